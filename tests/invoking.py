@@ -1,0 +1,95 @@
+"""What the tests of the faces share: programs to check, a stand-in for the analysis, and ways to start torchlint."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from torchlint.diagnostic import Diagnostic, Evidence, Level, Memory, Repair, Replacement
+from torchlint.engine import Outcome
+from torchlint.rule import Rule
+from torchlint.source import Source, Unreadable
+
+ROOT = Path(__file__).resolve().parent.parent
+
+LEAK = """\
+import torch
+
+
+def train(model, loader, optimizer):
+    total = 0.0
+    for x, y in loader:
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss
+    return total
+"""
+"""TLK101 stands on line 11, column 9; its repair is safe."""
+
+REPAIRED = LEAK.replace("total += loss\n", "total += loss.detach()\n")
+
+WITHOUT_TORCH = "def double(number):\n    return 2 * number\n"
+
+_MARK = re.compile(r"# finds (?P<code>TLK\d{3}) (?P<level>error|warning|note)(?P<words>( \w+)*)")
+
+
+def stand_in(source: Source, rules: Sequence[Rule], **_: Any) -> Outcome:
+    """An analysis that finds what comments say: ``x = 1  # finds TLK101 error safe explained``.
+
+    The finding covers the line's statement; "safe" or "unsafe" gives it a repair that writes ``fixed`` in its place.
+    """
+    if "syntax error" in source.text:
+        raise Unreadable("is no Python")
+    if "engine failure" in source.text:
+        raise RuntimeError("two\nlines")
+    codes = {rule.code for rule in rules}
+    marks = (_finding(source, mark) for mark in _MARK.finditer(source.text))
+    return Outcome(tuple(found for found in marks if found.code in codes), "torch" in source.text)
+
+
+def _finding(source: Source, mark: re.Match[str]) -> Diagnostic:
+    begin = source.text.rfind("\n", 0, mark.start()) + 1
+    row = source.text[begin : mark.start()]
+    start = begin + len(row) - len(row.lstrip())
+    end = begin + len(row.rstrip())
+    line, words = source.text.count("\n", 0, begin) + 1, mark["words"].split()
+    memory = {"error": Memory.DEVICE_GROWS, "warning": Memory.HOST_GROWS, "note": Memory.TIME}[mark["level"]]
+    change = (Replacement(start, end, "fixed"),)
+    return Diagnostic(
+        path=source.path,
+        line=line,
+        column=start - begin + 1,
+        end_line=line,
+        end_column=end - begin + 1,
+        code=mark["code"],
+        name="stands-in",
+        level=Level(mark["level"]),
+        memory=memory,
+        message="`x` keeps it, 100%: write `fixed`",
+        evidence=(Evidence(1, 1, "begins here"),),
+        repair=Repair("Write `fixed`", "safe" in words, change) if {"safe", "unsafe"} & set(words) else None,
+        explained_by="TLK999" if "explained" in words else None,
+    )
+
+
+def torchlint(
+    *words: str, cwd: Path, stdin: str | bytes = b"", env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the real command line in a process of its own, from this checkout."""
+    return python("-m", "torchlint", *words, cwd=cwd, stdin=stdin, env=env)
+
+
+def python(
+    *words: str, cwd: Path, stdin: str | bytes = b"", env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run this interpreter with this checkout importable."""
+    data = stdin.encode() if isinstance(stdin, str) else stdin
+    whole = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
+    return subprocess.run([sys.executable, *words], cwd=cwd, input=data, env=whole, capture_output=True, check=False)

@@ -1,0 +1,173 @@
+"""``torchlint check``: find the files, check and repair them, report."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from torchlint.config import BadConfig, Overrides, check_codes, nearest_settings
+from torchlint.console import complain, write, write_bytes
+from torchlint.plan import MissingPath, folder_of, jobs_for
+from torchlint.report import renderer, statistics
+from torchlint.report.summary import plural
+from torchlint.run import Checked, Job, Repairs, Run, check_files, check_text, internal_error
+from torchlint.selection import Choice
+from torchlint.source import Unreadable, decode_source
+
+__all__ = ["run"]
+
+STDIN = "-"
+
+
+class BadRequest(Exception):
+    """Options that do not go together; its text is one line."""
+
+
+def run(options: Namespace) -> int:
+    """Do what the options ask for.
+
+    Returns:
+        0 when nothing is left to report, 1 after errors and warnings (and after a diff), 2 when something
+        could not be done.
+    """
+    try:
+        overrides = _overrides(options)
+        _refuse_contradictions(options)
+        done = _from_stdin(options, overrides) if STDIN in options.paths else _from_files(options, overrides)
+    except (BadRequest, BadConfig, MissingPath) as error:
+        return _refuse(options, error)
+    for file in done.in_order:
+        if file.failure is not None:
+            complain(f"{file.path}: {file.failure}")
+    if options.diff:
+        return _tell_diff(done)
+    _tell(options, done)
+    return _exit_code(options, done)
+
+
+def _overrides(options: Namespace) -> Overrides:
+    """What the options say in place of a pyproject.toml; raises BadConfig, BadRequest."""
+    size = options.max_file_size
+    if size is not None and size < 1:
+        raise BadRequest("--max-file-size: must be a number of bytes")
+    return Overrides(
+        choice=Choice(
+            select=None if options.select is None else check_codes(_listed(options.select), "--select"),
+            extend_select=check_codes(_listed(options.extend_select), "--extend-select"),
+            ignore=check_codes(_listed(options.ignore), "--ignore"),
+        ),
+        preview=options.preview,
+        notes=options.notes,
+        respect_gitignore=options.respect_gitignore,
+        max_file_size=size,
+        exclude=None if options.exclude is None else _listed(options.exclude),
+        extend_exclude=_listed(options.extend_exclude),
+    )
+
+
+def _listed(values: Sequence[str] | None) -> tuple[str, ...]:
+    """The items of an option that takes several, with commas between them or given again."""
+    return tuple(item.strip() for value in values or () for item in value.split(",") if item.strip())
+
+
+def _refuse_contradictions(options: Namespace) -> None:
+    """Raise BadRequest for options that do not go together."""
+    if STDIN in options.paths and len(options.paths) > 1:
+        raise BadRequest('"-" (standard input) cannot be checked together with other paths')
+    if options.statistics and options.output_format not in ("text", "full", "json"):
+        raise BadRequest(f"--statistics cannot be had as {options.output_format}")
+    if options.jobs < 0:
+        raise BadRequest("--jobs: must be 0 or more")
+
+
+def _refuse(options: Namespace, error: Exception) -> int:
+    """Say why nothing was done; what reads JSON still gets JSON."""
+    for line in error.args[0].splitlines():
+        complain(f"torchlint: {line}")
+    if options.output_format in ("json", "sarif") and not options.diff:
+        write(renderer(options.output_format)(Run(files=(), problem=str(error))))
+    return 2
+
+
+def _repairs(options: Namespace) -> Repairs:
+    """Which repairs are wanted, applied or shown."""
+    if options.unsafe_fixes:
+        return Repairs.ALL
+    return Repairs.SAFE if options.fix or options.diff else Repairs.NONE
+
+
+def _prepared(job: Job, options: Namespace) -> Job:
+    """The job with what the options say of how it runs."""
+    return replace(job, repairs=_repairs(options), write=not options.diff, use_screen=not options.no_screen)
+
+
+def _from_files(options: Namespace, overrides: Overrides) -> Run:
+    """Check files; raises BadConfig, MissingPath."""
+    jobs = [_prepared(job, options) for job in jobs_for(options.paths, overrides=overrides)]
+    return Run(tuple(check_files(jobs, options.jobs or os.cpu_count() or 1)))
+
+
+def _from_stdin(options: Namespace, overrides: Overrides) -> Run:
+    """Check standard input; its repaired text goes to standard output. Raises BadConfig."""
+    name = options.stdin_filename or STDIN
+    folder = folder_of(name) if options.stdin_filename else Path.cwd()
+    settings = nearest_settings(folder).overridden(overrides)
+    data = sys.stdin.buffer.read()
+    job = _prepared(Job(name, settings.selection(name), settings.max_file_size), options)
+    result = _check_bytes(data, job)
+    if job.repairs is not Repairs.NONE and job.write:
+        # An editor puts this into its buffer: what could not be repaired goes back as it came.
+        write_bytes(data if result.data is None else result.data)
+    return Run((result,))
+
+
+def _check_bytes(data: bytes, job: Job) -> Checked:
+    """Check what was read; never raises for what is wrong with it."""
+    try:
+        return check_text(decode_source(data, job.path, limit=job.limit), job)
+    except Unreadable as error:
+        return Checked(job.path, failure=f"cannot be checked: {error.reason}")
+    except Exception as error:
+        return Checked(job.path, failure=f"cannot be checked: {internal_error(error)}")
+
+
+def _tell(options: Namespace, done: Run) -> None:
+    """Print the report: to standard error when standard output holds a repaired text."""
+    if options.statistics:
+        text = (statistics.render_json if options.output_format == "json" else statistics.render)(done)
+    else:
+        text = renderer(options.output_format)(done)
+    if done.applied and options.output_format in ("text", "full"):
+        text = f"Fixed {_repaired(done)}.\n{text}"
+    if STDIN in options.paths and _repairs(options) is not Repairs.NONE:
+        for line in text.splitlines():
+            complain(line)
+    else:
+        write(text)
+
+
+def _tell_diff(done: Run) -> int:
+    """Print what would change."""
+    from torchlint.fix import diff
+
+    changed = [file for file in done.in_order if file.before is not None and file.after is not None]
+    write("".join(diff(file.before or "", file.after or "", file.path) for file in changed))
+    complain(f"Would fix {_repaired(done)}." if changed else "Nothing to fix.")
+    return 2 if done.failed else int(bool(changed))
+
+
+def _repaired(done: Run) -> str:
+    """How much was repaired: "3 findings in 2 files"."""
+    files = sum(file.applied > 0 for file in done.files)
+    return f"{plural(done.applied, 'finding')} in {plural(files, 'file')}"
+
+
+def _exit_code(options: Namespace, done: Run) -> int:
+    """0, 1 or 2."""
+    if done.failed:
+        return 2
+    return int(done.has_leaks and not options.exit_zero)

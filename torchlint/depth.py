@@ -1,0 +1,294 @@
+"""The nesting guard: code that is nested too deep never reaches libcst, whose parser would end the process.
+
+Measured with libcst 1.9 on a stack of 8 MB: its parser dies by a segmentation fault beyond 1,000 nested
+brackets or some 2,000 chained calls (on 1 MB: 160 and 250), a nested block costs 25 KB, time is quadratic in
+the depth and, for match patterns, four times as much with each bracket: 0.1 s at 8, 1.5 s at 10, minutes at
+14. Its code generation raises RecursionError at 250 chained calls. Depth is measured here by own iterative
+walks with one limit for every version of Python, since an exception of ``ast`` comes at another depth in each
+of them.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import cast
+
+from torchlint.source import Unreadable
+
+__all__ = [
+    "NESTING_LIMIT",
+    "TOO_DEEP",
+    "check_nesting",
+    "deep_recursion",
+    "nesting_of_text",
+    "nesting_of_tree",
+    "parse_shallow",
+]
+
+NESTING_LIMIT = 500
+"""The deepest accepted nesting: 200 chained calls or 400 additions count 400, 100 nested blocks count 100."""
+
+TOO_DEEP = "nested too deep"
+"""The reason of the Unreadable that is raised beyond the limit."""
+
+_PATTERN_BRACKET = 60
+"""What one bracket in a ``case`` counts: eight are accepted."""
+
+_FRAMES_PER_LEVEL = 8
+"""Python frames for one level: libcst's code generation takes two to four, own recursive walks as many."""
+
+_FLAT_FIELDS = frozenset(
+    {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment", "type_ignores", "level"}
+)
+
+_TOKEN = re.compile(
+    r"""
+      (?P<comment> \#[^\r\n]* )
+    | (?P<string> [A-Za-z]{0,3}
+        (?: \"{3} (?:[^\\]|\\.)*? (?:\"{3}|\Z) | '{3} (?:[^\\]|\\.)*? (?:'{3}|\Z)
+          | " (?:[^"\\\r\n]|\\.)* "? | ' (?:[^'\\\r\n]|\\.)* '? ) )
+    | (?P<blank> (?:\r\n|\r|\n) [ \t\f]* (?=[\#\r\n]|\Z) | \\(?:\r\n|\r|\n) )
+    | (?P<line> (?:\r\n|\r|\n) (?P<indent>[ \t\f]*) (?P<word>[a-z]*) )
+    | (?P<open> [\[({] )
+    | (?P<close> [\])}] )
+    | (?P<comma> [,;] )
+    | (?P<number> \d[\w.]* )
+    | (?P<lambda> \blambda\b )
+    | (?P<step> [-+~*/%@&|^.:=] | \b(?:not|and|or|if|else|await|yield|from|for|in|is|async)\b )
+    | (?P<name> \w+ )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+_WORDS = re.compile(r"\b(?:not|and|or|if|lambda|await|yield)\b")
+
+_STRINGS = frozenset({ast.Constant, ast.JoinedStr})
+
+
+def parse_shallow(text: str) -> ast.Module:
+    """Parse ``text`` with the standard library and check its nesting.
+
+    Returns:
+        A tree whose nesting, and that of libcst's tree of the same text, is at most ``NESTING_LIMIT``.
+
+    Raises:
+        Unreadable: the text is nested too deep.
+        SyntaxError: this Python cannot parse the text; libcst still may, after ``check_nesting(text, None)``.
+    """
+    try:
+        with warnings.catch_warnings():
+            # An invalid escape in somebody's file is no message of ours.
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (RecursionError, MemoryError) as error:
+        raise Unreadable(TOO_DEEP) from error
+    except ValueError as error:
+        raise SyntaxError(str(error)) from error
+    check_nesting(text, tree)
+    return tree
+
+
+def check_nesting(text: str, tree: ast.Module | None) -> None:
+    """Refuse what is nested deeper than ``NESTING_LIMIT``.
+
+    Args:
+        text: the text of the file.
+        tree: its tree, or None when ``ast`` of this Python cannot parse it.
+
+    Raises:
+        Unreadable: the text is nested too deep.
+    """
+    if tree is None:
+        nesting = nesting_of_text(text)
+    else:
+        survey = _survey(tree)
+        nesting = max(survey.nesting, _nesting_unseen(text, survey))
+    if nesting > NESTING_LIMIT:
+        raise Unreadable(TOO_DEEP)
+
+
+@contextmanager
+def deep_recursion() -> Iterator[None]:
+    """Allow, for the duration of the context, the recursion that the deepest accepted tree needs."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, NESTING_LIMIT * _FRAMES_PER_LEVEL + 1000))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def nesting_of_tree(tree: ast.AST) -> int:
+    """How many levels of statements and expressions the deepest node of ``tree`` stands under; no recursion.
+
+    ``a or b or c`` and ``import a.b.c`` count as libcst nests them, one level for each part, though ``ast``
+    keeps them flat.
+    """
+    return _survey(tree).nesting
+
+
+def nesting_of_text(text: str) -> int:
+    """An estimate of the nesting from the text alone, for files that ``ast`` of this Python cannot parse.
+
+    Not less than the nesting of the tree; more where a flat list of operators cannot be told from a nested
+    one.
+    """
+    blocks = _Blocks()
+    # For each open bracket, and below them all for the statement: what has been nested since the last comma,
+    # and what a comma does not end, since parameters of a lambda are separated by commas as well.
+    brackets = [[0, 0]]
+    deepest = 0
+    for match in _TOKEN.finditer("\n" + text):
+        kind = match.lastgroup
+        if kind in ("word", "line"):
+            if len(brackets) == 1:
+                brackets = [[0, 0]]
+                blocks.enter(match["indent"], match["word"])
+        elif kind == "open":
+            brackets[-1][0] += 1
+            brackets.append([0, 0])
+        elif kind == "close":
+            del brackets[max(1, len(brackets) - 1) :]
+        elif kind == "comma":
+            brackets[-1][0] = 0
+        elif kind == "lambda":
+            brackets[-1][1] += 3
+        elif kind == "string":
+            brackets[-1][0] += 1 + _levels_inside(match[0])
+        elif kind == "step":
+            brackets[-1][0] += 1
+        inside = sum(map(sum, brackets)) + len(brackets)
+        deepest = max(deepest, 8 + inside + blocks.depth)
+        if blocks.word == "case":
+            deepest = max(deepest, _PATTERN_BRACKET * (len(brackets) - 1))
+    return deepest
+
+
+class _Blocks:
+    """The blocks that are open at a line, told from indentation."""
+
+    def __init__(self) -> None:
+        self.word = ""
+        self._open: list[tuple[int, int]] = []
+
+    @property
+    def depth(self) -> int:
+        """Levels that the open blocks make; each ``elif`` stands one level below the one before it."""
+        return sum(2 + elifs for _, elifs in self._open)
+
+    def enter(self, indent: str, word: str) -> None:
+        """Take note of a new statement with its indentation and its first word."""
+        self.word = word
+        width = len(indent.expandtabs(8))
+        elifs = 0
+        while self._open and self._open[-1][0] >= width:
+            last_width, last_elifs = self._open.pop()
+            if last_width == width and word in ("elif", "else"):
+                elifs = last_elifs + 1
+        self._open.append((width, elifs))
+
+
+@dataclass(frozen=True)
+class _Survey:
+    """What one walk over a tree finds: its nesting, and nodes whose text may hide more of it."""
+
+    nesting: int
+    strings: list[ast.expr]
+    matches: list[ast.Match]
+
+
+def _survey(tree: ast.AST) -> _Survey:
+    """Walk over ``tree`` without recursion."""
+    deepest = 0
+    strings: list[ast.expr] = []
+    matches: list[ast.Match] = []
+    pending: list[tuple[ast.AST, int]] = [(tree, 0)]
+    while pending:
+        node, depth = pending.pop()
+        depth += 1
+        kind = type(node)
+        if kind in _STRINGS:
+            if _may_have_many_pieces(cast(ast.expr, node)):
+                strings.append(cast(ast.expr, node))
+        elif isinstance(node, ast.BoolOp):
+            depth += len(node.values) - 2
+        elif isinstance(node, ast.alias):
+            depth += node.name.count(".")
+        elif isinstance(node, ast.Match):
+            matches.append(node)
+        deepest = max(deepest, depth)
+        for name in _nested_fields(kind._fields):
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                pending.extend([(item, depth) for item in value if isinstance(item, ast.AST)])
+            elif isinstance(value, ast.AST):
+                pending.append((value, depth))
+    return _Survey(deepest, strings, matches)
+
+
+@cache
+def _nested_fields(fields: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of a class's fields that can hold nodes which add depth."""
+    return tuple(name for name in fields if name not in _FLAT_FIELDS)
+
+
+def _may_have_many_pieces(node: ast.expr) -> bool:
+    """Whether a string literal's extent leaves room for more pieces than the limit."""
+    if node.end_lineno != node.lineno:
+        return True
+    return (node.end_col_offset or 0) - node.col_offset > 2 * NESTING_LIMIT
+
+
+def _nesting_unseen(text: str, survey: _Survey) -> int:
+    """The nesting that ``ast`` does not show: pieces of joined strings, brackets around patterns."""
+    if not survey.strings and not survey.matches:
+        return 0
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    most = 0
+    for match in survey.matches:
+        most = max(most, *(_PATTERN_BRACKET * count for count in _brackets_of_cases(match, lines)))
+    for string in survey.strings:
+        extent = lines[string.lineno - 1 : string.end_lineno]
+        if sum(line.count("'") + line.count('"') for line in extent) > 2 * NESTING_LIMIT:
+            most = max(most, _longest_run_of_strings("\n".join(extent)))
+    return most
+
+
+def _brackets_of_cases(node: ast.Match, lines: list[str]) -> Iterator[int]:
+    """For each ``case`` of a match statement, how deep its brackets are nested; its guard counts as well."""
+    first = node.subject.end_lineno or node.lineno
+    for case in node.cases:
+        body = case.body[0]
+        depth = deepest = 0
+        for match in _TOKEN.finditer("\n".join(lines[first : body.lineno])):
+            depth += (match.lastgroup == "open") - (match.lastgroup == "close")
+            deepest = max(deepest, depth)
+        yield deepest
+        first = (case.body[-1].end_lineno or body.lineno) - 1
+
+
+def _longest_run_of_strings(segment: str) -> int:
+    """How many string literals follow each other with nothing but white space and comments between them."""
+    longest = run = 0
+    for match in _TOKEN.finditer(segment):
+        if match.lastgroup == "string":
+            run += 1
+            longest = max(longest, run)
+        elif match.lastgroup not in ("comment", "blank", "line"):
+            run = 0
+    return longest
+
+
+def _levels_inside(literal: str) -> int:
+    """An upper bound of the nesting inside the replacement fields of a string literal, if it can have any."""
+    prefix = literal[:3].partition("'")[0].partition('"')[0].lower()
+    if "f" not in prefix and "t" not in prefix:
+        return 0
+    return sum(literal.count(sign) for sign in "{([.+-*/%@&|^~:") + len(_WORDS.findall(literal))

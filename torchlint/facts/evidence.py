@@ -1,0 +1,222 @@
+"""Evidence that comes from use: what a backward proves about the values before it, what ``.eval()`` proves.
+
+A backward on a value proves that the value has a graph, and that something it was computed from has one. Where only
+one of the inputs can be that something, it is proven too; where none can, the called object must hold parameters.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchlint import torch_api
+from torchlint.facts.domain import (
+    Argument, Atom, Carrier, ClassReference, Container, Derived, Differentiable, External, FunctionReference, History,
+    Instance, Module, Tensor, Unknown, is_graphless, is_live,
+)  # fmt: skip
+from torchlint.facts.frameworks import trains_on_result
+from torchlint.facts.graph import Backward, Function, Mode, Op, Place, Value
+from torchlint.facts.transfer import heir
+
+if TYPE_CHECKING:
+    from torchlint.facts.solve import Solution
+
+MODULE_ONLY = frozenset(
+    ["eval", "parameters", "named_parameters", "modules", "named_modules", "children", "named_children"]
+)  # fmt: skip
+"""Methods without an argument that modules have and neither tensors nor optimizers do."""
+
+
+class Evidence:
+    """Draws evidence from a solution and writes it into it."""
+
+    def __init__(self, solution: Solution) -> None:
+        """Look for contracts once: a framework's training step has its result trained on."""
+        self.solution = solution
+        self.changed = False
+        graph = solution.graph
+        for function in graph.functions:
+            if trains_on_result(function) and function.result is not None:
+                graph.backwards.append(Backward(function.result, False, function, None, function.syntax, True))
+
+    def draw(self) -> bool:
+        """Add what follows from the present solution; True when that was new."""
+        self.changed = False
+        for value in self.solution.graph.values:
+            if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
+                self._from_method(value)
+        for backward in self.solution.graph.backwards:
+            self._prove_live(backward.root, backward)
+        return self.changed
+
+    # -- modules --------------------------------------------------------------------------------------------------
+
+    def _from_method(self, call: Value) -> None:
+        name, receiver = call.callee.name, call.callee.inputs[0]
+        if name in MODULE_ONLY and not call.arguments:
+            self._prove(receiver, Module())
+
+    def _prove(self, value: Value, atom: Atom, seen: set[Value] | None = None) -> None:
+        """``value``, wherever it comes from, is ``atom`` if it is nothing that is known better."""
+        seen = set() if seen is None else seen
+        if value in seen:
+            return
+        seen.add(value)
+        if not any(isinstance(a, Unknown | Argument) for a in self.solution.of(value)):
+            return
+        if value.op is Op.PHI:
+            for choice in value.inputs:
+                self._prove(choice, atom, seen)
+        elif value.op is Op.READ and value.place is not None:
+            self._prove_place(value.place, atom, seen)
+        elif value.op is Op.ATTRIBUTE:
+            for place in self.solution.places(value.inputs[0], value.name):
+                self._prove_place(place, atom, seen)
+        else:
+            self._add(value, atom)
+            if value.op is Op.PARAMETER:
+                for argument in self.arguments_of(value):
+                    self._prove(argument, atom, seen)
+
+    def _prove_place(self, place: Place, atom: Atom, seen: set[Value]) -> None:
+        stored = self.solution.stored.get(place)
+        if stored:
+            for value in stored:
+                self._prove(value, atom, seen)
+        else:
+            self._add(place, atom)
+
+    def _add(self, subject: Value | Place, atom: Atom) -> None:
+        known = self.solution.evidence.get(subject, ())
+        if any(type(a) is type(atom) for a in known):
+            return
+        self.changed |= self.solution.add_evidence(subject, atom)
+
+    def arguments_of(self, parameter: Value) -> list[Value]:
+        """What the calls in this file pass for ``parameter``."""
+        calls = self.solution.callers.get(parameter.function, {})
+        return [given for binding in calls.values() if (given := binding.get(parameter)) is not None]
+
+    # -- tensors --------------------------------------------------------------------------------------------------
+
+    def _prove_live(self, value: Value, backward: Backward, seen: set[Value] | None = None) -> None:
+        """``value`` has a graph, since a backward starts from it or from what is computed from it."""
+        seen = set() if seen is None else seen
+        if value in seen or value.mode is Mode.OFF:
+            return
+        seen.add(value)
+        abstract = self.solution.of(value)
+        if abstract and all(map(is_graphless, abstract)) and value is not backward.root:
+            return
+        again = [value for value in self._sources(value) if value not in seen]
+        if value.op in (Op.PHI, Op.READ, Op.CONTAINER):
+            for source in again:
+                self._prove_live(source, backward, seen)
+            return
+        if not all(map(is_live, abstract)) or not abstract:
+            self._add(value, Tensor(History.LIVE, value, heir(value)))
+        if value.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE):
+            self._mark_carrier(value)
+            for source in again:
+                self._prove_live(source, backward, seen)
+        elif value.op is Op.PARAMETER:
+            for argument in self.arguments_of(value):
+                self._prove_live(argument, backward, seen)
+        elif value.op is Op.OPERATION:
+            self._prove_candidates(list(value.inputs), backward, seen)
+        elif value.op is Op.CALL:
+            self._prove_through_call(value, backward, seen)
+
+    def _sources(self, value: Value) -> list[Value]:
+        """The values that ``value`` is, or may be, without any computation."""
+        solution = self.solution
+        if value.op is Op.PHI:
+            return list(value.inputs)
+        if value.op is Op.READ and value.place is not None:
+            return list(solution.stored.get(value.place, ()))
+        if value.op is Op.ATTRIBUTE:
+            return [v for p in solution.places(value.inputs[0], value.name) for v in solution.stored.get(p, ())]
+        if value.op is Op.CONTAINER:
+            return [v for key, v in solution.held.get(value, ()) if key == "loss" or "loss" not in value.keys]
+        if value.op in (Op.SUBSCRIPT, Op.ELEMENT):
+            key = value.keys[0]
+            return [
+                held
+                for atom in solution.of(value.inputs[0])
+                if isinstance(atom, Container)
+                for known, held in solution.held.get(atom.allocation, ())
+                if key is None or known is None or key == known
+            ]
+        return []
+
+    def _mark_carrier(self, value: Value) -> None:
+        """The unknown object from which the live part was taken carries a graph."""
+        base = value.inputs[0]
+        abstract = self.solution.of(base)
+        vague = not abstract or any(isinstance(a, Unknown) for a in abstract)
+        if vague and base.op in (Op.CALL, Op.PARAMETER, Op.UNKNOWN, Op.SUBSCRIPT, Op.ELEMENT) and base.mode is not Mode.OFF:
+            if base.op is Op.CALL and base.callee.op is Op.EXTERNAL:
+                return
+            self._add(base, Carrier(base))
+
+    def _prove_through_call(self, call: Value, backward: Backward, seen: set[Value]) -> None:
+        callees = self.solution.of(call.callee)
+        functions = [f for f in self.called_functions(call) if f.result is not None]
+        if functions:
+            for function in functions:
+                if function.result is not None:
+                    self._prove_live(function.result, backward, seen)
+            return
+        if call.callee.op is Op.ATTRIBUTE and torch_api.method(call.callee.name) is not None:
+            self._prove_candidates([call.callee.inputs[0], *call.arguments], backward, seen)
+            return
+        if any(isinstance(a, External | ClassReference | Container) for a in callees):
+            for argument in call.arguments:
+                for atom in self.solution.of(argument):
+                    if isinstance(atom, Container):
+                        for _, held in self.solution.held.get(atom.allocation, ()):
+                            self._prove_live(held, backward, seen)
+            self._prove_candidates(list(call.arguments), backward, seen)
+            return
+        if any(isinstance(a, Module | Instance) for a in callees):
+            self._prove_candidates(list(call.arguments), backward, seen)
+            return
+        candidates = self._candidates(list(call.arguments))
+        if candidates:
+            self._prove(call.callee, Differentiable())
+            self._prove_candidates(list(call.arguments), backward, seen)
+        else:
+            self._prove(call.callee, Module())
+
+    def _prove_candidates(self, inputs: list[Value], backward: Backward, seen: set[Value]) -> None:
+        candidates = self._candidates(inputs)
+        if len(candidates) == 1:
+            self._prove_live(candidates[0], backward, seen)
+
+    def _candidates(self, inputs: list[Value]) -> list[Value]:
+        """The inputs that may have the graph: computed ones, unless one is known to have it."""
+        if any(abstract and all(map(is_live, abstract)) for abstract in map(self.solution.of, inputs)):
+            return [v for v in inputs if any(map(is_live, self.solution.of(v)))]
+        return [
+            value
+            for value in inputs
+            if value.op in (Op.CALL, Op.OPERATION, Op.PHI, Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE, Op.READ)
+            and self._is_computed(value)
+        ]
+
+    def _is_computed(self, value: Value) -> bool:
+        """Whether ``value`` is the result of a call or an operation, and not known to be without a graph."""
+        abstract = self.solution.of(value)
+        if abstract and all(is_graphless(a) or isinstance(a, FunctionReference | ClassReference) for a in abstract):
+            return False
+        if not any(isinstance(a, Unknown | Tensor | Derived | Carrier) for a in abstract):
+            return False
+        root = value
+        while root.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE) and root.inputs:
+            root = root.inputs[0]
+        if root.op is Op.PHI:
+            return any(choice.op in (Op.CALL, Op.OPERATION) for choice in root.inputs)
+        return root.op in (Op.CALL, Op.OPERATION)
+
+    def called_functions(self, call: Value) -> list[Function]:
+        """The functions of this file that a CALL may run."""
+        return [function for function, calls in self.solution.callers.items() if call in calls]

@@ -1,0 +1,96 @@
+"""What functions outside torch mean for a graph: built-ins, the standard library, NumPy, model collections."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Meaning(Enum):
+    """What a call of an imported or built-in function yields."""
+
+    PLAIN = "a number, string, array or nothing"
+    FIRST = "its first argument, or one just like it"
+    REDUCES = "a value computed, differentiably, from the items of its arguments"
+    ITEM = "an item of its first argument"
+    COLLECTS = "a new container of what its arguments hold"
+    MODULE = "a module with parameters"
+    LOADER = "something that yields batches"
+    SUPER = "the instance, as its parent class"
+    UNKNOWN = "anything"
+
+
+COLLECTIONS = frozenset(
+    ["builtins.dict", "builtins.list", "builtins.tuple", "builtins.set", "builtins.sorted", "builtins.reversed",
+     "builtins.zip", "builtins.enumerate", "builtins.iter", "collections.deque", "collections.defaultdict",
+     "collections.OrderedDict", "collections.namedtuple", "builtins.filter", "itertools.chain", "itertools.islice"]
+)  # fmt: skip
+
+_SINGLE: dict[str, Meaning] = {
+    **dict.fromkeys(COLLECTIONS, Meaning.COLLECTS),
+    "builtins.sum": Meaning.REDUCES,
+    "builtins.max": Meaning.REDUCES,
+    "builtins.min": Meaning.REDUCES,
+    "builtins.abs": Meaning.REDUCES,
+    "builtins.pow": Meaning.REDUCES,
+    "builtins.round": Meaning.REDUCES,
+    "functools.reduce": Meaning.UNKNOWN,
+    "builtins.next": Meaning.ITEM,
+    "builtins.super": Meaning.SUPER,
+    "builtins.getattr": Meaning.UNKNOWN,
+    "builtins.map": Meaning.UNKNOWN,
+    "builtins.vars": Meaning.UNKNOWN,
+    "builtins.eval": Meaning.UNKNOWN,
+    "copy.copy": Meaning.FIRST,
+    "copy.deepcopy": Meaning.FIRST,
+    "torch.compile": Meaning.FIRST,
+    "torch.jit.script": Meaning.FIRST,
+    "torch.jit.trace": Meaning.FIRST,
+    "torch.jit.load": Meaning.MODULE,
+    "torch.hub.load": Meaning.MODULE,
+    "torch.utils.checkpoint.checkpoint": Meaning.UNKNOWN,
+    "timm.create_model": Meaning.MODULE,
+    "timm.models.create_model": Meaning.MODULE,
+    "tqdm.tqdm": Meaning.FIRST,
+    "tqdm.auto.tqdm": Meaning.FIRST,
+    "tqdm.notebook.tqdm": Meaning.FIRST,
+    "rich.progress.track": Meaning.FIRST,
+}
+
+_PREFIXES: tuple[tuple[str, Meaning], ...] = (
+    ("torchvision.models.", Meaning.MODULE),
+    ("torchvision.transforms.", Meaning.UNKNOWN),
+    ("builtins.", Meaning.PLAIN),
+    ("numpy.", Meaning.PLAIN),
+    ("scipy.", Meaning.PLAIN),
+    ("sklearn.", Meaning.PLAIN),
+    ("pandas.", Meaning.PLAIN),
+    ("math.", Meaning.PLAIN),
+    ("statistics.", Meaning.PLAIN),
+    ("time.", Meaning.PLAIN),
+    ("random.", Meaning.PLAIN),
+    ("os.", Meaning.PLAIN),
+    ("sys.", Meaning.PLAIN),
+    ("logging.", Meaning.PLAIN),
+    ("json.", Meaning.PLAIN),
+    ("datetime.", Meaning.PLAIN),
+    ("argparse.", Meaning.PLAIN),
+    ("matplotlib.", Meaning.PLAIN),
+    ("wandb.", Meaning.PLAIN),
+    ("torch.cuda.", Meaning.PLAIN),
+    ("torch.distributed.", Meaning.PLAIN),
+    ("torch.backends.", Meaning.PLAIN),
+)
+
+
+def meaning_of(name: str) -> Meaning:
+    """What a call of the function with this full dotted name yields; UNKNOWN for all that is not listed."""
+    known = _SINGLE.get(name)
+    if known is not None:
+        return known
+    if name.startswith("transformers.") and name.endswith((".from_pretrained", ".from_config")):
+        owner = name.split(".")[-2]
+        return Meaning.MODULE if "Model" in owner or "For" in owner else Meaning.UNKNOWN
+    for prefix, meaning in _PREFIXES:
+        if name.startswith(prefix):
+            return meaning
+    return Meaning.UNKNOWN

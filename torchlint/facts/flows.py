@@ -1,0 +1,235 @@
+"""Where graphs come from and where they go: reachability over the value graph.
+
+*Consumption*: a value that flows into a backward is used, not kept for nothing. *Spent*: a value over whose graph a
+backward has run holds graph nodes only, its activations are freed. Both are questions about the ancestors of the
+values from which backwards start. Edges err towards reaching too much, since consumption silences a finding.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from torchlint import torch_api
+from torchlint.facts.domain import (
+    Argument, Carrier, Container, Derived, History, Module, Tensor, Unknown, is_graphless, sorted_values,
+)  # fmt: skip
+from torchlint.facts.graph import Function, Kind, Mode, Op, Place, Value
+from torchlint.facts.modes import Modes
+from torchlint.facts.solve import Solution
+
+SINKS = frozenset(
+    ["log", "log_dict", "log_metrics", "add_scalar", "add_scalars", "set_postfix", "set_postfix_str", "set_description",
+     "info", "debug", "warning", "write", "print", "format", "report", "step", "append", "extend", "add", "insert"]
+)  # fmt: skip
+"""Methods of unknown objects that read a value for a person; they train on nothing."""
+
+
+class Flows:
+    """Reachability queries over a solved graph."""
+
+    def __init__(self, solution: Solution, modes: Modes) -> None:
+        """Prepare the edges; each closure is computed when it is first asked for."""
+        self.solution = solution
+        self.modes = modes
+        self._into: dict[Place | Value, list[Value]] = defaultdict(list)
+        for store in solution.graph.stores:
+            if store.kind is Kind.INSERT and store.holder is not None:
+                for target in self._homes(store.holder):
+                    self._into[target].append(store.value)
+        graph = solution.graph
+        self.trained = self._ancestors(b.root for b in graph.backwards)
+        self.spent_roots = self._ancestors(b.root for b in graph.backwards if not b.retains)
+        self._escaped: frozenset[Value] | None = None
+
+    # -- what a value is, with callers looked through -------------------------------------------------------------
+
+    def live(self, value: Value) -> Tensor | Carrier | None:
+        """Evidence that ``value`` may have a graph on a real path, or None."""
+        return self._live(value, set())
+
+    def _live(self, value: Value, seen: set[Value]) -> Tensor | Carrier | None:
+        if value in seen:
+            return None
+        seen.add(value)
+        for atom in sorted_values(self.solution.final(value)):
+            if isinstance(atom, Tensor) and atom.history is History.LIVE:
+                if atom.inherits is None or Mode.ON in self.modes.entry(atom.inherits):
+                    return atom
+            elif isinstance(atom, Carrier) and self.modes.records(atom.origin):
+                return atom
+            elif isinstance(atom, Argument | Derived):
+                if isinstance(atom, Derived) and atom.inherits and Mode.ON not in self.modes.entry(atom.inherits):
+                    continue
+                for argument in self.arguments_of(atom.parameter):
+                    found = self._live(argument, seen)
+                    if found is not None:
+                        return found
+        return None
+
+    def surely_live(self, value: Value) -> bool:
+        """Whether ``value`` is a tensor with a graph on every path that reaches it."""
+        return self._surely_live(value, set())
+
+    def _surely_live(self, value: Value, seen: set[Value]) -> bool:
+        if value in seen:
+            return True
+        seen.add(value)
+        abstract = self.solution.final(value)
+        for atom in abstract:
+            if isinstance(atom, Tensor) and atom.history in (History.LIVE, History.LEAF):
+                continue
+            if isinstance(atom, Argument | Derived):
+                given = self.arguments_of(atom.parameter)
+                if given and all(self._surely_live(argument, seen) for argument in given):
+                    continue
+            return False
+        return bool(abstract)
+
+    def arguments_of(self, parameter: Value) -> list[Value]:
+        """What the calls in this file pass for ``parameter``."""
+        calls = self.solution.callers.get(parameter.function, {})
+        return [given for binding in calls.values() if (given := binding.get(parameter)) is not None]
+
+    def live_parts(self, value: Value) -> list[Value]:
+        """The live tensors in ``value``: itself, or items of a tuple, list or dict that is built on the spot."""
+        if self.live(value) is not None:
+            return [value]
+        return [
+            held
+            for atom in sorted_values(self.solution.final(value))
+            if isinstance(atom, Container)
+            for _, held in self.solution.held.get(atom.allocation, ())
+            if self.live(held) is not None
+        ]
+
+    # -- consumption ----------------------------------------------------------------------------------------------
+
+    def is_trained_on(self, value: Value) -> bool:
+        """Whether ``value``, or what is in it, flows into a backward of this file."""
+        return value in self.trained or any(
+            isinstance(a, Container) and a.allocation in self.trained for a in self.solution.final(value)
+        )
+
+    def is_spent(self, value: Value) -> bool:
+        """Whether a backward runs over all that ``value``'s graph holds (and does not retain it)."""
+        return self._is_spent(value, set())
+
+    def _is_spent(self, value: Value, seen: set[Value]) -> bool:
+        if value in self.spent_roots or value in seen:
+            return True
+        seen.add(value)
+        if value.op is Op.PARAMETER:
+            given = self.arguments_of(value)
+            return bool(given) and all(self._is_spent(argument, seen) for argument in given)
+        if any(isinstance(a, Module) for a in self.solution.final(value.callee) if value.op is Op.CALL):
+            return False
+        if value.op not in (Op.OPERATION, Op.CALL, Op.PHI, Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE, Op.READ, Op.CONTAINER):
+            return False
+        inputs = [source for source in self.sources(value) if self.live_parts(source)]
+        return bool(inputs) and all(self._is_spent(source, seen) for source in inputs)
+
+    def may_be_trained_on(self, value: Value) -> bool:
+        """Like :meth:`is_trained_on`, where code that is not seen may run the backward."""
+        if self._escaped is None:
+            self._escaped = self._ancestors(self._exits())
+        escaped = self._escaped
+        return self.is_trained_on(value) or value in escaped or any(
+            isinstance(a, Container) and a.allocation in escaped for a in self.solution.final(value)
+        )
+
+    def _exits(self) -> list[Value]:
+        """Values that leave what is seen: returned to unknown callers, given to unknown functions."""
+        graph, exits = self.solution.graph, []
+        for function in graph.functions:
+            if function.result is not None and not self.solution.callers.get(function):
+                exits.append(function.result)
+        for value in graph.values:
+            if value.op is Op.CALL and self.is_unknown_call(value):
+                exits.extend(value.arguments)
+        return exits
+
+    def is_unknown_call(self, call: Value) -> bool:
+        """Whether a CALL runs code that is not seen and that may train on its arguments."""
+        callee = call.callee
+        if callee.op is Op.ATTRIBUTE:
+            if torch_api.method(callee.name) is not None or callee.name in SINKS or callee.name in torch_api.module_methods():
+                return False
+            receiver = self.solution.final(callee.inputs[0])
+            return any(isinstance(a, Unknown | Argument) for a in receiver) and not any(
+                isinstance(a, Container) for a in receiver
+            )
+        if callee.op is Op.EXTERNAL:
+            known = callee.name.startswith(("torch.", "builtins.", "numpy.", "math."))
+            return not known and any(isinstance(a, Unknown) for a in self.solution.final(call))
+        return any(isinstance(a, Unknown | Argument) for a in self.solution.final(callee))
+
+    def is_arithmetic(self, call: Value) -> bool:
+        """Whether a CALL is an operation of torch (or a built-in reduction) that computes with its arguments."""
+        callee = call.callee
+        if callee.op is Op.EXTERNAL:
+            known = torch_api.function(callee.name)
+            if known is not None:
+                return known.history in (torch_api.History.KEEPS, torch_api.History.SELF)
+            return callee.name in ("builtins.sum", "builtins.max", "builtins.min")
+        if callee.op is Op.ATTRIBUTE:
+            method = torch_api.method(callee.name)
+            return method is not None and method.history in (torch_api.History.KEEPS, torch_api.History.SELF)
+        return False
+
+    # -- edges ----------------------------------------------------------------------------------------------------
+
+    def sources(self, value: Value) -> list[Value]:
+        """The values that ``value`` is made of, or may be."""
+        solution = self.solution
+        if value.op is Op.COMPARISON:
+            return []
+        found = list(value.inputs)
+        if value.place is not None:
+            found += solution.stored.get(value.place, ())
+            found += self._into.get(value.place, ())
+        elif value.op is Op.ATTRIBUTE:
+            for place in solution.places(value.inputs[0], value.name):
+                found += solution.stored.get(place, ())
+                found += self._into.get(place, ())
+        elif value.op is Op.PARAMETER:
+            found += self.arguments_of(value)
+        elif value.op is Op.CALL:
+            found += [f.result for f in self.functions_of(value) if f.result is not None]
+        found += self._into.get(value, ())
+        for atom in solution.final(value):
+            if isinstance(atom, Container):
+                found.append(atom.allocation)
+                found += [held for _, held in solution.held.get(atom.allocation, ())]
+        return found
+
+    def functions_of(self, call: Value) -> list[Function]:
+        """The functions of this file that a CALL (or a read of a property) may run."""
+        if not hasattr(self, "_callees"):
+            self._callees: dict[Value, list[Function]] = defaultdict(list)
+            for function, calls in self.solution.callers.items():
+                for caller in calls:
+                    self._callees[caller].append(function)
+        return self._callees.get(call, [])
+
+    def _homes(self, holder: Value) -> list[Place | Value]:
+        homes: list[Place | Value] = [holder]
+        if holder.place is not None:
+            homes.append(holder.place)
+        elif holder.op is Op.ATTRIBUTE:
+            homes += self.solution.places(holder.inputs[0], holder.name)
+        return homes
+
+    def _ancestors(self, roots: Iterable[Value]) -> frozenset[Value]:
+        seen: set[Value] = set()
+        pending = list(roots)
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            abstract = self.solution.final(value)
+            if all(map(is_graphless, abstract)) and value.op is not Op.CONTAINER:
+                continue
+            seen.add(value)
+            pending.extend(self.sources(value))
+        return frozenset(seen)

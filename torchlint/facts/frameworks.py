@@ -1,0 +1,84 @@
+"""What frameworks do around the code that they call: which methods run without gradients, which results they train on.
+
+Each row of the tables names the documentation that it comes from.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint import torch_api
+from torchlint.facts.domain import NO_GRAPH, PLAIN, Abstract, Module, Tool
+from torchlint.facts.graph import Class, Function
+from torchlint.tree import dotted
+
+MODULE_BASES = frozenset(["Module", "LightningModule", "PreTrainedModel", "GraphModule", "ScriptModule", "FairseqEncoder"])
+
+WITHOUT_GRADIENTS: dict[str, frozenset[str]] = {
+    # https://lightning.ai/docs/pytorch/stable/common/lightning_module.html#validation-loop
+    "LightningModule": frozenset(
+        ["validation_step", "test_step", "predict_step", "on_validation_epoch_end", "on_test_epoch_end",
+         "validation_epoch_end", "test_epoch_end", "on_validation_batch_end", "on_validation_epoch_start",
+         "on_predict_epoch_end", "validation_step_end", "test_step_end", "sanity_check"]
+    ),
+    "Callback": frozenset(
+        ["on_validation_epoch_end", "on_validation_batch_end", "on_validation_end", "on_test_epoch_end",
+         "on_test_batch_end", "on_predict_batch_end", "on_validation_epoch_start", "on_validation_start"]
+    ),
+    # https://lightning.ai/docs/torchmetrics/stable/pages/implement.html: `update` is wrapped in no_grad unless the
+    # metric is differentiable and its result is asked for; `compute` runs on detached states.
+    "Metric": frozenset(["update", "compute"]),
+}  # fmt: skip
+
+TRAINS_ON_RESULT: dict[str, frozenset[str]] = {
+    # https://lightning.ai/docs/pytorch/stable/common/lightning_module.html#training-step
+    "LightningModule": frozenset(["training_step"]),
+}
+
+
+def is_module_class(cls: Class) -> bool:
+    """Whether instances of a class of the file are modules: by a base of torch or, unknown bases, by a ``forward``."""
+    bases = cls.all_bases()
+    for base in bases:
+        known = torch_api.torch_class(base)
+        if known is not None:
+            return known.kind in ("module", "loss")
+        if base.rpartition(".")[2] in MODULE_BASES:
+            return True
+        if base.startswith("torch.autograd"):
+            return False
+    return bool(bases) and cls.method("forward") is not None and bases != ("object",)
+
+
+def _listed(function: Function, table: dict[str, frozenset[str]]) -> bool:
+    if function.owner is None:
+        return False
+    names = {base.rpartition(".")[2] for base in function.owner.all_bases()}
+    return any(function.name in methods for base, methods in table.items() if base in names)
+
+
+def runs_without_gradients(function: Function) -> bool:
+    """Whether a framework switches gradients off around this method."""
+    return _listed(function, WITHOUT_GRADIENTS)
+
+
+def trains_on_result(function: Function) -> bool:
+    """Whether a framework runs backward on what this method returns."""
+    return _listed(function, TRAINS_ON_RESULT)
+
+
+def annotated(annotation: cst.CSTNode) -> Abstract | None:
+    """What a parameter's annotation says it is, None when it says nothing of use."""
+    name = dotted(annotation)
+    last = (name or "").rpartition(".")[2]
+    if last == "Module":
+        return frozenset([Module()])
+    if last == "DataLoader":
+        return frozenset([Tool("loader")])
+    if last == "Optimizer":
+        return frozenset([Tool("optimizer")])
+    if last in ("LongTensor", "BoolTensor", "IntTensor"):
+        return NO_GRAPH
+    if name in ("int", "float", "str", "bool"):
+        return PLAIN
+    return None

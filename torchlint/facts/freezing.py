@@ -1,0 +1,43 @@
+"""Which modules were told that their parameters do not require grad."""
+
+from __future__ import annotations
+
+from torchlint.facts.domain import Instance
+from torchlint.facts.graph import Class, Op, Place, Value
+from torchlint.facts.solve import Solution
+
+
+def frozen_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
+    """Modules that ``requires_grad_(False)`` or a loop over ``parameters()`` freezes.
+
+    Returns:
+        the values, the places and the classes of this file (``self.requires_grad_(False)``) that are frozen.
+    """
+    found: set[Value | Place | Class] = set()
+    for value in solution.graph.values:
+        if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "requires_grad_":
+            flag = value.argument(0, "requires_grad")
+            if flag is not None and flag.name == "False":
+                found |= _subjects(solution, value.callee.inputs[0])
+    for store in solution.graph.stores:
+        if store.attribute == "requires_grad" and store.value.name == "False" and store.holder is not None:
+            found |= _subjects(solution, store.holder)
+    return frozenset(found)
+
+
+def _subjects(solution: Solution, value: Value) -> set[Value | Place | Class]:
+    """The module behind ``value``: itself, or that of which it is a parameter in a loop."""
+    while value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+        value = value.inputs[0]
+    if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in ("parameters", "named_parameters"):
+        value = value.callee.inputs[0]
+    found: set[Value | Place | Class] = {value}
+    if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
+        found.add(value.callee.inputs[0])
+    if value.place is not None:
+        found.add(value.place)
+    elif value.op is Op.ATTRIBUTE:
+        found.update(solution.places(value.inputs[0], value.name))
+    elif value.op is Op.PARAMETER:
+        found.update(a.cls.root() for a in solution.of(value) if isinstance(a, Instance))
+    return found

@@ -1,0 +1,316 @@
+"""The value graph: every value that a file computes, in static single assignment form, and what is done with it.
+
+The builder (``build/``) makes it in one walk; the solver gives each value its abstract value; rules read it through
+the queries of this package. A :class:`Value` stands for what one expression yields, so an assignment makes none:
+two names for one value are one value, and evidence about one of them is evidence about both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TypeAlias
+
+import libcst as cst
+
+
+class Mode(Enum):
+    """Whether gradients are recorded at a point of a function."""
+
+    ON = "on"
+    OFF = "off"
+    INHERITED = "inherited"
+    """As the caller has it."""
+    MAYBE = "maybe"
+    """It depends on a value that is not known."""
+
+
+class Op(Enum):
+    """How a value comes to be."""
+
+    CONSTANT = auto()
+    EXTERNAL = auto()
+    FUNCTION = auto()
+    CLASS = auto()
+    PARAMETER = auto()
+    PHI = auto()
+    READ = auto()
+    ATTRIBUTE = auto()
+    SUBSCRIPT = auto()
+    ELEMENT = auto()
+    OPERATION = auto()
+    COMPARISON = auto()
+    CONTAINER = auto()
+    CALL = auto()
+    UNKNOWN = auto()
+
+
+Key: TypeAlias = "str | int | None"
+"""A constant key of a container; None for one that is not known."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a value is kept beyond an expression: a global, a captured variable, an attribute.
+
+    Attributes:
+        owner: the function (a module's body is one) whose variable it is, the class whose instances have the
+            attribute, or the value (of unknown type) whose attribute it is.
+        path: the variable's or attribute's name; dotted for an attribute of an attribute.
+    """
+
+    owner: Function | Class | Value
+    path: str
+
+
+@dataclass(eq=False, slots=True)
+class Value:
+    """One value of the program.
+
+    Attributes:
+        index: its number in the file, in the order of the walk.
+        op: how it comes to be.
+        inputs: what it is computed from. PHI: the alternatives; a loop's PHI has the value before the loop first.
+            CALL: the callee, the positional arguments, the keyword arguments.
+        name: ATTRIBUTE: the attribute; EXTERNAL: the full dotted name; PARAMETER, PHI and READ: the variable;
+            OPERATION: the operator's class name.
+        keys: CONTAINER and CALL: one key for each input (a CALL's are None for the callee, a number for a
+            positional argument, a name for a keyword, None for a starred one); ELEMENT and SUBSCRIPT: one key.
+        syntax: the expression, when there is one.
+        statement: the statement in which it is computed.
+        function: the function (or module body) in which it is computed.
+        loop: the innermost loop around it in that function.
+        mode: the grad mode there.
+        evaluating: True when the last mode switch before it was ``.eval()`` and not ``.train()``.
+        place: READ: what is read.
+    """
+
+    index: int
+    op: Op
+    inputs: tuple[Value, ...]
+    function: Function
+    loop: Loop | None
+    mode: Mode
+    name: str = ""
+    keys: tuple[Key, ...] = ()
+    syntax: cst.CSTNode | None = None
+    statement: cst.CSTNode | None = None
+    evaluating: bool = False
+    place: Place | None = None
+    reference: Function | Class | None = None
+    users: list[Value] = field(default_factory=list)
+
+    @property
+    def callee(self) -> Value:
+        """What a CALL calls."""
+        return self.inputs[0]
+
+    def argument(self, position: int, keyword: str | None = None) -> Value | None:
+        """The argument of a CALL by position (from 0) or by keyword, or None."""
+        for value, key in zip(self.inputs[1:], self.keys[1:], strict=True):
+            if (key == position and not isinstance(key, str)) or (keyword is not None and key == keyword):
+                return value
+        return None
+
+    @property
+    def arguments(self) -> tuple[Value, ...]:
+        """All arguments of a CALL."""
+        return self.inputs[1:]
+
+    def feed(self, *more: Value) -> None:
+        """Give a PHI further alternatives."""
+        self.inputs += more
+        for value in more:
+            value.users.append(self)
+
+
+@dataclass(eq=False, slots=True)
+class Loop:
+    """A loop: ``for``, ``while`` or a comprehension.
+
+    Attributes:
+        syntax: the loop's node.
+        function: in which it stands.
+        parent: the loop around it in that function.
+        iterable: what it runs over, None for ``while``.
+        phis: one PHI for each variable that the body assigns.
+    """
+
+    syntax: cst.CSTNode
+    function: Function
+    parent: Loop | None
+    iterable: Value | None = None
+    phis: list[Value] = field(default_factory=list)
+
+    def around(self) -> list[Loop]:
+        """This loop and those around it in the same function, from the inside."""
+        chain, loop = [], self
+        while loop is not None:
+            chain.append(loop)
+            loop = loop.parent  # type: ignore[assignment]
+        return chain
+
+
+class Kind(Enum):
+    """How a value is kept."""
+
+    ASSIGN = "assign"
+    """``place = value``"""
+    UPDATE = "update"
+    """``place += value`` or an in-place operation on what the place holds"""
+    INSERT = "insert"
+    """``holder.append(value)``, ``holder[key] = value`` ..."""
+
+
+@dataclass(eq=False, slots=True)
+class Store:
+    """Something is kept.
+
+    Attributes:
+        kind: how.
+        value: what is kept (for UPDATE: the new content).
+        added: UPDATE: what was added to the old content.
+        place: ASSIGN and UPDATE: where; None for a plain local variable.
+        holder: INSERT: the container (or unknown object) that takes it.
+        attribute: the attribute of ``holder`` that is assigned or updated; "" when it is no attribute.
+        is_item: ``holder[key] = value`` or ``holder[key] += value``.
+        key: the constant key of an item, if any.
+        index: the key of an item, constant or not.
+        syntax: the expression that is kept, as written.
+        statement, function, loop, mode: where this happens.
+    """
+
+    kind: Kind
+    value: Value
+    function: Function
+    loop: Loop | None
+    mode: Mode
+    statement: cst.CSTNode
+    syntax: cst.CSTNode | None = None
+    added: Value | None = None
+    place: Place | None = None
+    holder: Value | None = None
+    attribute: str = ""
+    is_item: bool = False
+    key: Key = None
+    index: Value | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Backward:
+    """A backward pass (or ``autograd.grad``) runs.
+
+    Attributes:
+        root: what it starts from.
+        retains: the graph outlives it (``retain_graph`` or ``create_graph``).
+        by_contract: a framework runs it on what a function returns.
+    """
+
+    root: Value
+    retains: bool
+    function: Function
+    loop: Loop | None
+    statement: cst.CSTNode
+    by_contract: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Reset:
+    """What a holder held is dropped: ``x.clear()``, ``del x[:]``, ``x.pop()``, ``del x``."""
+
+    holder: Value
+    function: Function
+    loop: Loop | None
+
+
+@dataclass(eq=False, slots=True)
+class Function:
+    """A function, a method, a lambda or a module's body.
+
+    Attributes:
+        name: its name; "<module>" and "<lambda>" for those without.
+        syntax: its node.
+        owner: the class whose method it is.
+        parent: the function in which it is defined, None for a module's body.
+        parameters: one PARAMETER value each, ``self`` included.
+        result: a PHI of all that it returns (or yields).
+        guard: the grad mode that a decorator gives it, INHERITED without one.
+        decorators: full dotted names.
+    """
+
+    name: str
+    syntax: cst.CSTNode
+    owner: Class | None
+    parent: Function | None
+    is_async: bool = False
+    is_generator: bool = False
+    decorators: tuple[str, ...] = ()
+    guard: Mode = Mode.INHERITED
+    parameters: list[Value] = field(default_factory=list)
+    result: Value | None = None
+
+    @property
+    def is_static(self) -> bool:
+        """True for a static method, which gets no ``self``."""
+        return "staticmethod" in self.decorators
+
+    @property
+    def is_property(self) -> bool:
+        """True when reading the attribute runs it."""
+        return any(name == "property" or name.endswith("cached_property") for name in self.decorators)
+
+
+@dataclass(eq=False, slots=True)
+class Class:
+    """A class of the file.
+
+    Attributes:
+        number: its number in the file.
+        bases: full dotted names of bases that are not in this file.
+        parents: bases in this file.
+        methods: its own methods by name.
+    """
+
+    name: str
+    syntax: cst.ClassDef
+    number: int
+    bases: tuple[str, ...] = ()
+    parents: tuple[Class, ...] = ()
+    methods: dict[str, Function] = field(default_factory=dict)
+
+    def lineage(self) -> list[Class]:
+        """This class and its ancestors in this file, nearest first; a cycle of bases ends."""
+        order: list[Class] = []
+        pending = [self]
+        while pending:
+            cls = pending.pop(0)
+            if cls not in order:
+                order.append(cls)
+                pending.extend(cls.parents)
+        return order
+
+    def root(self) -> Class:
+        """The topmost ancestor in this file; a family of classes shares its attributes."""
+        return self.lineage()[-1]
+
+    def method(self, name: str) -> Function | None:
+        """The method that an instance finds under ``name``, or None."""
+        return next((cls.methods[name] for cls in self.lineage() if name in cls.methods), None)
+
+    def all_bases(self) -> tuple[str, ...]:
+        """Full dotted names of all bases outside this file."""
+        return tuple(base for cls in self.lineage() for base in cls.bases)
+
+
+@dataclass(eq=False, slots=True)
+class ValueGraph:
+    """All that the builder found in one file."""
+
+    module: Function
+    values: list[Value] = field(default_factory=list)
+    functions: list[Function] = field(default_factory=list)
+    classes: list[Class] = field(default_factory=list)
+    loops: list[Loop] = field(default_factory=list)
+    stores: list[Store] = field(default_factory=list)
+    backwards: list[Backward] = field(default_factory=list)
+    resets: list[Reset] = field(default_factory=list)

@@ -1,0 +1,363 @@
+"""What outlives a step: accumulations and insertions, their holders, and what resets or bounds them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.facts.domain import Container, surely_graphless
+from torchlint.facts.flows import Flows
+from torchlint.facts.graph import Function, Kind, Loop, Op, Place, Store, Value
+from torchlint.facts.solve import Solution
+from torchlint.facts.steps import Steps
+
+HOPS = 4
+"""How many callers up a holder's life is followed."""
+
+
+@dataclass(frozen=True)
+class Accumulation:
+    """A value that is updated from itself and outlives the step.
+
+    Attributes:
+        update: the operation: ``total + loss``.
+        added: the operands that are added, those with a graph first.
+        name: how the program names the holder.
+        held: the holder's content after the update.
+        statement: where it stands.
+        place: where it is kept, None for a local variable.
+        first: what the holder was before the loop, if that is known.
+        scales: True when the old content is multiplied by something: a running average.
+    """
+
+    update: Value
+    added: tuple[Value, ...]
+    name: str
+    held: Value
+    statement: cst.CSTNode
+    place: Place | None
+    first: Value | None
+    scales: bool
+
+
+@dataclass(frozen=True)
+class Insertion:
+    """A value that is put into a container which outlives the step.
+
+    Attributes:
+        store: the insertion.
+        parts: the live tensors that go in.
+        name: how the program names the container.
+        allocation: where the container was made, if that is seen.
+        bounded: True for a ``deque(maxlen=...)`` and the like.
+    """
+
+    store: Store
+    parts: tuple[Value, ...]
+    name: str
+    allocation: Value | None
+    bounded: bool
+
+
+@dataclass(frozen=True)
+class _Position:
+    function: Function
+    loop: Loop | None
+
+
+class Lifetimes:
+    """Finds accumulations and insertions that outlive a step."""
+
+    def __init__(self, solution: Solution, flows: Flows, steps: Steps) -> None:
+        """Collect where places are set anew."""
+        self.solution = solution
+        self.flows = flows
+        self.steps = steps
+        self._resets: dict[Place | Value, list[_Position]] = defaultdict(list)
+        for store in solution.graph.stores:
+            if store.kind is Kind.ASSIGN and not flows.live_parts(store.value):
+                for target in self._targets(store):
+                    self._resets[target].append(_Position(store.function, store.loop))
+        for reset in solution.graph.resets:
+            for target in self._homes(reset.holder):
+                self._resets[target].append(_Position(reset.function, reset.loop))
+
+    def _targets(self, store: Store) -> list[Place | Value]:
+        if store.place is not None:
+            return [store.place]
+        if store.attribute and store.holder is not None:
+            return list(self.solution.places(store.holder, store.attribute))
+        return []
+
+    def _homes(self, holder: Value) -> list[Place | Value]:
+        found: list[Place | Value] = [holder]
+        if holder.place is not None:
+            found.append(holder.place)
+        elif holder.op is Op.ATTRIBUTE:
+            found += self.solution.places(holder.inputs[0], holder.name)
+        found += [a.allocation for a in self.solution.final(holder) if isinstance(a, Container)]
+        return found
+
+    # -- accumulations --------------------------------------------------------------------------------------------
+
+    def accumulations(self) -> list[Accumulation]:
+        """Every update of a holder from itself and a tensor with a graph that outlives a step, each once."""
+        found: dict[Value, Accumulation] = {}
+        for loop in self.solution.graph.loops:
+            for phi in loop.phis:
+                for accumulation in self._of_variable(loop, phi):
+                    found.setdefault(accumulation.update, accumulation)
+        for store in self.solution.graph.stores:
+            if store.kind is not Kind.INSERT and store.value not in found:
+                for accumulation in self._of_place(store):
+                    found.setdefault(accumulation.update, accumulation)
+        return list(found.values())
+
+    def _of_variable(self, loop: Loop, phi: Value) -> list[Accumulation]:
+        if len(phi.inputs) < 2 or self._is_reset_inside(phi):
+            return []
+        updates: dict[Value, bool] = {}
+        for back in phi.inputs[1:]:
+            self._trace(back, phi, updates, False, set())
+        found = []
+        for update, scales in updates.items():
+            added = self._added(update, phi)
+            if added and self._counts(update, loop):
+                found.append(
+                    Accumulation(update, added, phi.name, update, update.statement or loop.syntax, None, phi.inputs[0], scales)
+                )
+        return found
+
+    def _counts(self, update: Value, loop: Loop) -> bool:
+        """Whether a loop between the update and the holder's birth is a step."""
+        around = update.loop.around() if update.loop is not None else []
+        inside = around[: around.index(loop) + 1] if loop in around else [loop]
+        return any(self.steps.is_step(one) for one in inside)
+
+    def _is_reset_inside(self, phi: Value) -> bool:
+        """Whether a branch of the loop sets the variable anew: a window that is flushed now and then."""
+        pending, seen = list(phi.inputs[1:]), set()
+        while pending:
+            value = pending.pop()
+            if value in seen or value is phi:
+                continue
+            seen.add(value)
+            if value.op is Op.PHI and value.name == phi.name:
+                pending.extend(value.inputs)
+            elif value.op in (Op.CONSTANT, Op.CALL, Op.CONTAINER) and surely_graphless(self.solution.final(value)):
+                if not self._reaches(value, phi):
+                    return True
+        return False
+
+    def _reaches(self, value: Value, phi: Value) -> bool:
+        pending, seen = [value], set()
+        while pending:
+            current = pending.pop()
+            if current is phi:
+                return True
+            if current not in seen:
+                seen.add(current)
+                pending.extend(current.inputs)
+        return False
+
+    def _trace(self, value: Value, phi: Value, updates: dict[Value, bool], scaled: bool, path: set[Value]) -> bool:
+        """Follow arithmetic from ``value`` back to ``phi``; collect the operations on the way. True when it arrives."""
+        if value is phi:
+            return True
+        if value in path or len(path) > 60:
+            return False
+        path = path | {value}
+        if value.op is Op.PHI:
+            return any([self._trace(choice, phi, updates, scaled, path) for choice in value.inputs])
+        operands = self._operands(value)
+        arrived = [operand for operand in operands if self._trace(operand, phi, updates, scaled, path)]
+        if arrived and value.op in (Op.OPERATION, Op.CALL):
+            scales = value.name.startswith(("Multiply", "Divide", "mul", "lerp"))
+            updates[value] = updates.get(value, False) or scales
+            if scales:
+                for update in updates:
+                    updates[update] = True
+        return bool(arrived)
+
+    def _operands(self, value: Value) -> list[Value]:
+        """What arithmetic combines in ``value``; nothing for calls that are no arithmetic of torch."""
+        if value.op is Op.OPERATION:
+            return list(value.inputs)
+        if value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER:
+            return [v for k, v in zip(value.inputs[0].keys, value.inputs[0].inputs, strict=True) if k == value.keys[0]]
+        if value.op is not Op.CALL or not self.flows.is_arithmetic(value):
+            return []
+        receiver = [value.callee.inputs[0]] if value.callee.op is Op.ATTRIBUTE else []
+        items = [item for argument in value.arguments for item in (argument, *_literal_items(argument))]
+        return receiver + items
+
+    def _added(self, update: Value, phi: Value | None) -> tuple[Value, ...]:
+        """The operands of ``update`` that have a graph and do not come from the holder itself."""
+        return tuple(
+            operand
+            for operand in self._operands(update)
+            if operand is not phi
+            and operand.op is not Op.CONTAINER
+            and not (phi is not None and self._trace(operand, phi, {}, False, set()))
+            and self.flows.live(operand) is not None
+        )
+
+    def _of_place(self, store: Store) -> list[Accumulation]:
+        """An update of an attribute, a global or an item: ``self.total += loss``, ``self.avg = m * self.avg + x``."""
+        places = self._targets(store)
+        if store.is_item and store.holder is not None:
+            places = self._homes(store.holder)
+        elif not places or (isinstance(places[0], Place) and places[0].owner is store.function):
+            return []
+        reads = self._reads_of(store, places)
+        found = []
+        for read in reads:
+            updates: dict[Value, bool] = {}
+            self._trace(store.value, read, updates, False, set())
+            for update, scales in updates.items():
+                added = self._added(update, read)
+                if added and self.outlives(places, store.function, store.loop):
+                    place = places[0] if isinstance(places[0], Place) else None
+                    name = _name_of(read)
+                    found.append(
+                        Accumulation(update, added, name, store.value, store.statement, place, None, scales)
+                    )
+        return found
+
+    def _reads_of(self, store: Store, places: list[Place | Value]) -> list[Value]:
+        """Values under ``store.value`` that are the holder's old content."""
+        pending, seen, found = [store.value], set(), []
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            if value.place in places or (
+                value.op is Op.ATTRIBUTE and any(p in places for p in self.solution.places(value.inputs[0], value.name))
+            ):
+                found.append(value)
+            elif value.op is Op.SUBSCRIPT and store.is_item and value.inputs[0] is store.holder:
+                found.append(value)
+            else:
+                pending.extend(self._operands(value))
+                if value.op is Op.PHI:
+                    pending.extend(value.inputs)
+        return found
+
+    # -- insertions -----------------------------------------------------------------------------------------------
+
+    def insertions(self) -> list[Insertion]:
+        """Every insertion of a live tensor into a container that outlives a step."""
+        found = []
+        for store in self.solution.graph.stores:
+            if store.kind is not Kind.INSERT or store.holder is None:
+                continue
+            parts = self.flows.live_parts(store.value)
+            if not parts or self._overwrites(store):
+                continue
+            homes = self._homes(store.holder)
+            made = [home for home in homes if isinstance(home, Value) and home is not store.holder]
+            if not made and store.holder.op in (Op.PARAMETER, Op.SUBSCRIPT, Op.ELEMENT, Op.CALL, Op.UNKNOWN, Op.PHI):
+                continue
+            if self.outlives(homes, store.function, store.loop):
+                allocation = made[0] if made else None
+                bounded = allocation is not None and is_bounded(allocation)
+                found.append(Insertion(store, tuple(parts), _name_of(store.holder), allocation, bounded))
+        return found
+
+    def _overwrites(self, store: Store) -> bool:
+        """Whether a later insertion replaces this one: a constant key, or one that a loop over names gives."""
+        if not store.is_item:
+            return False
+        if store.key is not None:
+            return True
+        if store.index is None:
+            return False
+        loop = store.loop
+        while loop is not None:
+            if self.steps.is_step(loop) and self._depends_on(store.index, loop):
+                return False
+            loop = loop.parent
+        return True
+
+    def _depends_on(self, value: Value, loop: Loop) -> bool:
+        """Whether ``value`` changes with each turn of ``loop`` by its own variable (or a counter of the loop)."""
+        pending, seen = [value], set()
+        while pending:
+            current = pending.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            if current in loop.phis or (current.loop is loop and current.op in (Op.ELEMENT, Op.CONSTANT) and current.syntax is None):
+                return True
+            if current.op is Op.ELEMENT and current.loop is loop:
+                return True
+            pending.extend(current.inputs)
+        return False
+
+    # -- how long a holder lives ----------------------------------------------------------------------------------
+
+    def outlives(self, homes: list[Place | Value], function: Function, loop: Loop | None) -> bool:
+        """Whether a holder, changed at this position, lives through a step without being set anew in it."""
+        resets = [position for home in homes for position in self._resets.get(home, ())]
+        resets += [
+            _Position(home.function, home.loop)
+            for home in homes
+            if isinstance(home, Value) and home.op in (Op.CONTAINER, Op.CALL)
+        ]
+        return self._outlives(_Position(function, loop), self._lifted(resets), HOPS, set())
+
+    def _outlives(self, at: _Position, resets: set[_Position], hops: int, seen: set[Function]) -> bool:
+        around = at.loop.around() if at.loop is not None else []
+        levels = [around.index(r.loop) if r.loop in around else len(around) for r in resets if _encloses(r, at)]
+        inside = around[: min(levels)] if levels else around
+        if any(self.steps.is_step(loop) for loop in inside):
+            return True
+        if levels or hops == 0 or at.function in seen:
+            return False
+        callers = self.solution.callers.get(at.function, {})
+        if not callers:
+            return self.steps.is_repeated(at.function)
+        return any(
+            self._outlives(_Position(call.function, call.loop), resets, hops - 1, seen | {at.function})
+            for call in sorted(callers, key=lambda value: value.index)
+        )
+
+    def _lifted(self, resets: list[_Position]) -> set[_Position]:
+        """The positions of resets, and of the calls that lead to them."""
+        found: set[_Position] = set()
+        frontier = set(resets)
+        for _ in range(HOPS):
+            found |= frontier
+            frontier = {
+                _Position(call.function, call.loop)
+                for position in frontier
+                for call in self.solution.callers.get(position.function, {})
+            } - found
+        return found
+
+
+def _encloses(reset: _Position, at: _Position) -> bool:
+    """Whether a reset runs in the same turn of the loops around it as ``at``."""
+    if reset.function is not at.function:
+        return False
+    return reset.loop is None or (at.loop is not None and reset.loop in at.loop.around())
+
+
+def is_bounded(allocation: Value) -> bool:
+    """Whether a container drops old items by itself: ``deque(maxlen=n)``, ``deque([], n)``."""
+    if allocation.op is not Op.CALL or not allocation.callee.name.endswith("deque"):
+        return False
+    return allocation.argument(1, "maxlen") is not None
+
+
+def _literal_items(value: Value) -> tuple[Value, ...]:
+    return value.inputs if value.op is Op.CONTAINER else ()
+
+
+def _name_of(value: Value) -> str:
+    if value.syntax is not None and isinstance(value.syntax, cst.Name | cst.Attribute | cst.Subscript):
+        return cst.Module([]).code_for_node(value.syntax)
+    return value.name or "it"

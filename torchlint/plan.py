@@ -1,0 +1,82 @@
+"""From the paths that were given to the files to check, each with the settings that count for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from torchlint.config import Overrides, Settings, nearest_settings
+from torchlint.discover import discover
+from torchlint.run import Job
+
+__all__ = ["MissingPath", "folder_of", "jobs_for"]
+
+
+class MissingPath(FileNotFoundError):
+    """A path that was given does not exist.
+
+    Attributes:
+        paths: every such path, as given.
+    """
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        """Keep ``paths``, at least one."""
+        super().__init__(", ".join(f"{path}: no such file or folder" for path in paths))
+        self.paths = tuple(paths)
+
+
+def jobs_for(
+    paths: Sequence[str], *, settings: Settings | None = None, overrides: Overrides | None = None
+) -> list[Job]:
+    """Find the files below ``paths`` and say how each is to be checked.
+
+    Which files of a folder are passed over is said by the pyproject.toml nearest to the given path; which
+    codes are on, and how large a file may be, by the one nearest to each file.
+
+    Args:
+        paths: files and folders, as given.
+        settings: what counts for all of them; when None, the nearest pyproject.toml does.
+        overrides: what goes over it.
+
+    Raises:
+        MissingPath: a path does not exist.
+        BadConfig: a pyproject.toml is broken.
+    """
+    above = overrides or Overrides()
+
+    def in_force(folder: Path) -> Settings:
+        return (nearest_settings(folder) if settings is None else settings).overridden(above)
+
+    groups: dict[Settings, list[str]] = {}
+    for path in paths:
+        groups.setdefault(in_force(folder_of(path)), []).append(path)
+    found = [_discover(group, one) for one, group in groups.items()]
+    missing = {path for _, absent in found for path in absent}
+    if missing:
+        raise MissingPath([path for path in paths if path in missing])
+    files = _once(file for files, _ in found for file in files)
+    in_folder = {folder: in_force(Path(folder)) for folder in {os.path.dirname(file) for file in files}}
+    return [_job(file, in_folder[os.path.dirname(file)]) for file in files]
+
+
+def folder_of(path: str) -> Path:
+    """The folder whose settings count for ``path``: itself, or the one that it lies in."""
+    place = Path(path)
+    return place if place.is_dir() else place.parent
+
+
+def _discover(paths: Sequence[str], settings: Settings) -> tuple[Sequence[str], Sequence[str]]:
+    """The files to check, and the paths that do not exist."""
+    found = discover(paths, exclude=(), respect_gitignore=settings.respect_gitignore)
+    return found.files, found.missing
+
+
+def _once(files: Iterable[str]) -> list[str]:
+    """Each file once, though several paths lead to it."""
+    return list({os.path.abspath(file): file for file in files}.values())
+
+
+def _job(file: str, settings: Settings) -> Job:
+    """How one file is checked."""
+    return Job(path=file, selection=settings.selection(file), limit=settings.max_file_size)

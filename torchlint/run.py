@@ -1,0 +1,262 @@
+"""One run: files in, findings out; what the command line, the library and the plugin have in common."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torchlint.catalog import rules
+from torchlint.diagnostic import Diagnostic, Level
+from torchlint.engine import check
+from torchlint.selection import Selection
+from torchlint.source import SIZE_LIMIT, Source, Unreadable, encode_source, read_source
+from torchlint.suppress import Suppressions
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
+
+__all__ = [
+    "Checked",
+    "Job",
+    "Look",
+    "Repairs",
+    "Run",
+    "check_file",
+    "check_files",
+    "check_text",
+    "internal_error",
+    "look",
+]
+
+
+class Repairs(Enum):
+    """Which repairs are applied."""
+
+    NONE = "none"
+    SAFE = "safe ones"
+    ALL = "safe and unsafe ones"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be done with one file; plain data, since it may travel to another process.
+
+    Attributes:
+        path: the file's name.
+        selection: which findings are wanted.
+        limit: the largest file that is read, in bytes.
+        use_screen: False to parse every file, also one that cannot hold a finding.
+        repairs: which repairs to apply.
+        write: False to leave the file alone and only say what would change.
+    """
+
+    path: str
+    selection: Selection
+    limit: int = SIZE_LIMIT
+    use_screen: bool = True
+    repairs: Repairs = Repairs.NONE
+    write: bool = True
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one look at a file's text shows.
+
+    Attributes:
+        shown: the findings, sorted by line, column and code.
+        hidden_notes: how many notes were found that nobody asked for.
+        uses_torch: whether the file may use torch at all.
+    """
+
+    shown: tuple[Diagnostic, ...]
+    hidden_notes: int
+    uses_torch: bool
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What became of one file.
+
+    Attributes:
+        path: its name.
+        diagnostics: what was found and, where repairs were applied, is still there.
+        hidden_notes: how many notes were found that nobody asked for.
+        uses_torch: whether the file may use torch at all.
+        text: the text that the diagnostics speak of; "" when there are none.
+        failure: "cannot be checked: why" or "cannot be fixed: why", or None.
+        applied: how many findings were repaired.
+        before, after: the text before and after the repairs; both None when there were none.
+        data: the repaired file's bytes; None when there were no repairs.
+    """
+
+    path: str
+    diagnostics: tuple[Diagnostic, ...] = ()
+    hidden_notes: int = 0
+    uses_torch: bool = False
+    text: str = ""
+    failure: str | None = None
+    applied: int = 0
+    before: str | None = None
+    after: str | None = None
+    data: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """What became of all files.
+
+    Attributes:
+        files: one result a file, in any order.
+        problem: why nothing was checked at all, one line; None when it was.
+    """
+
+    files: tuple[Checked, ...]
+    problem: str | None = None
+
+    @cached_property
+    def in_order(self) -> tuple[Checked, ...]:
+        """The files by name; within a file the findings are in order already."""
+        return tuple(sorted(self.files, key=lambda file: file.path))
+
+    @cached_property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """All findings, sorted by path, line, column and code."""
+        return tuple(diagnostic for file in self.in_order for diagnostic in file.diagnostics)
+
+    @property
+    def applied(self) -> int:
+        """How many findings were repaired."""
+        return sum(file.applied for file in self.files)
+
+    @property
+    def failed(self) -> bool:
+        """True when something that was asked for could not be done."""
+        return self.problem is not None or any(file.failure is not None for file in self.files)
+
+    @property
+    def has_leaks(self) -> bool:
+        """True when an error or a warning was found; notes do not count."""
+        return any(diagnostic.level is not Level.NOTE for diagnostic in self.diagnostics)
+
+
+def look(
+    source: Source,
+    selection: Selection,
+    *,
+    tree: ast.Module | None = None,
+    use_screen: bool = True,
+    heed_noqa: bool = True,
+) -> Look:
+    """Check one text once.
+
+    Args:
+        source: the file's text.
+        selection: which findings are wanted.
+        tree: the text's syntax tree, where the caller has it already.
+        use_screen: False to parse the file also when it cannot hold a finding.
+        heed_noqa: False where somebody else applies ``# noqa``, as flake8 does.
+
+    Raises:
+        Unreadable: the text cannot be parsed.
+    """
+    outcome = check(source, selection.rules(rules()), tree=tree, use_screen=use_screen)
+    found = sorted(outcome.diagnostics, key=Diagnostic.sort_key)
+    if heed_noqa and found:
+        suppressions = Suppressions.of(source.text)
+        found = [one for one in found if not suppressions.covers(one.line, one.code)]
+    shown = tuple(one for one in found if selection.shows(one))
+    return Look(shown=shown, hidden_notes=len(found) - len(shown), uses_torch=outcome.uses_torch)
+
+
+def check_text(source: Source, job: Job) -> Checked:
+    """Check a text and, where the job asks for it, repair it in memory; nothing is written.
+
+    Raises:
+        Unreadable: the text cannot be parsed.
+    """
+    first = look(source, job.selection, use_screen=job.use_screen)
+    plain = _checked(source, first)
+    if job.repairs is Repairs.NONE or not any(one.repair for one in first.shown):
+        return plain
+    from torchlint.fix import fix_source
+
+    def find(text: Source) -> Sequence[Diagnostic]:
+        return look(text, job.selection, use_screen=job.use_screen).shown
+
+    try:
+        outcome = fix_source(source, find, unsafe=job.repairs is Repairs.ALL)
+        if outcome.text == source.text:
+            return plain
+        data = encode_source(source, outcome.text)
+    except Unreadable as error:
+        return replace(plain, failure=f"cannot be fixed: {error.reason}")
+    repaired = Source(source.path, outcome.text, source.encoding, source.has_bom)
+    left = _checked(repaired, look(repaired, job.selection, use_screen=job.use_screen))
+    return replace(left, applied=outcome.applied, before=source.text, after=outcome.text, data=data)
+
+
+def check_file(job: Job) -> Checked:
+    """Read, check and, where the job asks for it, repair one file; never raises for what is wrong with it."""
+    try:
+        result = check_text(read_source(job.path, limit=job.limit), job)
+    except Unreadable as error:
+        return Checked(job.path, failure=f"cannot be checked: {error.reason}")
+    except Exception as error:
+        return Checked(job.path, failure=f"cannot be checked: {internal_error(error)}")
+    if result.data is None or not job.write:
+        return result
+    from torchlint.fix import write_atomic
+
+    try:
+        write_atomic(job.path, result.data)
+    except OSError as error:
+        # What was found in the repaired text is not what stands in the file: look again, and repair nothing.
+        untouched = check_file(replace(job, repairs=Repairs.NONE))
+        return replace(untouched, failure=f"cannot be fixed: {error.strerror or error}")
+    return result
+
+
+def check_files(jobs: Sequence[Job], workers: int = 1) -> list[Checked]:
+    """The results of all jobs, in their order; the same for any number of ``workers`` (processes, from 1)."""
+    if workers <= 1 or len(jobs) <= 1:
+        return [check_file(job) for job in jobs]
+    from concurrent.futures.process import BrokenProcessPool
+
+    with _pool(min(workers, len(jobs))) as pool:
+        futures = [pool.submit(check_file, job) for job in jobs]
+        results = []
+        for job, future in zip(jobs, futures, strict=True):
+            try:
+                results.append(future.result())
+            except BrokenProcessPool:
+                results.append(Checked(job.path, failure="cannot be checked: a worker process died"))
+        return results
+
+
+def internal_error(error: Exception) -> str:
+    """One phrase for an exception that nobody expected."""
+    words = " ".join(str(error).split())
+    return f"internal error ({type(error).__name__}{': ' if words else ''}{words})"
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that end at once when the run is interrupted."""
+    from concurrent.futures import ProcessPoolExecutor
+
+    pool = ProcessPoolExecutor(workers)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _checked(source: Source, seen: Look) -> Checked:
+    """A result without repairs."""
+    text = source.text if seen.shown else ""
+    return Checked(source.path, seen.shown, seen.hidden_notes, seen.uses_torch, text)

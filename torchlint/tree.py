@@ -1,0 +1,104 @@
+"""Walking libcst trees without libcst's own visitors.
+
+A libcst visitor costs as much as parsing; these walks read the fields that can hold code through one precomputed
+``attrgetter`` a class and skip white space, punctuation and comments. They are iterative, so depth is no concern.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from functools import cache
+from operator import attrgetter
+from typing import Any
+
+import libcst as cst
+
+_PUNCTUATION = (
+    "whitespace", "leading_lines", "lines_after", "lpar", "rpar", "lbrace", "rbrace", "lbracket", "rbracket",
+    "header", "footer", "indent", "newline", "trailing", "comma", "semicolon", "equal", "colon", "dot", "star",
+    "default_newline", "default_indent", "encoding", "has_trailing", "operator", "start", "end", "prefix",
+)  # fmt: skip
+
+
+@cache
+def _reader(kind: type[cst.CSTNode]) -> Callable[[Any], tuple[Any, ...]]:
+    names = [f.name for f in dataclasses.fields(kind) if not f.name.startswith(_PUNCTUATION)]
+    if not names:
+        return lambda node: ()
+    if len(names) == 1:
+        get = attrgetter(names[0])
+        return lambda node: (get(node),)
+    return attrgetter(*names)
+
+
+def children(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """The nodes of code directly under ``node``, in source order; no white space, punctuation or operators."""
+    found: list[cst.CSTNode] = []
+    for value in _reader(type(node))(node):
+        if isinstance(value, cst.CSTNode):
+            found.append(value)
+        elif isinstance(value, tuple | list):
+            found.extend(item for item in value if isinstance(item, cst.CSTNode))
+    return found
+
+
+def walk(node: cst.CSTNode, into: Callable[[cst.CSTNode], bool] = lambda _: True) -> Iterator[cst.CSTNode]:
+    """``node`` and all code under it, parents before children, in source order.
+
+    Args:
+        node: where to begin.
+        into: asked for each node below the first; where it says False the node is yielded but not entered.
+    """
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        yield current
+        if current is node or into(current):
+            pending.extend(reversed(children(current)))
+
+
+NEW_SCOPES = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
+
+
+def walk_scope(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Like :func:`walk`, but functions, lambdas and classes below ``node`` are yielded and not entered."""
+    return walk(node, lambda inner: not isinstance(inner, NEW_SCOPES))
+
+
+def parents(module: cst.Module) -> dict[cst.CSTNode, cst.CSTNode]:
+    """Each node's parent in the whole file, by identity."""
+    table: dict[cst.CSTNode, cst.CSTNode] = {}
+    pending: list[cst.CSTNode] = [module]
+    while pending:
+        node = pending.pop()
+        for child in children(node):
+            table[child] = node
+            pending.append(child)
+    return table
+
+
+def dotted(node: cst.CSTNode | None) -> str | None:
+    """``a.b.c`` of a chain of names and attributes, or None for any other expression."""
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name):
+        return None
+    parts.append(node.value)
+    return ".".join(reversed(parts))
+
+
+def arguments_in_order(arguments: tuple[cst.Arg, ...] | Any) -> Iterator[tuple[int | str | None, cst.BaseExpression]]:
+    """Each argument of a call with its key: a position (from 0), a keyword, or None when it is starred."""
+    position = 0
+    for argument in arguments:
+        if argument.star:
+            yield None, argument.value
+            position += 1000
+        elif argument.keyword is not None:
+            yield argument.keyword.value, argument.value
+        else:
+            yield (position if position < 1000 else None), argument.value
+            position += 1
