@@ -1,4 +1,4 @@
-"""What the tests of the faces share: programs to check, a stand-in for the analysis, and ways to start torchlint."""
+"""What the faces' tests share: programs to check, a stand-in for the analysis, ways to start torchlint."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MARK = re.compile(r"# finds (?P<code>TLK\d{3}) (?P<level>error|warning|note)(?P
 def stand_in(source: Source, rules: Sequence[Rule], **_: Any) -> Outcome:
     """An analysis that finds what comments say: ``x = 1  # finds TLK101 error safe explained``.
 
-    The finding covers the line's statement; "safe" or "unsafe" gives it a repair that writes ``fixed`` in its place.
+    The finding covers the line's statement; "safe" or "unsafe" gives it a repair that writes ``fixed`` there.
     """
     if "syntax error" in source.text:
         raise Unreadable("is no Python")
@@ -92,4 +92,23 @@ def python(
     """Run this interpreter with this checkout importable."""
     data = stdin.encode() if isinstance(stdin, str) else stdin
     whole = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
-    return subprocess.run([sys.executable, *words], cwd=cwd, input=data, env=whole, capture_output=True, check=False)
+    return subprocess.run(
+        [sys.executable, *words], cwd=cwd, input=data, env=whole, capture_output=True, check=False
+    )
+
+
+def modules_after(program: str, *words: str, cwd: Path, env: Mapping[str, str] | None = None) -> set[str]:
+    """The names of all modules that are loaded once this console program has run in a process of its own.
+
+    Args:
+        program: "package.module:function".
+        words: what stands behind the program's name on the command line.
+    """
+    module, _, function = program.partition(":")
+    code = (
+        f"import sys\nfrom {module} import {function} as main\nsys.argv = {['program', *words]!r}\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "sys.stderr.write('loaded: ' + ' '.join(sys.modules))"
+    )
+    said = python("-c", code, cwd=cwd, env=env).stderr.decode()
+    return set(said.rpartition("loaded: ")[2].split())

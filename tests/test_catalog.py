@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
-
 from invoking import ROOT, python
+
 from torchlint import catalog
 from torchlint.catalog import codes, fixture_folder, rule_of, rules
 from torchlint.explanation import document, fix_availability, headline, section, symptom_table

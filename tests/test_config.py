@@ -187,5 +187,12 @@ class TestOverrides:
 
     def test_replace_plain_values_and_extend_lists(self):
         settings = Settings(notes=True, exclude=("a",), extend_exclude=("b",))
-        over = settings.overridden(Overrides(notes=False, exclude=("c",), extend_exclude=("d",), max_file_size=3))
-        assert (over.notes, over.exclude, over.extend_exclude, over.max_file_size) == (False, ("c",), ("b", "d"), 3)
+        over = settings.overridden(
+            Overrides(notes=False, exclude=("c",), extend_exclude=("d",), max_file_size=3)
+        )
+        assert (over.notes, over.exclude, over.extend_exclude, over.max_file_size) == (
+            False,
+            ("c",),
+            ("b", "d"),
+            3,
+        )

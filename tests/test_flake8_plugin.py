@@ -1,19 +1,25 @@
-"""The plugin through real flake8 in a process of its own and, where rules must say what a test wants, by hand."""
+"""The plugin through real flake8 in a process of its own and, where findings must be chosen, by hand."""
 
 from __future__ import annotations
 
 import ast
 import configparser
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import libcst
 import pytest
+from invoking import LEAK, ROOT, WITHOUT_TORCH, modules_after, python, stand_in
 
-from invoking import LEAK, ROOT, WITHOUT_TORCH, python, stand_in
 from torchlint import __version__
+from torchlint.engine import check
 from torchlint.flake8_plugin import Plugin
+
+UNKNOWN_TO_LIBCST = "(name): int = 1\n"
+"""Python, which libcst 1.9 does not parse."""
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +45,7 @@ def flake8(installed: Path, tmp_path: Path) -> Any:
 
     def run(*words: str, stdin: str | bytes = b"", select: str | None = "TLK") -> tuple[int, list[str]]:
         chosen = [f"--select={select}"] if select else []
-        path = {"PYTHONPATH": f"{installed}{':' if sys.platform != 'win32' else ';'}{ROOT}"}
+        path = {"PYTHONPATH": f"{installed}{os.pathsep}{ROOT}"}
         done = python("-m", "flake8", "--isolated", *chosen, *words, cwd=tmp_path, stdin=stdin, env=path)
         assert b"Traceback" not in done.stderr and not done.stderr, done.stderr.decode()
         return done.returncode, done.stdout.decode().splitlines()
@@ -79,7 +85,7 @@ class TestFlake8:
             lambda text: text.replace("\n", "\r\n"),
             lambda text: "\ufeff" + text,
             lambda text: text.replace("import torch\n", "import torch\n\x0c"),
-            lambda text: text.replace("import torch\n", 'import torch  # é模型\n'),
+            lambda text: text.replace("import torch\n", "import torch  # é模型\n"),
         ],
         ids=["crlf", "bom", "form feed", "wide characters"],
     )
@@ -93,13 +99,21 @@ class TestFlake8:
 
     @pytest.mark.parametrize(
         ("comment", "silent"),
-        [("noqa", True), ("noqa: TLK101", True), ("noqa:TLK1", True), ("noqa: E501", False), ("no qa", False)],
+        [
+            ("noqa", True),
+            ("noqa: TLK101", True),
+            ("noqa:TLK1", True),
+            ("noqa: E501", False),
+            ("no qa", False),
+        ],
     )
     def test_applies_noqa(self, flake8, tmp_path, comment, silent):
         write(tmp_path, "a.py", LEAK.replace("total += loss\n", f"total += loss  # {comment}\n"))
         assert (flake8("a.py")[0] == 0) == silent
 
-    @pytest.mark.parametrize(("select", "shown"), [("TLK", True), ("TLK101", True), ("TLK2", False), ("E", False)])
+    @pytest.mark.parametrize(
+        ("select", "shown"), [("TLK", True), ("TLK101", True), ("TLK2", False), ("E", False)]
+    )
     def test_applies_its_own_select(self, flake8, tmp_path, select, shown):
         write(tmp_path, "a.py", LEAK)
         assert any("TLK101" in line for line in flake8("a.py", select=select)[1]) == shown
@@ -142,23 +156,24 @@ class TestFlake8:
         "text",
         [
             "import torch\nx = (\n",
-            "import torch\nx = " + "+".join(["1"] * 2000) + "\n" + LEAK,
+            "import torch\n" + UNKNOWN_TO_LIBCST + LEAK,
             b"import torch\nx = '\xff'\n",
             b"# coding: nonsense\nimport torch\n",
             "import torch\n# " + "x" * 2_000_000 + "\n" + LEAK,
         ],
-        ids=["no Python", "nested too deep", "not UTF-8", "unknown encoding", "too large"],
+        ids=["no Python", "unknown to libcst", "not UTF-8", "unknown encoding", "too large"],
     )
     def test_is_silent_on_what_it_cannot_check(self, flake8, tmp_path, text):
+        if isinstance(text, str) and UNKNOWN_TO_LIBCST in text and _libcst_parses(UNKNOWN_TO_LIBCST):
+            pytest.skip("this libcst has learnt it")
         write(tmp_path, "a.py", text)
         assert flake8("a.py")[1] == []
 
     @pytest.mark.parametrize(("text", "needed"), [(WITHOUT_TORCH, False), (LEAK, True)])
     def test_imports_libcst_only_for_a_file_that_may_hold_a_finding(self, installed, tmp_path, text, needed):
         write(tmp_path, "a.py", text)
-        words = ("-X", "importtime", "-m", "flake8", "--isolated", "-j1", "a.py")
-        done = python(*words, cwd=tmp_path, env={"PYTHONPATH": f"{installed}:{ROOT}"})
-        modules = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
+        env = {"PYTHONPATH": f"{installed}{os.pathsep}{ROOT}"}
+        modules = modules_after("flake8.main.cli:main", "--isolated", "-j1", "a.py", cwd=tmp_path, env=env)
         assert "torchlint.flake8_plugin" in modules
         assert ("libcst" in modules) == needed
         assert "torch" not in modules
@@ -170,6 +185,7 @@ class TestPlugin:
     @pytest.fixture(autouse=True)
     def by_marks(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setattr("torchlint.run.check", stand_in)
+        monkeypatch.setattr("torchlint.run.uses_torch", lambda text: True)
         monkeypatch.chdir(tmp_path)
 
     def findings(self, text: str, name: str = "a.py") -> list[tuple[int, int, str]]:
@@ -207,14 +223,27 @@ class TestPlugin:
     def test_never_raises(self, text):
         assert self.findings(text) == []
 
+    def test_is_silent_on_what_is_nested_too_deep(self, monkeypatch):
+        # By hand, since other plugins of flake8 end by a RecursionError long before.
+        monkeypatch.setattr("torchlint.run.check", check)
+        assert self.findings(LEAK + "x = " + "+".join(["1"] * 600) + "\n") == []
+
     def test_hands_the_tree_it_was_given_to_the_analysis(self, monkeypatch):
         seen = []
 
-        def check(source: Any, rules: Any, *, tree: Any = None, **_: Any) -> Any:
+        def note(source: Any, rules: Any, *, tree: Any = None, **_: Any) -> Any:
             seen.append(tree)
             return stand_in(source, rules)
 
-        monkeypatch.setattr("torchlint.run.check", check)
+        monkeypatch.setattr("torchlint.run.check", note)
         tree = ast.parse("x = 1\n")
         list(Plugin(tree, "a.py", ["x = 1\n"]).run())
         assert seen == [tree]
+
+
+def _libcst_parses(text: str) -> bool:
+    try:
+        libcst.parse_module(text)
+    except libcst.ParserSyntaxError:
+        return False
+    return True

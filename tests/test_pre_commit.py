@@ -9,16 +9,28 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from invoking import LEAK, REPAIRED, ROOT
 
-SHIPPED = ("torchlint", "rules", "fixtures", "pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml")
+SHIPPED = (
+    "torchlint",
+    "rules",
+    "fixtures",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    ".pre-commit-hooks.yaml",
+)
 
 
 def run(*words: str, cwd: Path, home: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a command with pre-commit's own cache out of the user's way, and without this checkout on the path."""
+    """Run a command without this checkout on the path, and with pre-commit's cache out of the user's way."""
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "GIT_DIR")}
-    env = {**kept, "PRE_COMMIT_HOME": str(home or cwd), "GIT_CONFIG_GLOBAL": os.devnull, "PRE_COMMIT_COLOR": "never"}
+    env = {
+        **kept,
+        "PRE_COMMIT_HOME": str(home or cwd),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "PRE_COMMIT_COLOR": "never",
+    }
     return subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, check=False)
 
 
@@ -37,7 +49,17 @@ def hooks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, Path]:
     if shutil.which("git") is None:
         pytest.skip("there is no git")
     folder = tmp_path_factory.mktemp("hooks")
-    probe = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", str(folder / "probe"), "libcst")
+    probe = (
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "-d",
+        str(folder / "probe"),
+        "libcst",
+    )
     reached = run(*probe, cwd=folder)
     if reached.returncode != 0:
         pytest.skip(f"pip cannot reach a package index: {reached.stderr.strip().splitlines()[-1]}")
@@ -56,7 +78,8 @@ def project(hooks: tuple[Path, str, Path], tmp_path: Path) -> Path:
     """A user's repository with a leak and both hooks."""
     repository, revision, _ = hooks
     (tmp_path / ".pre-commit-config.yaml").write_text(
-        f"repos:\n- repo: {repository}\n  rev: {revision}\n  hooks:\n  - id: torchlint\n  - id: torchlint-fix\n"
+        f"repos:\n- repo: {repository}\n  rev: {revision}\n"
+        "  hooks:\n  - id: torchlint\n  - id: torchlint-fix\n"
     )
     (tmp_path / "train.py").write_text(LEAK)
     (tmp_path / "notes.txt").write_text(LEAK)
@@ -71,7 +94,9 @@ def test_the_hooks_find_and_repair(project: Path, hooks: tuple[Path, str, Path])
     assert "train.py:11:9: TLK101 " in found.stdout
     assert "notes.txt" not in found.stdout
 
-    fixed = run(sys.executable, "-m", "pre_commit", "run", "torchlint-fix", "--all-files", cwd=project, home=home)
+    fixed = run(
+        sys.executable, "-m", "pre_commit", "run", "torchlint-fix", "--all-files", cwd=project, home=home
+    )
     assert fixed.returncode == 1
     assert "files were modified by this hook" in fixed.stdout
     assert (project / "train.py").read_text() == REPAIRED

@@ -73,7 +73,8 @@ class TestText:
     def test_is_path_line_column_code_and_message(self):
         assert renderer("text")(RUN).splitlines() == [
             "src/train.py:3:5: TLK101 `total` keeps the graph, 100%: write `loss.detach()`",
-            "1 keep host memory every step (start with src/train.py:3); 1 fixable with --fix; 1 could not be checked",
+            "1 keep host memory every step (start with src/train.py:3); "
+            "1 fixable with --fix; 1 could not be checked",
         ]
 
     def test_keeps_a_finding_on_one_line(self):

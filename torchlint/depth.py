@@ -141,34 +141,66 @@ def nesting_of_text(text: str) -> int:
     one.
     """
     blocks = _Blocks()
-    # For each open bracket, and below them all for the statement: what has been nested since the last comma,
-    # and what a comma does not end, since parameters of a lambda are separated by commas as well.
-    brackets = [[0, 0]]
+    brackets = _Brackets()
     deepest = 0
     for match in _TOKEN.finditer("\n" + text):
         kind = match.lastgroup
-        if kind in ("word", "line"):
-            if len(brackets) == 1:
-                brackets = [[0, 0]]
+        if kind == "line":
+            if brackets.depth == 0:
+                brackets = _Brackets()
                 blocks.enter(match["indent"], match["word"])
         elif kind == "open":
-            brackets[-1][0] += 1
-            brackets.append([0, 0])
+            brackets.open()
         elif kind == "close":
-            del brackets[max(1, len(brackets) - 1) :]
+            brackets.close()
         elif kind == "comma":
-            brackets[-1][0] = 0
+            brackets.comma()
         elif kind == "lambda":
-            brackets[-1][1] += 3
+            brackets.nest(3, beyond_comma=True)
         elif kind == "string":
-            brackets[-1][0] += 1 + _levels_inside(match[0])
+            brackets.nest(1 + _levels_inside(match[0]))
         elif kind == "step":
-            brackets[-1][0] += 1
-        inside = sum(map(sum, brackets)) + len(brackets)
-        deepest = max(deepest, 8 + inside + blocks.depth)
+            brackets.nest(1)
+        # Eight for the nodes between a statement and its first operator, such as parameters and annotations.
+        deepest = max(deepest, 8 + brackets.levels + blocks.levels)
         if blocks.word == "case":
-            deepest = max(deepest, _PATTERN_BRACKET * (len(brackets) - 1))
+            deepest = max(deepest, _PATTERN_BRACKET * brackets.depth)
     return deepest
+
+
+class _Brackets:
+    """What has been nested in the statement so far, for each open bracket and for the statement itself."""
+
+    def __init__(self) -> None:
+        self.levels = 1
+        # Two counts for each: what the next comma ends, and what it does not, since commas also separate the
+        # parameters of a lambda.
+        self._nested = [[0, 0]]
+
+    @property
+    def depth(self) -> int:
+        """How many brackets are open."""
+        return len(self._nested) - 1
+
+    def nest(self, levels: int, *, beyond_comma: bool = False) -> None:
+        """Count so many more levels."""
+        self._nested[-1][beyond_comma] += levels
+        self.levels += levels
+
+    def open(self) -> None:
+        """Enter a bracket."""
+        self.nest(1)
+        self._nested.append([0, 0])
+        self.levels += 1
+
+    def close(self) -> None:
+        """Leave a bracket, if one is open."""
+        if self.depth:
+            self.levels -= sum(self._nested.pop()) + 1
+
+    def comma(self) -> None:
+        """Begin the next item of a list, or the next statement of a line."""
+        self.nest(-self._nested[-1][0])
 
 
 class _Blocks:
@@ -179,7 +211,7 @@ class _Blocks:
         self._open: list[tuple[int, int]] = []
 
     @property
-    def depth(self) -> int:
+    def levels(self) -> int:
         """Levels that the open blocks make; each ``elif`` stands one level below the one before it."""
         return sum(2 + elifs for _, elifs in self._open)
 

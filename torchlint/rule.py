@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.screen import Trigger
 
-__all__ = ["Edit", "Finding", "Fix", "Harm", "Level", "Memory", "Rule", "Step", "Symptom"]
+__all__ = ["Edit", "Finding", "Fix", "Harm", "Level", "LineOf", "Memory", "Rule", "Step", "Symptom"]
 
 
 class Harm(Enum):
@@ -82,12 +82,19 @@ class Step:
 
 
 @dataclass(frozen=True)
+class LineOf:
+    """The line on which a node stands, to be written into a message once it is known."""
+
+    node: cst.CSTNode
+
+
+@dataclass(frozen=True)
 class Finding:
     """What a rule says of one place.
 
     Attributes:
         node: the statement (or function) it stands on; the report names that node's own first line.
-        message: one line: who holds, which memory, what to write.
+        message: one line, in pieces: who holds, which memory, what to write.
         level: of this finding.
         memory: which memory is kept or wasted.
         evidence: the chain that led here.
@@ -96,7 +103,7 @@ class Finding:
     """
 
     node: cst.CSTNode
-    message: str
+    message: tuple[str | LineOf, ...]
     level: Level
     memory: Memory
     evidence: tuple[Step, ...] = ()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from torchlint.catalog import rules
 from torchlint.diagnostic import Diagnostic, Level
 from torchlint.engine import check
+from torchlint.screen import uses_torch
 from torchlint.selection import Selection
 from torchlint.source import SIZE_LIMIT, Source, Unreadable, encode_source, read_source
 from torchlint.suppress import Suppressions
@@ -164,7 +165,9 @@ def look(
     Raises:
         Unreadable: the text cannot be parsed.
     """
-    outcome = check(source, selection.rules(rules()), tree=tree, use_screen=use_screen)
+    # Rules may import libcst, which costs more than all the rest of a file that does not use torch.
+    wanted = selection.rules(rules()) if uses_torch(source.text) else ()
+    outcome = check(source, wanted, tree=tree, use_screen=use_screen)
     found = sorted(outcome.diagnostics, key=Diagnostic.sort_key)
     if heed_noqa and found:
         suppressions = Suppressions.of(source.text)
@@ -247,9 +250,11 @@ def internal_error(error: Exception) -> str:
 @contextmanager
 def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """Processes that end at once when the run is interrupted."""
+    import signal
     from concurrent.futures import ProcessPoolExecutor
 
-    pool = ProcessPoolExecutor(workers)
+    # Ctrl-C reaches every process of the terminal: only this one is to answer.
+    pool = ProcessPoolExecutor(workers, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
     try:
         yield pool
     finally:

@@ -16,7 +16,8 @@ COMMANDS = ("check", "rules", "rule")
 _EPILOG = """\
 exit codes: 0 nothing found, 1 errors or warnings found (notes never count), 2 something could not be done
 
-"torchlint PATH" is "torchlint check PATH"; a folder called "rules" is checked with "torchlint check rules".
+"torchlint PATH" is "torchlint check PATH", and "torchlint check --help" lists its options; a folder called
+"rules" is checked with "torchlint check rules"
 """
 
 

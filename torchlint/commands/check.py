@@ -141,8 +141,6 @@ def _tell(options: Namespace, done: Run) -> None:
         text = (statistics.render_json if options.output_format == "json" else statistics.render)(done)
     else:
         text = renderer(options.output_format)(done)
-    if done.applied and options.output_format in ("text", "full"):
-        text = f"Fixed {_repaired(done)}.\n{text}"
     if STDIN in options.paths and _repairs(options) is not Repairs.NONE:
         for line in text.splitlines():
             complain(line)
@@ -156,14 +154,9 @@ def _tell_diff(done: Run) -> int:
 
     changed = [file for file in done.in_order if file.before is not None and file.after is not None]
     write("".join(diff(file.before or "", file.after or "", file.path) for file in changed))
-    complain(f"Would fix {_repaired(done)}." if changed else "Nothing to fix.")
+    repaired = f"{plural(done.applied, 'finding')} in {plural(len(changed), 'file')}"
+    complain(f"Would fix {repaired}." if changed else "Nothing to fix.")
     return 2 if done.failed else int(bool(changed))
-
-
-def _repaired(done: Run) -> str:
-    """How much was repaired: "3 findings in 2 files"."""
-    files = sum(file.applied > 0 for file in done.files)
-    return f"{plural(done.applied, 'finding')} in {plural(files, 'file')}"
 
 
 def _exit_code(options: Namespace, done: Run) -> int:

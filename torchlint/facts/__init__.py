@@ -7,14 +7,16 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.facts.build.builder import build
+from torchlint.facts.build.names import import_names
 from torchlint.facts.flows import Flows
 from torchlint.facts.freezing import frozen_subjects
 from torchlint.facts.graph import Function, Op, Value, ValueGraph
+from torchlint.facts.inference import Inferences
 from torchlint.facts.lifetimes import Lifetimes
 from torchlint.facts.modes import Modes
 from torchlint.facts.solve import Solution
 from torchlint.facts.steps import Steps
-from torchlint.tree import parents
+from torchlint.tree import parents, walk
 
 __all__ = ["Facts"]
 
@@ -27,7 +29,7 @@ class Facts:
         graph: its value graph.
         evaluations: each ``.eval()`` as (on what, in which function).
         solution: the abstract value of each value.
-        modes, flows, steps, lifetimes: the queries.
+        modes, flows, steps, lifetimes, inferences: the queries.
     """
 
     def __init__(self, module: cst.Module) -> None:
@@ -45,6 +47,7 @@ class Facts:
         self.flows = Flows(self.solution, self.modes)
         self.steps = Steps(self.solution, self.flows)
         self.lifetimes = Lifetimes(self.solution, self.flows, self.steps)
+        self.inferences = Inferences(self.flows, self.steps)
 
     @cached_property
     def parents(self) -> dict[cst.CSTNode, cst.CSTNode]:
@@ -58,6 +61,36 @@ class Facts:
     def statement_of(self, value: Value) -> cst.CSTNode:
         """The statement in which a value is computed."""
         return value.statement if value.statement is not None else self.module
+
+    def nodes_under(self, node: cst.CSTNode) -> list[cst.CSTNode]:
+        """A node and all code under it."""
+        return list(walk(node))
+
+    def called(self, call: Value) -> str:
+        """How the program writes what a CALL calls, shortened to 40 characters."""
+        text = self.code(call.syntax.func) if isinstance(call.syntax, cst.Call) else call.name
+        return text if len(text) <= 40 else text[:37] + "..."
+
+    @cached_property
+    def _imports(self) -> dict[str, str]:
+        """Full dotted name to local name of what the module's own imports bind."""
+        found: dict[str, str] = {}
+        for statement in self.module.body:
+            if isinstance(statement, cst.SimpleStatementLine):
+                for small in statement.body:
+                    if isinstance(small, cst.Import | cst.ImportFrom):
+                        for local, full in import_names(small):
+                            found.setdefault(full, local)
+        return found
+
+    def has_torch_name(self, member: str) -> bool:
+        """Whether a member of torch can be reached through the module's imports."""
+        return f"torch.{member}" in self._imports or "torch" in self._imports
+
+    def torch_name(self, member: str) -> str:
+        """How this file reaches a member of torch: ``th.no_grad``, ``no_grad``, or ``torch.no_grad``."""
+        direct = self._imports.get(f"torch.{member}")
+        return direct or f"{self._imports.get('torch', 'torch')}.{member}"
 
     def calls(self) -> list[Value]:
         """Every call of the file in the order of the walk."""

@@ -132,6 +132,9 @@ class Calls:
                 pending.extend(self.solution.stored.get(place, ()))
             if current.op is Op.PHI:
                 pending.extend(current.inputs)
+            if current.op is Op.PARAMETER:
+                bindings = self.solution.callers.get(current.function, {}).values()
+                pending.extend(given for binding in bindings if (given := binding.get(current)) is not None)
             if current.op is Op.CALL and current.callee.op is Op.ATTRIBUTE and current.callee.name in SAME_OBJECT:
                 pending.append(current.callee.inputs[0])
         return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import cached_property
 
 from torchlint import torch_api
 from torchlint.facts.domain import (
@@ -40,7 +41,6 @@ class Flows:
         graph = solution.graph
         self.trained = self._ancestors(b.root for b in graph.backwards)
         self.spent_roots = self._ancestors(b.root for b in graph.backwards if not b.retains)
-        self._escaped: frozenset[Value] | None = None
 
     # -- what a value is, with callers looked through -------------------------------------------------------------
 
@@ -99,8 +99,8 @@ class Flows:
             held
             for atom in sorted_values(self.solution.final(value))
             if isinstance(atom, Container)
-            for _, held in self.solution.held.get(atom.allocation, ())
-            if self.live(held) is not None
+            for key, held in self.solution.held.get(atom.allocation, ())
+            if (key is not None or held in atom.allocation.inputs) and self.live(held) is not None
         ]
 
     # -- consumption ----------------------------------------------------------------------------------------------
@@ -129,14 +129,37 @@ class Flows:
         inputs = [source for source in self.sources(value) if self.live_parts(source)]
         return bool(inputs) and all(self._is_spent(source, seen) for source in inputs)
 
+    def touches_spent(self, value: Value) -> bool:
+        """Whether a part of ``value``'s graph is spent: a backward from ``value`` would raise."""
+        pending, seen = [value], set()
+        while pending:
+            current = pending.pop()
+            if current in seen or not self.live_parts(current):
+                continue
+            if current in self.spent_roots:
+                return True
+            seen.add(current)
+            pending.extend(self.sources(current))
+        return False
+
     def may_be_trained_on(self, value: Value) -> bool:
         """Like :meth:`is_trained_on`, where code that is not seen may run the backward."""
-        if self._escaped is None:
-            self._escaped = self._ancestors(self._exits())
-        escaped = self._escaped
-        return self.is_trained_on(value) or value in escaped or any(
-            isinstance(a, Container) and a.allocation in escaped for a in self.solution.final(value)
+        return self.is_trained_on(value) or value in self.escaped or any(
+            isinstance(a, Container) and a.allocation in self.escaped for a in self.solution.final(value)
         )
+
+    @cached_property
+    def escaped(self) -> frozenset[Value]:
+        """All that flows to where the file does not show what becomes of it, with its graph."""
+        return self._ancestors(self._exits())
+
+    @cached_property
+    def leaving(self) -> frozenset[Value]:
+        """All that flows out of the function that computes it, or to where the file does not show more."""
+        graph = self.solution.graph
+        results = [function.result for function in graph.functions if function.result is not None]
+        kept = [store.value for store in graph.stores if store.attribute or store.place is not None]
+        return self._ancestors([*self._exits(), *results, *kept])
 
     def _exits(self) -> list[Value]:
         """Values that leave what is seen: returned to unknown callers, given to unknown functions."""
@@ -185,6 +208,8 @@ class Flows:
         if value.op is Op.COMPARISON:
             return []
         found = list(value.inputs)
+        if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
+            found.append(value.callee.inputs[0])
         if value.place is not None:
             found += solution.stored.get(value.place, ())
             found += self._into.get(value.place, ())
@@ -205,12 +230,15 @@ class Flows:
 
     def functions_of(self, call: Value) -> list[Function]:
         """The functions of this file that a CALL (or a read of a property) may run."""
-        if not hasattr(self, "_callees"):
-            self._callees: dict[Value, list[Function]] = defaultdict(list)
-            for function, calls in self.solution.callers.items():
-                for caller in calls:
-                    self._callees[caller].append(function)
         return self._callees.get(call, [])
+
+    @cached_property
+    def _callees(self) -> dict[Value, list[Function]]:
+        table: dict[Value, list[Function]] = defaultdict(list)
+        for function, calls in self.solution.callers.items():
+            for caller in calls:
+                table[caller].append(function)
+        return table
 
     def _homes(self, holder: Value) -> list[Place | Value]:
         homes: list[Place | Value] = [holder]

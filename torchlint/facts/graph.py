@@ -22,7 +22,9 @@ class Mode(Enum):
     INHERITED = "inherited"
     """As the caller has it."""
     MAYBE = "maybe"
-    """It depends on a value that is not known."""
+    """On on some paths and off on others; it depends on a value."""
+    UNKNOWN = "unknown"
+    """Under a context manager of unknown origin that may well be a guard."""
 
 
 class Op(Enum):
@@ -176,6 +178,7 @@ class Store:
         is_item: ``holder[key] = value`` or ``holder[key] += value``.
         key: the constant key of an item, if any.
         index: the key of an item, constant or not.
+        target: the holder (or the place) as the program writes it there.
         syntax: the expression that is kept, as written.
         statement, function, loop, mode: where this happens.
     """
@@ -194,6 +197,7 @@ class Store:
     is_item: bool = False
     key: Key = None
     index: Value | None = None
+    target: cst.CSTNode | None = None
 
 
 @dataclass(eq=False, slots=True)

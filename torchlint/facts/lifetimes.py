@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 
 import libcst as cst
 
 from torchlint.facts.domain import Container, surely_graphless
+from torchlint.facts.externals import COLLECTIONS
 from torchlint.facts.flows import Flows
 from torchlint.facts.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.solve import Solution
@@ -30,6 +32,7 @@ class Accumulation:
         place: where it is kept, None for a local variable.
         first: what the holder was before the loop, if that is known.
         scales: True when the old content is multiplied by something: a running average.
+        is_buffer: True when the holder was registered as a buffer of a module.
     """
 
     update: Value
@@ -40,6 +43,12 @@ class Accumulation:
     place: Place | None
     first: Value | None
     scales: bool
+    is_buffer: bool = False
+
+    @property
+    def is_state(self) -> bool:
+        """Whether this is a running state (a decayed average, a buffer, weights) and not a sum."""
+        return self.scales or self.is_buffer
 
 
 @dataclass(frozen=True)
@@ -47,14 +56,18 @@ class Insertion:
     """A value that is put into a container which outlives the step.
 
     Attributes:
-        store: the insertion.
+        statement: where it is put in.
+        holder: the container.
+        syntax: the expression that is put in.
         parts: the live tensors that go in.
         name: how the program names the container.
         allocation: where the container was made, if that is seen.
         bounded: True for a ``deque(maxlen=...)`` and the like.
     """
 
-    store: Store
+    statement: cst.CSTNode
+    holder: Value
+    syntax: cst.CSTNode | None
     parts: tuple[Value, ...]
     name: str
     allocation: Value | None
@@ -110,7 +123,7 @@ class Lifetimes:
                 for accumulation in self._of_variable(loop, phi):
                     found.setdefault(accumulation.update, accumulation)
         for store in self.solution.graph.stores:
-            if store.kind is not Kind.INSERT and store.value not in found:
+            if (store.kind is not Kind.INSERT or store.is_item) and store.value not in found:
                 for accumulation in self._of_place(store):
                     found.setdefault(accumulation.update, accumulation)
         return list(found.values())
@@ -171,15 +184,23 @@ class Lifetimes:
         path = path | {value}
         if value.op is Op.PHI:
             return any([self._trace(choice, phi, updates, scaled, path) for choice in value.inputs])
-        operands = self._operands(value)
+        operands = self._operands(value) or self._parts(value)
         arrived = [operand for operand in operands if self._trace(operand, phi, updates, scaled, path)]
-        if arrived and value.op in (Op.OPERATION, Op.CALL):
+        if arrived and self._operands(value):
             scales = value.name.startswith(("Multiply", "Divide", "mul", "lerp"))
             updates[value] = updates.get(value, False) or scales
             if scales:
                 for update in updates:
                     updates[update] = True
         return bool(arrived)
+
+    def _parts(self, value: Value) -> list[Value]:
+        """What a value is taken from or built of without arithmetic: an item, a tuple, ``tuple(...)``."""
+        if value.op in (Op.ELEMENT, Op.SUBSCRIPT, Op.CONTAINER):
+            return list(value.inputs)
+        if value.op is Op.CALL and value.callee.op is Op.EXTERNAL and value.callee.name in COLLECTIONS:
+            return list(value.arguments)
+        return []
 
     def _operands(self, value: Value) -> list[Value]:
         """What arithmetic combines in ``value``; nothing for calls that are no arithmetic of torch."""
@@ -220,7 +241,7 @@ class Lifetimes:
                 added = self._added(update, read)
                 if added and self.outlives(places, store.function, store.loop):
                     place = places[0] if isinstance(places[0], Place) else None
-                    name = _name_of(read)
+                    name = _written(store.target, read)
                     found.append(
                         Accumulation(update, added, name, store.value, store.statement, place, None, scales)
                     )
@@ -250,22 +271,52 @@ class Lifetimes:
 
     def insertions(self) -> list[Insertion]:
         """Every insertion of a live tensor into a container that outlives a step."""
-        found = []
-        for store in self.solution.graph.stores:
-            if store.kind is not Kind.INSERT or store.holder is None:
-                continue
-            parts = self.flows.live_parts(store.value)
-            if not parts or self._overwrites(store):
-                continue
-            homes = self._homes(store.holder)
-            made = [home for home in homes if isinstance(home, Value) and home is not store.holder]
-            if not made and store.holder.op in (Op.PARAMETER, Op.SUBSCRIPT, Op.ELEMENT, Op.CALL, Op.UNKNOWN, Op.PHI):
-                continue
-            if self.outlives(homes, store.function, store.loop):
-                allocation = made[0] if made else None
-                bounded = allocation is not None and is_bounded(allocation)
-                found.append(Insertion(store, tuple(parts), _name_of(store.holder), allocation, bounded))
+        found = [i for store in self.solution.graph.stores if (i := self._of_store(store)) is not None]
+        found += [i for value in self.solution.graph.values if (i := self._of_comprehension(value)) is not None]
         return found
+
+    def _of_store(self, store: Store) -> Insertion | None:
+        if store.kind is not Kind.INSERT or store.holder is None or self._overwrites(store):
+            return None
+        parts = self.flows.live_parts(store.value)
+        if not parts:
+            return None
+        homes = self._homes_of_root(store.holder)
+        if not homes or not self.outlives(homes, store.function, store.loop):
+            return None
+        made = [home for home in homes if isinstance(home, Value)]
+        allocation = made[0] if made else None
+        return Insertion(
+            store.statement, store.holder, store.syntax, tuple(parts), _written(store.target, store.holder), allocation,
+            allocation is not None and is_bounded(allocation),
+        )  # fmt: skip
+
+    def _of_comprehension(self, value: Value) -> Insertion | None:
+        """``[step(x) for x in loader]``: the list outlives the loop in it."""
+        if value.op is not Op.CONTAINER or not isinstance(value.syntax, cst.ListComp | cst.SetComp | cst.DictComp):
+            return None
+        item = value.inputs[0]
+        parts = self.flows.live_parts(item)
+        loop = item.loop if item.loop is not value.loop else None
+        if not parts or loop is None or not self.steps.is_step(loop):
+            return None
+        written = value.syntax.value if isinstance(value.syntax, cst.DictComp) else value.syntax.elt
+        name = _written(value.syntax, value)
+        statement = value.statement or value.syntax
+        return Insertion(statement, value, written, tuple(parts), name, value, False)
+
+    def _homes_of_root(self, holder: Value) -> list[Place | Value]:
+        """Where the container behind ``holder`` is kept; that of the outer one for a container in a container."""
+        while True:
+            homes = [home for home in self._homes(holder) if home is not holder or holder.op is Op.CONTAINER]
+            if homes:
+                return homes
+            if holder.op in (Op.SUBSCRIPT, Op.ELEMENT):
+                holder = holder.inputs[0]
+            elif holder.op is Op.CALL and holder.callee.op is Op.ATTRIBUTE and holder.callee.name in ("setdefault", "get"):
+                holder = holder.callee.inputs[0]
+            else:
+                return []
 
     def _overwrites(self, store: Store) -> bool:
         """Whether a later insertion replaces this one: a constant key, or one that a loop over names gives."""
@@ -302,12 +353,28 @@ class Lifetimes:
     def outlives(self, homes: list[Place | Value], function: Function, loop: Loop | None) -> bool:
         """Whether a holder, changed at this position, lives through a step without being set anew in it."""
         resets = [position for home in homes for position in self._resets.get(home, ())]
-        resets += [
-            _Position(home.function, home.loop)
-            for home in homes
-            if isinstance(home, Value) and home.op in (Op.CONTAINER, Op.CALL)
-        ]
-        return self._outlives(_Position(function, loop), self._lifted(resets), HOPS, set())
+        at = _Position(function, loop)
+        births = [self._births(home, set()) for home in homes if isinstance(home, Value)]
+        return any(self._outlives(at, self._lifted([*resets, *born]), HOPS, set()) for born in births or [[]])
+
+    def _births(self, allocation: Value, seen: set[Value]) -> list[_Position]:
+        """Where a container was made; for one that is kept in another, where that one was made."""
+        seen.add(allocation)
+        outer = [container for container in self._kept_in.get(allocation, ()) if container not in seen]
+        if outer:
+            return [position for container in outer for position in self._births(container, seen)]
+        return [_Position(allocation.function, allocation.loop)] if allocation.op in (Op.CONTAINER, Op.CALL) else []
+
+    @cached_property
+    def _kept_in(self) -> dict[Value, list[Value]]:
+        """For each container, the containers into which it is put."""
+        table: dict[Value, list[Value]] = defaultdict(list)
+        for container, items in self.solution.held.items():
+            for _, item in items:
+                for atom in self.solution.final(item):
+                    if isinstance(atom, Container) and atom.allocation is not container:
+                        table[atom.allocation].append(container)
+        return table
 
     def _outlives(self, at: _Position, resets: set[_Position], hops: int, seen: set[Function]) -> bool:
         around = at.loop.around() if at.loop is not None else []
@@ -357,7 +424,9 @@ def _literal_items(value: Value) -> tuple[Value, ...]:
     return value.inputs if value.op is Op.CONTAINER else ()
 
 
-def _name_of(value: Value) -> str:
-    if value.syntax is not None and isinstance(value.syntax, cst.Name | cst.Attribute | cst.Subscript):
-        return cst.Module([]).code_for_node(value.syntax)
-    return value.name or "it"
+def _written(target: cst.CSTNode | None, value: Value) -> str:
+    """How the program writes a holder, on one line and at most 40 characters."""
+    if target is None:
+        return value.name or "it"
+    text = " ".join(cst.Module([]).code_for_node(target).split())
+    return text if len(text) <= 40 else text[:37] + "..."

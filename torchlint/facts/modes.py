@@ -44,7 +44,7 @@ class Modes:
         """The modes that are possible where ``value`` is computed."""
         if value.mode is Mode.INHERITED:
             return self.entry(value.function)
-        return BOTH if value.mode is Mode.MAYBE else frozenset([value.mode])
+        return BOTH if value.mode is Mode.MAYBE else frozenset([value.mode])  # UNKNOWN is neither
 
     def records(self, value: Value) -> bool:
         """Whether gradients may be on where ``value`` is computed."""

@@ -29,9 +29,11 @@ class Steps:
         for backward in solution.graph.backwards:
             if not backward.by_contract:
                 self._training_loops[backward.function].append(backward.loop)
+        self._optimizer_loops: dict[Function, list[Loop | None]] = defaultdict(list)
         for value in solution.graph.values:
             if self._is_optimizer_step(value):
                 self._training_loops[value.function].append(value.loop)
+                self._optimizer_loops[value.function].append(value.loop)
         self._trains: dict[Function, bool] = {}
         self._steps: dict[Loop, bool] = {}
 
@@ -66,7 +68,21 @@ class Steps:
             self._steps[loop] = self._is_step(loop)
         return self._steps[loop]
 
+    def _is_part_of_step(self, loop: Loop) -> bool:
+        """Whether the optimizer steps in a loop around this one only: micro-batches, several losses of one step."""
+        outer = loop.around()[1:]
+        stepping = self._optimizer_loops.get(loop.function, ())
+        return any(at in outer for at in stepping) and not any(
+            at is not None and loop in at.around() for at in stepping
+        )
+
     def _is_step(self, loop: Loop) -> bool:
+        if self._is_part_of_step(loop):
+            return False
+        if loop.iterable is not None and any(
+            function.is_generator and self.trains(function) for function in self.flows.functions_of(loop.iterable)
+        ):
+            return True
         if any(inner is not None and loop in inner.around() for inner in self._training_loops[loop.function]):
             return True
         if loop.iterable is not None and self.is_loader(loop.iterable):

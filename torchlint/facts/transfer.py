@@ -13,7 +13,7 @@ from torchlint.facts.domain import (
     External, FunctionReference, History, Instance, Module, Plain, Tensor, Tool, Unknown, is_graphless, join,
 )  # fmt: skip
 from torchlint.facts.frameworks import annotated
-from torchlint.facts.graph import Class, Function, Mode, Op, Value
+from torchlint.facts.graph import Class, Function, Mode, Op, Place, Value
 from torchlint.torch_api import History as Effect
 from torchlint.torch_api import Returns
 
@@ -36,6 +36,8 @@ def live(value: Value) -> Abstract:
     """A graph begins at ``value``, if gradients are on there."""
     if value.mode is Mode.OFF:
         return NO_GRAPH
+    if value.mode is Mode.UNKNOWN:
+        return UNKNOWN
     return frozenset([Tensor(History.LIVE, value, heir(value))])
 
 
@@ -51,6 +53,8 @@ def differentiate(value: Value, inputs: Sequence[Abstract]) -> Abstract:
         return PLAIN if _all_plain(inputs) else NO_GRAPH
     if _all_plain(inputs):
         return PLAIN
+    if value.mode is Mode.UNKNOWN:
+        return UNKNOWN
     result: set[Atom] = set()
     certain = False
     for abstract in inputs:
@@ -169,9 +173,10 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
             if method.is_property:
                 return solution.calls.run_function(value, method, bound=True)
             return frozenset([FunctionReference(method, bound=isinstance(atom, Instance) and not method.is_static)])
-        if name == "module":
-            return frozenset([atom])
-        return solution.read(solution.places(value.inputs[0], name)[0], value)
+        place = Place(atom.cls.root(), name)
+        if name == "module" and not solution.stored.get(place):
+            return frozenset([atom])  # the wrapper of DataParallel and its like, seen through
+        return solution.read(place, value)
     if isinstance(atom, External):
         return frozenset([External(f"{atom.name}.{name}")])
     if isinstance(atom, Container):

@@ -20,7 +20,7 @@ def summary(run: Run) -> str:
     A finding that another one explains is shown but not counted: repairing the one repairs the other.
     """
     found = run.diagnostics
-    rest = [*_repairs(run), *_hidden(run), *_failures(run)]
+    rest = [*_applied(run), *_repairs(run), *_hidden(run), *_failures(run)]
     if found:
         return "; ".join([_by_memory(found), *rest])
     return "; ".join([_nothing(run), *rest]) + "."
@@ -50,6 +50,11 @@ def _nothing(run: Run) -> str:
     verb = "uses" if torch == 1 else "use"
     left = " left" if run.applied else ""
     return f"No leak{left} found in {plural(seen, 'file')} ({torch} {verb} torch)"
+
+
+def _applied(run: Run) -> list[str]:
+    """How many findings this run repaired."""
+    return [f"{run.applied} fixed"] if run.applied else []
 
 
 def _repairs(run: Run) -> list[str]:

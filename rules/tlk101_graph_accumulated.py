@@ -1,0 +1,108 @@
+"""TLK101."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.edits import detach
+from torchlint.facts import Facts
+from torchlint.facts.graph import Value
+from torchlint.facts.lifetimes import Accumulation
+from torchlint.facts.retention import Retention, retention_of
+from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+
+class GraphAccumulated(Rule):
+    """A sum over steps keeps the autograd graph of every step.
+
+    ## What it does
+    Finds values that outlive a training or evaluation step and are updated from themselves and from a tensor with
+    a graph: `total += loss`, `total = total + loss`, `stats[k] += loss`, `meter.sum += v * n`, `stat.add_(loss)`,
+    `best = torch.minimum(best, loss)`.
+
+    ## Why is this bad?
+    The sum is itself part of the graph. It holds the graph of its last addend and of the sum before, and so of every
+    step since it was set to zero. After `backward()` the activations are gone and only graph nodes stay: some
+    kilobytes of host memory a step, not a byte on the GPU. Without a backward every activation of every step stays.
+
+    ## Example
+    ```python
+    total = 0
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        total += loss
+    ```
+
+    ## Use instead
+    ```python
+        total += loss.detach()
+    ```
+    `.item()` ends the graph too, but waits for the GPU in every step and rounds differently.
+
+    ## When it is not a leak
+    The sum, an alias or a value computed from it reaches a backward; it is set anew within the step; the addend has
+    no graph (computed under `no_grad`, detached, a Python number, a count of correct answers).
+
+    ## Fix safety
+    Safe where the addend is a tensor with a graph on every path: the numbers stay the same to the bit. Unsafe where
+    it may be something else on another path.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory
+    """
+
+    code = "TLK101"
+    name = "graph-accumulated"
+    level = Level.ERROR
+    harms = (Harm.NODES, Harm.BYTES)
+    symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.HOST_GROWS)
+    triggers = (Trigger(accumulates=True),)
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each accumulation that is no running state (TLK103) and is not trained on."""
+        for accumulation in facts.lifetimes.accumulations():
+            if accumulation.is_state:
+                continue
+            retention = retention_of(facts, accumulation.held, accumulation.added)
+            if retention is not None:
+                yield self._finding(facts, accumulation, retention)
+
+    def _finding(self, facts: Facts, accumulation: Accumulation, retention: Retention) -> Finding:
+        born = accumulation.first.statement if accumulation.first is not None else None
+        where: tuple[str | LineOf, ...] = (" (bound in line ", LineOf(born), ")") if born is not None else ()
+        message = (
+            f"`{accumulation.name}`", *where, f" keeps the graph of every `{retention.name}`", *retention.cost(),
+            f"; add `{detached(facts, accumulation.added)}`",
+        )  # fmt: skip
+        return Finding(
+            node=accumulation.statement,
+            message=message,
+            level=retention.level,
+            memory=retention.memory,
+            evidence=(*retention.evidence(), Step(accumulation.statement, f"`{accumulation.name}` keeps it here")),
+            fix=_fix(facts, accumulation.added),
+            explained_by="TLK201" if retention.inferred else None,
+        )
+
+
+def _fix(facts: Facts, added: tuple[Value, ...]) -> Fix | None:
+    nodes = [value.syntax for value in added]
+    if not all(isinstance(node, cst.BaseExpression) for node in nodes):
+        return None
+    edits = tuple(detach(node) for node in nodes if node is not None)
+    return Fix("Detach what is added", edits, safe=all(map(facts.flows.surely_live, added)))
+
+
+def detached(facts: Facts, added: tuple[Value, ...]) -> str:
+    """What to write instead of the first addend."""
+    node = added[0].syntax
+    if not isinstance(node, cst.BaseExpression):
+        return "x.detach()"
+    changed = detach(node).build(node)
+    assert isinstance(changed, cst.CSTNode)
+    text = facts.code(changed)
+    return text if len(text) <= 60 else "(...).detach()"

@@ -1,0 +1,100 @@
+"""TLK102."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.edits import detach
+from torchlint.facts import Facts
+from torchlint.facts.lifetimes import Insertion
+from torchlint.facts.retention import Retention, retention_of
+from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+
+class GraphStored(Rule):
+    """A container that outlives the step holds tensors with their graph.
+
+    ## What it does
+    Finds tensors with a graph that are put into a list, set, dict or deque which lives longer than the step:
+    `append`, `extend`, `insert`, `add`, `d[k] = loss`, a list comprehension over steps, a default argument or a
+    global list; also inside a tuple or dict that goes in.
+
+    ## Why is this bad?
+    A stored tensor keeps its whole graph: after `backward()` its nodes in host memory, and without a backward every
+    activation on the GPU. The container looks small, what hangs on it does not.
+
+    ## Example
+    ```python
+    losses = []
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        losses.append(loss)
+    ```
+
+    ## Use instead
+    ```python
+        losses.append(loss.detach())
+    ```
+
+    ## When it is not a leak
+    What is stored reaches a backward (`torch.stack(losses).mean().backward()`, policy gradients, values popped in a
+    backward loop); the container is made or cleared within the step; a list of layer outputs inside `forward`. A
+    `deque(maxlen=...)` is bounded and only a note.
+
+    ## Fix safety
+    Safe where the stored value is a tensor with a graph on every path; the stored numbers stay the same to the bit.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory
+    """
+
+    code = "TLK102"
+    name = "graph-stored"
+    level = Level.ERROR
+    harms = (Harm.NODES, Harm.BYTES)
+    symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.HOST_GROWS, Symptom.DIES_AT_VALIDATION)
+    triggers = (Trigger(inserts=True),)
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each insertion into a container that is not trained on."""
+        for insertion in facts.lifetimes.insertions():
+            holder = insertion.allocation or insertion.holder
+            retention = retention_of(facts, holder, insertion.parts)
+            if retention is not None and not facts.flows.is_trained_on(insertion.holder):
+                yield self._finding(facts, insertion, retention)
+
+    def _finding(self, facts: Facts, insertion: Insertion, retention: Retention) -> Finding:
+        made = insertion.allocation.statement if insertion.allocation is not None else None
+        where: tuple[str | LineOf, ...] = (" (made in line ", LineOf(made), ")") if made is not None else ()
+        advice = f"; store `{retention.name}.detach()`"
+        level, memory = retention.level, retention.memory
+        cost = retention.cost()
+        if insertion.bounded:
+            level, memory = Level.NOTE, Memory.PEAK
+            cost = (", as many as its `maxlen` says",)
+        return Finding(
+            node=insertion.statement,
+            message=(f"`{insertion.name}`", *where, f" keeps the graph of every `{retention.name}`", *cost, advice),
+            level=level,
+            memory=memory,
+            evidence=(*retention.evidence(), Step(insertion.statement, f"`{insertion.name}` keeps it here")),
+            fix=_fix(facts, insertion),
+            explained_by="TLK201" if retention.inferred else None,
+        )
+
+
+def _fix(facts: Facts, insertion: Insertion) -> Fix | None:
+    """Detach each part where it is written at the insertion itself; elsewhere it may still be trained on."""
+    written = insertion.syntax
+    if not isinstance(written, cst.BaseExpression):
+        return None
+    inside = set(facts.nodes_under(written))
+    nodes = [part.syntax for part in insertion.parts]
+    if not all(isinstance(node, cst.BaseExpression) and node in inside for node in nodes):
+        return None
+    edits = tuple(detach(node) for node in nodes if node is not None)
+    return Fix("Detach what is stored", edits, safe=all(map(facts.flows.surely_live, insertion.parts)))

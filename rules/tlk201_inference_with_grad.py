@@ -1,0 +1,130 @@
+"""TLK201."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.edits import decorate
+from torchlint.facts import Facts
+from torchlint.facts.inference import Inference
+from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+
+class InferenceWithGrad(Rule):
+    """Evaluation or prediction runs a network with gradients on.
+
+    ## What it does
+    Finds functions that run a module's forward with gradients on although no backward follows: the model was put
+    into evaluation mode before, or every graph that is recorded is thrown away again.
+
+    ## Why is this bad?
+    A forward with gradients on keeps every activation until its output is dropped: two to twenty times the peak of
+    one without. It is the usual reason why a run that trains for hours dies at its first validation.
+    `model.eval()` does not help: it changes layers such as dropout and has nothing to do with gradients.
+
+    ## Example
+    ```python
+    def evaluate(model, loader):
+        model.eval()
+        correct = 0
+        for x, y in loader:
+            correct += (model(x).argmax(1) == y).sum().item()
+        return correct
+    ```
+
+    ## Use instead
+    ```python
+    @torch.no_grad()
+    def evaluate(model, loader):
+        ...
+    ```
+    or `with torch.no_grad():` around the loop.
+
+    ## When it is not a leak
+    The forward is guarded in the function, in what it calls or in every caller; a framework guards it (Lightning's
+    `validation_step`); gradients are wanted (`torch.autograd.grad`, saliency, adversarial examples); the parameters
+    are frozen; a single forward on made-up numbers to learn a shape.
+
+    ## Fix safety
+    The decorator is safe when nothing with a graph leaves the function. Results stay the same, but for LSTM and the
+    fast path of TransformerEncoderLayer, which round differently (below 1e-6).
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval
+    - https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html
+    """
+
+    code = "TLK201"
+    name = "inference-with-grad"
+    level = Level.WARNING
+    harms = (Harm.PEAK,)
+    symptoms = (Symptom.DIES_AT_VALIDATION,)
+    triggers = (Trigger(calls=frozenset(["eval", "train"])), Trigger(defines=True))
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each function that infers, or for each statement where it also trains."""
+        for inference in facts.inferences.found.values():
+            if inference.inline:
+                yield from self._inline(facts, inference)
+            else:
+                yield self._whole(facts, inference)
+
+    def _whole(self, facts: Facts, inference: Inference) -> Finding:
+        function = inference.function.syntax
+        first = inference.forwards[0]
+        reason = "no backward follows" if inference.leaves else "the graph is thrown away"
+        return Finding(
+            node=function,
+            message=(
+                f"`{inference.function.name}` runs `{facts.called(first)}` with gradients on (line ",
+                LineOf(facts.statement_of(first)), f") and {reason}: every activation is kept until the output is"
+                " dropped, GPU memory peaks; decorate it with `@torch.no_grad()`",
+            ),
+            level=Level.WARNING,
+            memory=Memory.PEAK,
+            evidence=_evidence(facts, inference),
+            fix=_fix(facts, inference),
+        )  # fmt: skip
+
+    def _inline(self, facts: Facts, inference: Inference) -> Iterator[Finding]:
+        seen: set[cst.CSTNode] = set()
+        for forward in inference.forwards:
+            statement = facts.statement_of(forward)
+            if statement in seen:
+                continue
+            seen.add(statement)
+            yield Finding(
+                node=statement,
+                message=(
+                    f"`{facts.called(forward)}` runs with gradients on after `.eval()` and no backward follows: every"
+                    " activation is kept until the output is dropped, GPU memory peaks; put the evaluation under"
+                    " `with torch.no_grad():`",
+                ),
+                level=Level.WARNING,
+                memory=Memory.PEAK,
+                evidence=(Step(statement, "the forward records a graph here"),),
+            )
+
+
+def _evidence(facts: Facts, inference: Inference) -> tuple[Step, ...]:
+    calls = [facts.statement_of(call) for call in inference.forwards]
+    steps = [Step(node, "a forward records a graph here") for node in dict.fromkeys(calls)]
+    callers = facts.solution.callers.get(inference.function)
+    if not callers:
+        steps.append(Step(inference.function.syntax, "no caller that guards it is seen in this file"))
+    return tuple(steps)
+
+
+def _fix(facts: Facts, inference: Inference) -> Fix | None:
+    function = inference.function
+    node = function.syntax
+    if not isinstance(node, cst.FunctionDef) or function.is_async or function.is_property:
+        return None
+    name = facts.torch_name("no_grad")
+    edit = decorate(node, f"{name}()")
+    return Fix(
+        "Decorate the function with `no_grad`", (edit,), safe=not inference.leaves, needs_torch=not facts.has_torch_name("no_grad")
+    )

@@ -1,0 +1,42 @@
+"""The edits that repairs are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import libcst as cst
+
+from torchlint.rule import Edit
+
+_POSTFIXABLE = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
+
+
+def detach(node: cst.CSTNode) -> Edit:
+    """``x`` becomes ``x.detach()``, an operation ``(a * b).detach()``."""
+    return Edit(node, _detached)
+
+
+def _detached(node: cst.CSTNode) -> cst.CSTNode:
+    assert isinstance(node, cst.BaseExpression)
+    if not isinstance(node, _POSTFIXABLE) and not node.lpar:
+        node = node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    return cst.Call(cst.Attribute(node, cst.Name("detach")))
+
+
+def decorate(function: cst.FunctionDef, decorator: str) -> Edit:
+    """``@decorator`` directly above ``def``: below the other decorators, some of which break when it is above them."""
+
+    def build(node: cst.CSTNode) -> cst.CSTNode:
+        assert isinstance(node, cst.FunctionDef)
+        added = cst.Decorator(cst.parse_expression(decorator))
+        if node.decorators:
+            return node.with_changes(decorators=[*node.decorators, added])
+        # Comments above the function stay above it: they belong to its leading lines, which come first.
+        return node.with_changes(decorators=[added])
+
+    return Edit(function, build)
+
+
+def replace(node: cst.CSTNode, build: Callable[[cst.CSTNode], cst.CSTNode]) -> Edit:
+    """Any other change of one node."""
+    return Edit(node, build)

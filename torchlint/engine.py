@@ -1,0 +1,163 @@
+"""One file's way through: source, screen, parse, facts, rules, findings."""
+
+from __future__ import annotations
+
+import ast
+import gc
+from collections.abc import Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchlint.depth import check_nesting, deep_recursion, parse_shallow
+from torchlint.diagnostic import Diagnostic, Evidence, Repair
+from torchlint.screen import passing, uses_torch
+from torchlint.source import Source, Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import libcst as cst
+
+    from torchlint.positions import Located
+    from torchlint.rule import Finding, Rule
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What checking one file gave.
+
+    Attributes:
+        diagnostics: sorted by line, column and code; suppressed ones included.
+        uses_torch: whether the file was looked at at all.
+    """
+
+    diagnostics: tuple[Diagnostic, ...]
+    uses_torch: bool
+
+
+def check(source: Source, rules: Sequence[Rule], *, tree: ast.Module | None = None, use_screen: bool = True) -> Outcome:
+    """Check one file.
+
+    Args:
+        source: the file.
+        rules: the rules to run.
+        tree: the file's tree by ``ast``, if the caller has it already.
+        use_screen: False runs every rule on every file that uses torch.
+
+    Returns:
+        all findings, those on suppressed lines too.
+
+    Raises:
+        Unreadable: the file cannot be parsed, or is nested too deep.
+    """
+    if not uses_torch(source.text):
+        _require_syntax(source, tree)
+        return Outcome((), False)
+    wanted = _screened(source, rules, tree, use_screen)
+    if not wanted:
+        return Outcome((), True)
+    with _collector_paused(), deep_recursion():
+        module = _parse(source)
+        findings = _findings(module, wanted)
+        diagnostics = _diagnostics(source, module, findings) if findings else []
+    return Outcome(tuple(sorted(diagnostics, key=Diagnostic.sort_key)), True)
+
+
+def _require_syntax(source: Source, tree: ast.Module | None) -> None:
+    """A file without torch is not parsed twice: only what Python itself refuses and libcst too is reported."""
+    if tree is not None:
+        return
+    try:
+        parse_shallow(source.text)
+    except SyntaxError:
+        check_nesting(source.text, None)
+        with deep_recursion():
+            _parse(source)
+
+
+def _screened(source: Source, rules: Sequence[Rule], tree: ast.Module | None, use_screen: bool) -> Sequence[Rule]:
+    try:
+        if tree is None:
+            tree = parse_shallow(source.text)
+        else:
+            check_nesting(source.text, tree)
+    except SyntaxError:
+        # This Python may be older than the file's syntax; libcst decides.
+        check_nesting(source.text, None)
+        return rules
+    return passing(tree, rules) if use_screen else rules
+
+
+def _parse(source: Source) -> cst.Module:
+    import libcst as cst
+
+    try:
+        return cst.parse_module(source.text)
+    except cst.ParserSyntaxError as error:
+        raise Unreadable(f"syntax error in line {error.raw_line}") from error
+    except cst.CSTValidationError as error:
+        raise Unreadable("syntax error") from error
+
+
+def _findings(module: cst.Module, rules: Sequence[Rule]) -> list[tuple[Rule, Finding]]:
+    from torchlint.facts import Facts
+
+    facts = Facts(module)
+    return [(rule, finding) for rule in rules for finding in rule.check(facts)]
+
+
+def _diagnostics(source: Source, module: cst.Module, findings: list[tuple[Rule, Finding]]) -> list[Diagnostic]:
+    from torchlint.positions import locate
+
+    nodes = [node for _, finding in findings for node in _mentioned(finding)]
+    located = locate(module, nodes)
+    return [_diagnostic(source, module, rule, finding, located) for rule, finding in findings]
+
+
+def _mentioned(finding: Finding) -> Iterator[cst.CSTNode]:
+    from torchlint.rule import LineOf
+
+    yield finding.node
+    yield from (step.node for step in finding.evidence)
+    yield from (piece.node for piece in finding.message if isinstance(piece, LineOf))
+
+
+def _diagnostic(
+    source: Source, module: cst.Module, rule: Rule, finding: Finding, located: Located
+) -> Diagnostic:
+    span = located.headers[finding.node]
+    message = "".join(
+        piece if isinstance(piece, str) else str(located.spans[piece.node].line) for piece in finding.message
+    )
+    evidence = tuple(
+        Evidence(at.line, at.column, step.text) for step in finding.evidence for at in [located.spans[step.node]]
+    )
+    return Diagnostic(
+        path=source.path, line=span.line, column=span.column, end_line=span.end_line, end_column=span.end_column,
+        code=rule.code, name=rule.name, level=finding.level, memory=finding.memory, message=message,
+        evidence=evidence, repair=_repair(module, source, finding), explained_by=finding.explained_by,
+    )  # fmt: skip
+
+
+def _repair(module: cst.Module, source: Source, finding: Finding) -> Repair | None:
+    from torchlint.fix import plan
+
+    if finding.fix is None:
+        return None
+    replacements = plan(module, source.text, finding.fix)
+    return Repair(finding.fix.title, finding.fix.safe, replacements) if replacements else None
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Parsing makes many objects and no garbage: the collector would walk over them again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+

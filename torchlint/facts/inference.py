@@ -1,0 +1,140 @@
+"""Forwards whose graph nobody uses: where a program runs a network for its answer alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from torchlint import torch_api
+from torchlint.facts.flows import Flows
+from torchlint.facts.frameworks import is_module_class
+from torchlint.facts.graph import Function, Mode, Op, Value
+from torchlint.facts.steps import Steps
+
+
+@dataclass(frozen=True)
+class Inference:
+    """A function, or a part of one, that runs forwards with gradients on and never a backward.
+
+    Attributes:
+        function: where.
+        forwards: the calls that record the graphs, in source order.
+        inline: True when only these statements infer, since the function trains as well (or is a module's body).
+        says_eval: True when the model was put into evaluation mode before: the program says that it infers.
+        leaves: True when something with a graph leaves the function.
+    """
+
+    function: Function
+    forwards: tuple[Value, ...]
+    inline: bool
+    says_eval: bool
+    leaves: bool
+
+
+class Inferences:
+    """Finds inference that records graphs."""
+
+    def __init__(self, flows: Flows, steps: Steps) -> None:
+        """Search when first asked."""
+        self.flows = flows
+        self.steps = steps
+
+    @cached_property
+    def found(self) -> dict[Function, Inference]:
+        """Each function with such forwards; of a chain of calls the innermost that shows the evidence."""
+        found: dict[Function, Inference] = {}
+        pending = list(self.flows.solution.graph.functions)
+        progressed = True
+        while progressed:
+            progressed = False
+            for function in list(pending):
+                inference = self._of(function, found)
+                if inference is not None:
+                    found[function] = inference
+                    pending.remove(function)
+                    progressed = True
+        return self._outermost_causes(found)
+
+    def _outermost_causes(self, found: dict[Function, Inference]) -> dict[Function, Inference]:
+        """Without functions whose only forwards are calls of other functions that are found themselves."""
+        return {
+            function: inference
+            for function, inference in found.items()
+            if not all(
+                any(callee in found for callee in self.flows.functions_of(call)) and not self.steps.calls_module(call)
+                for call in inference.forwards
+            )
+        }
+
+    def _of(self, function: Function, found: dict[Function, Inference]) -> Inference | None:
+        if self._is_forward_method(function) or function.name == "<lambda>":
+            return None
+        forwards = [call for call in self.steps.calls_in(function) if self._infers(call, found)]
+        if not forwards:
+            return None
+        trains = self.steps.trains(function)
+        says_eval = any(call.evaluating for call in forwards)
+        if trains or function.parent is None:
+            forwards = [call for call in forwards if call.evaluating]
+            if not forwards:
+                return None
+        elif not says_eval:
+            forwards = [call for call in forwards if not self._leaves(call)]
+            if not forwards:
+                return None
+        inline = trains or function.parent is None
+        leaves = any(self._leaves(call) for call in forwards)
+        return Inference(function, tuple(forwards), inline, says_eval, leaves)
+
+    def _is_forward_method(self, function: Function) -> bool:
+        owner = function.owner
+        return owner is not None and function.name in ("forward", "__init__") and is_module_class(owner)
+
+    def _infers(self, call: Value, found: dict[Function, Inference]) -> bool:
+        """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""
+        if not self.flows.modes.records(call) or not self.flows.live_parts(call) or self._is_used(call):
+            return False
+        if self.steps.calls_module(call):
+            return not self._on_a_dummy(call)
+        callees = self.flows.functions_of(call)
+        return any(self._runs_forward(callee) and callee not in found for callee in callees)
+
+    def _is_used(self, call: Value) -> bool:
+        return self.flows.is_trained_on(call) or any(map(self.flows.is_trained_on, self.flows.live_parts(call)))
+
+    def _runs_forward(self, function: Function, depth: int = 3) -> bool:
+        """Whether calling ``function`` runs a module's forward under the caller's grad mode."""
+        return any(
+            call.mode is not Mode.OFF
+            and (
+                self.steps.calls_module(call)
+                or (depth > 0 and any(self._runs_forward(f, depth - 1) for f in self.flows.functions_of(call)))
+            )
+            for call in self.steps.calls_in(function)
+        )
+
+    def _leaves(self, call: Value) -> bool:
+        return any(part in self.flows.leaving for part in (call, *self.flows.live_parts(call)))
+
+    def _on_a_dummy(self, call: Value) -> bool:
+        """Whether a single forward runs on made-up numbers: a shape probe, a summary, an export."""
+        if call.loop is not None or not call.arguments:
+            return False
+        return all(self._is_made_up(argument) for argument in call.arguments)
+
+    def _is_made_up(self, value: Value) -> bool:
+        while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
+            value = value.callee.inputs[0]
+        if value.op is not Op.CALL or value.callee.op is not Op.EXTERNAL:
+            return False
+        operation = torch_api.function(value.callee.name)
+        return operation is not None and operation.history is torch_api.History.FRESH
+
+    def is_inference(self, value: Value) -> bool:
+        """Whether ``value`` is computed in a part of the program that is found here."""
+        inference = self.found.get(value.function)
+        if inference is None:
+            return False
+        return not inference.inline or any(
+            call.loop is value.loop or call.statement is value.statement for call in inference.forwards
+        )

@@ -1,0 +1,104 @@
+"""The cheap question "can this file hold a finding?", answered on bytes and on the standard library's ``ast``.
+
+It is derived from what the rules declare as their triggers and may only err towards yes.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchlint.rule import Rule
+
+FRAMEWORKS = ("torch", "lightning", "ignite", "accelerate", "deepspeed", "fastai", "skorch", "catalyst", "composer")
+"""Packages whose users write training code without ever saying ``torch``."""
+
+_GATE = re.compile(
+    "|".join([*FRAMEWORKS, r"\.backward\(", r"\.detach\(", "no_grad", r"register_\w*hook", "AverageMeter"])
+)
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """Something a file must hold before a rule can find anything in it; all that is given must be there.
+
+    Attributes:
+        calls: one of these names is called, as a function or as a method.
+        names: one of these names is mentioned at all.
+        accumulates: something is updated from itself (``+=``, ``x = x + y``, an in-place method).
+        inserts: something is put into a container (``append``, ``d[k] = v``, a comprehension).
+        defines: a function is defined.
+    """
+
+    calls: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    accumulates: bool = False
+    inserts: bool = False
+    defines: bool = False
+
+
+@dataclass
+class Profile:
+    """What a file holds, as far as triggers ask."""
+
+    calls: set[str] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+    accumulates: bool = False
+    inserts: bool = False
+    defines: bool = False
+
+    def meets(self, trigger: Trigger) -> bool:
+        """Whether all that ``trigger`` asks for is here."""
+        return (
+            (not trigger.calls or not trigger.calls.isdisjoint(self.calls))
+            and (not trigger.names or not trigger.names.isdisjoint(self.names))
+            and (self.accumulates or not trigger.accumulates)
+            and (self.inserts or not trigger.inserts)
+            and (self.defines or not trigger.defines)
+        )
+
+
+_INSERTING = frozenset(
+    ["append", "extend", "insert", "add", "appendleft", "extendleft", "put", "push", "update", "setdefault"]
+)
+
+
+def uses_torch(text: str) -> bool:
+    """Whether a file uses torch or a framework on it, or calls torch's own methods."""
+    return _GATE.search(text) is not None
+
+
+def profile_of(tree: ast.AST) -> Profile:
+    """One walk over a file's tree."""
+    profile = Profile()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            profile.calls.add(name)
+            profile.inserts = profile.inserts or name in _INSERTING
+            profile.accumulates = profile.accumulates or (name.endswith("_") and not name.endswith("__"))
+        elif isinstance(node, ast.Attribute):
+            profile.names.add(node.attr)
+        elif isinstance(node, ast.Name):
+            profile.names.add(node.id)
+        elif isinstance(node, ast.AugAssign):
+            profile.accumulates = profile.inserts = True
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            profile.accumulates = profile.accumulates or isinstance(node.value, ast.BinOp | ast.Call)
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            profile.inserts = profile.inserts or any(isinstance(target, ast.Subscript) for target in targets)
+        elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.Yield):
+            profile.inserts = True
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            profile.defines = True
+    return profile
+
+
+def passing(tree: ast.AST, rules: Iterable[Rule]) -> Sequence[Rule]:
+    """The rules that can find something in a file."""
+    profile = profile_of(tree)
+    return [rule for rule in rules if any(map(profile.meets, rule.triggers))]
