@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -97,7 +98,7 @@ class TestSummary:
         write(
             project, "b.py", "v = 1\nw = 1  # finds TLK201 error safe\nx = 1  # finds TLK102 error unsafe\n"
         )
-        write(project, "c.py", "v = 1  # finds TLK102 error explained\nw = 1  # finds TLK301 note\n")
+        write(project, "c.py", "v = 1  # finds TLK102 error explained\nw = 1  # finds TLK103 note\n")
         main(["."])
         assert capsys.readouterr().out.splitlines()[-1] == (
             "2 keep GPU memory every step (start with b.py:2), 1 keep host memory every step; "
@@ -199,6 +200,41 @@ class TestWhatCannotBeDone:
         )  # fmt: skip
         os.close(write_end)
         assert (done.returncode, done.stderr) == (1, b"")
+
+
+class TestExclude:
+    @pytest.fixture(autouse=True)
+    def files(self, project: Path) -> None:
+        write(project, "pyproject.toml", '[tool.torchlint]\nexclude = ["old", "src/gone"]\n')
+        for name in ("old/a.py", "src/gone/a.py", "src/kept/gone/a.py", ".venv/a.py"):
+            write(project, name, "x = 1  # finds TLK101 error safe\n")
+
+    def files_found(self, capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+        main([*words, "--output-format", "github"])
+        return re.findall(r"file=([^,]*)", capsys.readouterr().out)
+
+    def test_passes_over_what_pyproject_says(self, capsys):
+        assert self.files_found(capsys, ".") == ["src/kept/gone/a.py"]
+
+    def test_counts_from_the_pyproject_wherever_the_run_is_started(self, project, capsys, monkeypatch):
+        monkeypatch.chdir(project / "src")
+        assert self.files_found(capsys, ".") == ["kept/gone/a.py"]
+        monkeypatch.chdir(project / "old")
+        assert self.files_found(capsys, "../src", "..") == [f"{project}/src/kept/gone/a.py"]
+
+    def test_takes_a_file_that_is_given_unless_it_is_forced(self, capsys):
+        assert self.files_found(capsys, "old/a.py") == ["old/a.py"]
+        assert self.files_found(capsys, "--force-exclude", "old/a.py") == []
+
+    def test_exclude_replaces_and_extend_exclude_adds(self, capsys):
+        assert self.files_found(capsys, ".", "--exclude", "src") == ["old/a.py"]
+        assert self.files_found(capsys, ".", "--extend-exclude", "src/kept,nothing") == []
+
+    def test_gitignore_counts_unless_told_otherwise(self, project, capsys):
+        (project / ".git").mkdir()
+        write(project, ".gitignore", "kept/\n")
+        assert self.files_found(capsys, ".") == []
+        assert self.files_found(capsys, ".", "--no-respect-gitignore") == ["src/kept/gone/a.py"]
 
 
 class TestFix:

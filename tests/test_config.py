@@ -97,7 +97,7 @@ class TestFile:
             ignore = ["TLK102"]
             extend-select = ["TLK201"]
             exclude = ["a"]
-            extend-exclude = ["b"]
+            extend-exclude = ["./c/d/"]
             respect-gitignore = false
             preview = true
             notes = true
@@ -109,7 +109,7 @@ class TestFile:
             choices=(Choice(("TLK1",), ("TLK201",), ("TLK102",)),),
             per_file_ignores=(("tests/*", ("TLK",)),),
             exclude=("a",),
-            extend_exclude=("b",),
+            extend_exclude=(f"{tmp_path.as_posix()}/c/d",),
             respect_gitignore=False,
             preview=True,
             notes=True,
@@ -196,3 +196,32 @@ class TestOverrides:
             ("b", "d"),
             3,
         )
+
+
+class TestExclude:
+    @pytest.mark.parametrize(
+        ("pattern", "path", "excluded"),
+        [
+            ("old", "old/a.py", True),
+            ("old", "src/old/deep/a.py", True),
+            ("old", "src/old.py", False),
+            ("*_pb2.py", "src/x_pb2.py", True),
+            ("src/old", "src/old/a.py", True),
+            ("src/old/", "src/old/a.py", True),
+            ("./src/*", "src/a.py", True),
+            ("src/old", "other/src/old/a.py", False),
+        ],
+    )
+    def test_names_files_and_folders_by_name_or_by_path_from_the_pyproject(
+        self, tmp_path, pattern, path, excluded
+    ):
+        settings = settings_of(tmp_path, f'exclude = ["{pattern}"]')
+        assert settings.excludes(str(tmp_path / path)) == excluded
+
+    def test_does_not_look_above_the_pyproject(self, tmp_path):
+        settings = settings_of(tmp_path / "build", 'exclude = ["build"]')
+        assert not settings.excludes(str(tmp_path / "build" / "a.py"))
+
+    def test_takes_a_folder_with_brackets_in_its_name(self, tmp_path):
+        settings = settings_of(tmp_path / "[x]", 'exclude = ["a/b"]')
+        assert settings.excludes(str(tmp_path / "[x]" / "a" / "b" / "c.py"))

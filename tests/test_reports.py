@@ -99,6 +99,11 @@ class TestFull:
             "1 keep host memory every step (start with src/train.py:3); 1 fixable with --fix\n"
         )
 
+    def test_says_beside_the_finding_what_happens_on_its_own_line(self):
+        shown = renderer("full")(found_with(evidence=(Evidence(3, 5, "kept here"),))).splitlines()
+        assert shown[3] == "  |     ^^^^^^^^^^^^^^^^ kept here"
+        assert shown[4] == "  |"
+
     def test_says_when_a_repair_is_unsafe_or_another_finding_has_the_same_cause(self):
         assert FOUND.repair is not None
         shown = renderer("full")(found_with(repair=replace(FOUND.repair, safe=False), explained_by="TLK201"))
@@ -115,7 +120,9 @@ class TestFull:
         assert shown[3] == "  | " + " " * 10 + "^" * 5
 
     def test_underlines_the_first_line_only_of_a_longer_statement(self):
-        shown = renderer("full")(found_with(line=2, column=1, end_line=3, end_column=9)).splitlines()
+        shown = renderer("full")(
+            found_with(line=2, column=1, end_line=3, end_column=9, evidence=())
+        ).splitlines()
         assert shown[3] == "  | " + "^" * len("for x in y:")
 
     def test_shows_no_control_character_of_a_file(self):

@@ -7,8 +7,8 @@ from os import PathLike, fspath
 
 from torchlint.config import Settings
 from torchlint.diagnostic import Diagnostic
-from torchlint.plan import jobs_for
-from torchlint.run import check_file, look
+from torchlint.plan import plan
+from torchlint.run import check_file, look, unlisted
 from torchlint.source import Source, Unreadable, decode_source
 
 __all__ = ["check_paths", "check_source"]
@@ -60,8 +60,8 @@ def check_paths(
         Unreadable: a file cannot be checked, and no ``on_failure`` was given.
     """
     found: list[Diagnostic] = []
-    for job in jobs_for([fspath(path) for path in paths], settings=settings):
-        result = check_file(job)
+    planned = plan([fspath(path) for path in paths], settings=settings)
+    for result in [*map(unlisted, planned.unreadable), *map(check_file, planned.jobs)]:
         if result.failure is not None:
             if on_failure is None:
                 raise Unreadable(f"{result.path}: {result.failure}")

@@ -6,11 +6,14 @@ are passed over, and nothing is inherited from one further up.
 
 from __future__ import annotations
 
+import os
+import posixpath
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from glob import escape
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,7 +22,16 @@ from torchlint.catalog import codes
 from torchlint.selection import PREFIX, Choice, Selection, resolve
 from torchlint.source import SIZE_LIMIT
 
-__all__ = ["TABLE", "BadConfig", "Overrides", "Settings", "check_codes", "nearest_settings", "read_settings"]
+__all__ = [
+    "TABLE",
+    "BadConfig",
+    "Overrides",
+    "Settings",
+    "anchored",
+    "check_codes",
+    "nearest_settings",
+    "read_settings",
+]
 
 TABLE = "tool.torchlint"
 
@@ -38,7 +50,7 @@ class Overrides:
     Attributes:
         choice: the codes, which go over those of the file.
         preview, notes, respect_gitignore, max_file_size (bytes), exclude: in place of the file's.
-        extend_exclude: patterns besides.
+        extend_exclude: patterns besides the file's.
     """
 
     choice: Choice = field(default_factory=Choice)
@@ -57,18 +69,19 @@ class Settings:
     Attributes:
         choices: what the file and then the command line say of codes.
         per_file_ignores: pairs of a file pattern and the code prefixes that are off in files that match it.
-        exclude: patterns of files that are not checked; None for the built-in ones.
-        extend_exclude: patterns besides.
+        exclude, extend_exclude: patterns of files and folders that are passed over, as :func:`anchored` gives
+            them; caches and environments are passed over in any case.
         respect_gitignore: False to check what .gitignore names, too.
         preview: True to run rules in preview.
         notes: True to show notes.
         max_file_size: in bytes; larger files are not checked.
-        root: the folder of the pyproject.toml, to which patterns are relative; None without one.
+        root: the folder of the pyproject.toml, to which the patterns of per_file_ignores are relative; None
+            without one.
     """
 
     choices: tuple[Choice, ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    exclude: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
     extend_exclude: tuple[str, ...] = ()
     respect_gitignore: bool = True
     preview: bool = False
@@ -87,17 +100,23 @@ class Settings:
     def selection(self, path: str) -> Selection:
         """What is reported in the file named ``path`` (relative to the working directory, or absolute)."""
         enabled, named = resolve(self.choices, codes())
-        ignored = [codes for pattern, codes in self.per_file_ignores if self._fits(path, pattern)]
+        ignored = [codes for pattern, codes in self.per_file_ignores if self._ignores_in(path, pattern)]
         off = tuple(prefix for prefixes in ignored for prefix in prefixes)
         kept = frozenset(code for code in enabled if not code.startswith(off))
         return Selection(enabled=kept, named=named & kept, preview=self.preview, notes=self.notes)
 
-    def _fits(self, path: str, pattern: str) -> bool:
-        """True when ``pattern`` fits the file's own name or its path from the root; "!" turns it round."""
+    def excludes(self, path: str) -> bool:
+        """True when a pattern passes over this file or a folder between it and the root."""
+        place, root = Path(os.path.abspath(path)), self.root or Path.cwd()
+        patterns = (*self.exclude, *self.extend_exclude)
+        above = [parent for parent in place.parents if parent != root and parent.is_relative_to(root)]
+        return any(_fits(one, pattern) for one in (place, *above) for pattern in patterns)
+
+    def _ignores_in(self, path: str, pattern: str) -> bool:
+        """True when this pattern of per_file_ignores fits the file; "!" turns it round."""
+        place, root = Path(os.path.abspath(path)), self.root or Path.cwd()
         wanted = pattern.removeprefix("!")
-        place = Path(path).absolute()
-        whole = ((self.root or Path.cwd()) / wanted).as_posix()
-        fits = fnmatchcase(place.name, wanted) or fnmatchcase(place.as_posix(), whole)
+        fits = fnmatchcase(place.name, wanted) or _fits(place, *anchored([f"./{wanted}"], root))
         return fits != pattern.startswith("!")
 
 
@@ -152,6 +171,26 @@ def check_codes(prefixes: Sequence[str], where: str) -> tuple[str, ...]:
     return tuple(prefixes)
 
 
+def anchored(patterns: Sequence[str], folder: Path) -> tuple[str, ...]:
+    """Patterns whose meaning no longer depends on a folder.
+
+    Args:
+        patterns: shell patterns for names ("build", "*_pb2.py"), which stay, or for paths ("src/old").
+        folder: what the paths are relative to; absolute.
+    """
+    return tuple(
+        posixpath.join(escape(folder.as_posix()), pattern.rstrip("/").removeprefix("./"))
+        if "/" in pattern.rstrip("/")
+        else pattern.rstrip("/")
+        for pattern in patterns
+    )
+
+
+def _fits(place: Path, pattern: str) -> bool:
+    """True when the pattern, anchored, names this file or folder by its name or by its path."""
+    return fnmatchcase(place.as_posix() if "/" in pattern else place.name, pattern)
+
+
 def _settings_in(file: Path) -> Settings | None:
     """As :func:`read_settings`; None for a file that does not exist; not read again while unchanged."""
     try:
@@ -181,6 +220,8 @@ def _settings_from(table: object, file: Path) -> Settings:
         extend_select=values.pop("extend-select", ()),
         ignore=values.pop("ignore", ()),
     )
+    for key in {"exclude", "extend-exclude"}.intersection(values):
+        values[key] = anchored(values[key], file.parent)
     given = {key.replace("-", "_"): value for key, value in values.items()}
     return Settings(choices=(choice,), root=file.parent, **given)
 

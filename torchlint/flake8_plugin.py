@@ -72,7 +72,7 @@ class Plugin:
 
         source = Source(self._filename, "".join(self._lines))
         settings = self._settings()
-        if len(source.text) > settings.max_file_size:
+        if len(source.text) > settings.max_file_size or settings.excludes(self._filename):
             return
         selection = settings.selection(self._filename)
         for one in look(source, selection, tree=self._tree, heed_noqa=False).shown:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from torchlint.config import Overrides, Settings, nearest_settings
-from torchlint.discover import discover
+from torchlint.discover import Discovered, discover
 from torchlint.run import Job
 
-__all__ = ["MissingPath", "folder_of", "jobs_for"]
+__all__ = ["MissingPath", "Plan", "folder_of", "plan"]
 
 
 class MissingPath(FileNotFoundError):
@@ -26,9 +27,26 @@ class MissingPath(FileNotFoundError):
         self.paths = tuple(paths)
 
 
-def jobs_for(
-    paths: Sequence[str], *, settings: Settings | None = None, overrides: Overrides | None = None
-) -> list[Job]:
+@dataclass(frozen=True)
+class Plan:
+    """What is to be done.
+
+    Attributes:
+        jobs: one a file.
+        unreadable: for each folder that cannot be listed its path and the reason.
+    """
+
+    jobs: tuple[Job, ...]
+    unreadable: tuple[tuple[str, str], ...]
+
+
+def plan(
+    paths: Sequence[str],
+    *,
+    settings: Settings | None = None,
+    overrides: Overrides | None = None,
+    force_exclude: bool = False,
+) -> Plan:
     """Find the files below ``paths`` and say how each is to be checked.
 
     Which files of a folder are passed over is said by the pyproject.toml nearest to the given path; which
@@ -38,6 +56,7 @@ def jobs_for(
         paths: files and folders, as given.
         settings: what counts for all of them; when None, the nearest pyproject.toml does.
         overrides: what goes over it.
+        force_exclude: True to pass over excluded files also when they are given by name.
 
     Raises:
         MissingPath: a path does not exist.
@@ -52,12 +71,16 @@ def jobs_for(
     for path in paths:
         groups.setdefault(in_force(folder_of(path)), []).append(path)
     found = [_discover(group, one) for one, group in groups.items()]
-    missing = {path for _, absent in found for path in absent}
+    missing = {path for one in found for path in one.missing}
     if missing:
         raise MissingPath([path for path in paths if path in missing])
-    files = _once(file for files, _ in found for file in files)
+    files = _once(file for one in found for file in one.files)
     in_folder = {folder: in_force(Path(folder)) for folder in {os.path.dirname(file) for file in files}}
-    return [_job(file, in_folder[os.path.dirname(file)]) for file in files]
+    settled = [(file, in_folder[os.path.dirname(file)]) for file in files]
+    return Plan(
+        jobs=tuple(_job(file, one) for file, one in settled if not (force_exclude and one.excludes(file))),
+        unreadable=tuple(folder for one in found for folder in one.unreadable),
+    )
 
 
 def folder_of(path: str) -> Path:
@@ -66,10 +89,10 @@ def folder_of(path: str) -> Path:
     return place if place.is_dir() else place.parent
 
 
-def _discover(paths: Sequence[str], settings: Settings) -> tuple[Sequence[str], Sequence[str]]:
-    """The files to check, and the paths that do not exist."""
-    found = discover(paths, exclude=(), respect_gitignore=settings.respect_gitignore)
-    return found.files, found.missing
+def _discover(paths: Sequence[str], settings: Settings) -> Discovered:
+    """The files to check, and what does not exist or cannot be listed."""
+    patterns = (*settings.exclude, *settings.extend_exclude)
+    return discover(paths, exclude=patterns, respect_gitignore=settings.respect_gitignore)
 
 
 def _once(files: Iterable[str]) -> list[str]:

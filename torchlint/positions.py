@@ -55,12 +55,14 @@ class Located:
             indentation, trailing comment and line end.
         headers: for each node that has a block (``if``, ``for``, ``def``...), the part before its block,
             colon included; for every other node the same as ``spans``.
+        indents: the pieces of the indentation in force where each node begins.
     """
 
     code: str
     spans: dict[cst.CSTNode, Span]
     whole: dict[cst.CSTNode, Span]
     headers: dict[cst.CSTNode, Span]
+    indents: dict[cst.CSTNode, tuple[str, ...]]
 
 
 def locate(module: cst.Module, nodes: Collection[cst.CSTNode]) -> Located:
@@ -82,6 +84,7 @@ def locate(module: cst.Module, nodes: Collection[cst.CSTNode]) -> Located:
         spans={node: ruler.span(*state.syntactic(node)) for node in nodes},
         whole={node: ruler.span(*state.outer[node]) for node in nodes},
         headers={node: ruler.span(*state.header(node)) for node in nodes},
+        indents={node: state.indents[node] for node in nodes},
     )
 
 
@@ -146,11 +149,13 @@ class _Recorder(CodegenState):
         self.wanted.update(block for node in tuple(self.wanted) if (block := _block_of(node)) is not None)
         self.outer: dict[cst.CSTNode, tuple[int, int]] = {}
         self.inner: dict[cst.CSTNode, tuple[int, int]] = {}
+        self.indents: dict[cst.CSTNode, tuple[str, ...]] = {}
         self._starts: list[int] = []
 
     def before_codegen(self, node: cst.CSTNode) -> None:
         if node in self.wanted:
             self._starts.append(len(self.tokens))
+            self.indents[node] = tuple(self.indent_tokens)
 
     def after_codegen(self, node: cst.CSTNode) -> None:
         if node in self.wanted:

@@ -32,6 +32,7 @@ __all__ = [
     "check_text",
     "internal_error",
     "look",
+    "unlisted",
 ]
 
 
@@ -200,7 +201,7 @@ def check_text(source: Source, job: Job) -> Checked:
         return replace(plain, failure=f"cannot be fixed: {error.reason}")
     repaired = Source(source.path, outcome.text, source.encoding, source.has_bom)
     left = _checked(repaired, look(repaired, job.selection, use_screen=job.use_screen))
-    return replace(left, applied=outcome.applied, before=source.text, after=outcome.text, data=data)
+    return replace(left, applied=len(outcome.applied), before=source.text, after=outcome.text, data=data)
 
 
 def check_file(job: Job) -> Checked:
@@ -222,6 +223,12 @@ def check_file(job: Job) -> Checked:
         untouched = check_file(replace(job, repairs=Repairs.NONE))
         return replace(untouched, failure=f"cannot be fixed: {error.strerror or error}")
     return result
+
+
+def unlisted(folder: tuple[str, str]) -> Checked:
+    """The result for a folder that cannot be listed, given as its path and the reason."""
+    path, reason = folder
+    return Checked(path, failure=f"cannot be checked: {reason}")
 
 
 def check_files(jobs: Sequence[Job], workers: int = 1) -> list[Checked]:

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from torchlint.config import BadConfig, Overrides, check_codes, nearest_settings
+from torchlint.config import BadConfig, Overrides, anchored, check_codes, nearest_settings
 from torchlint.console import complain, write, write_bytes
-from torchlint.plan import MissingPath, folder_of, jobs_for
+from torchlint.plan import MissingPath, folder_of, plan
 from torchlint.report import renderer, statistics
 from torchlint.report.summary import plural
-from torchlint.run import Checked, Job, Repairs, Run, check_files, check_text, internal_error
+from torchlint.run import Checked, Job, Repairs, Run, check_files, check_text, internal_error, unlisted
 from torchlint.selection import Choice
 from torchlint.source import Unreadable, decode_source
 
@@ -64,8 +64,8 @@ def _overrides(options: Namespace) -> Overrides:
         notes=options.notes,
         respect_gitignore=options.respect_gitignore,
         max_file_size=size,
-        exclude=None if options.exclude is None else _listed(options.exclude),
-        extend_exclude=_listed(options.extend_exclude),
+        exclude=None if options.exclude is None else anchored(_listed(options.exclude), Path.cwd()),
+        extend_exclude=anchored(_listed(options.extend_exclude), Path.cwd()),
     )
 
 
@@ -107,8 +107,10 @@ def _prepared(job: Job, options: Namespace) -> Job:
 
 def _from_files(options: Namespace, overrides: Overrides) -> Run:
     """Check files; raises BadConfig, MissingPath."""
-    jobs = [_prepared(job, options) for job in jobs_for(options.paths, overrides=overrides)]
-    return Run(tuple(check_files(jobs, options.jobs or os.cpu_count() or 1)))
+    planned = plan(options.paths, overrides=overrides, force_exclude=options.force_exclude)
+    jobs = [_prepared(job, options) for job in planned.jobs]
+    checked = check_files(jobs, options.jobs or os.cpu_count() or 1)
+    return Run((*map(unlisted, planned.unreadable), *checked))
 
 
 def _from_stdin(options: Namespace, overrides: Overrides) -> Run:
@@ -118,11 +120,12 @@ def _from_stdin(options: Namespace, overrides: Overrides) -> Run:
     settings = nearest_settings(folder).overridden(overrides)
     data = sys.stdin.buffer.read()
     job = _prepared(Job(name, settings.selection(name), settings.max_file_size), options)
-    result = _check_bytes(data, job)
+    excluded = options.force_exclude and settings.excludes(name)
+    result = Checked(name) if excluded else _check_bytes(data, job)
     if job.repairs is not Repairs.NONE and job.write:
         # An editor puts this into its buffer: what could not be repaired goes back as it came.
         write_bytes(data if result.data is None else result.data)
-    return Run((result,))
+    return Run(() if excluded else (result,))
 
 
 def _check_bytes(data: bytes, job: Job) -> Checked:

@@ -95,14 +95,25 @@ class Calls:
     def _has_parameters(self, instance: Instance) -> bool:
         """Whether a module of this file holds anything that trains, as far as its attributes tell."""
         family = {cls.root() for cls in instance.cls.lineage()}
-        for place, values in self.solution.stored.items():
-            if place.owner in family:
-                for value in values:
-                    for atom in self.solution.of(value):
-                        if (isinstance(atom, Module) and atom.has_parameters) or isinstance(atom, Instance):
-                            return True
-                        if isinstance(atom, Tensor) and atom.history is History.LEAF:
-                            return True
+        return any(
+            self._may_train(value)
+            for place, values in self.solution.stored.items()
+            if place.owner in family
+            for value in values
+        )
+
+    def _may_train(self, attribute: Value) -> bool:
+        """Whether an attribute of a module holds parameters: a module, a leaf, or what an unknown class makes."""
+        for atom in self.solution.of(attribute):
+            if isinstance(atom, Module):
+                found = atom.has_parameters
+            elif isinstance(atom, Tensor):
+                found = atom.history is History.LEAF
+            else:
+                made = attribute.op is Op.CALL and attribute.callee.op is Op.EXTERNAL
+                found = isinstance(atom, Instance) or (isinstance(atom, Unknown) and made)
+            if found:
+                return True
         return False
 
     def _is_frozen(self, value: Value) -> bool:
@@ -159,12 +170,12 @@ class Calls:
 
     def _method_of_class(self, value: Value, atom: Instance | ClassReference, name: str) -> Abstract:
         method = atom.cls.method(name)
+        if name == "forward" and isinstance(atom, Instance) and is_module_class(atom.cls):
+            return self._run_forward(value, atom)
         if method is not None:
             bound = isinstance(atom, Instance) or "classmethod" in method.decorators
             return self.run_function(value, method, bound=bound and not method.is_static)
         if isinstance(atom, Instance) and is_module_class(atom.cls):
-            if name in ("forward", "__call__"):
-                return self._run_forward(value, atom)
             if name in torch_api.module_methods():
                 return self._method_of_module(value, Module(), name, itself=atom)
         stored = join(self._called(value, kept) for kept in self.solution.of(value.callee))
@@ -317,9 +328,7 @@ class Calls:
         made = torch_api.torch_class(name)
         if made is not None:
             if made.wraps:
-                wrapped = frozenset(a for abstract in arguments for a in abstract if isinstance(a, Module | Instance))
-                bare = frozenset([Module(False)])
-                return wrapped - bare or (bare if wrapped else frozenset([Module()]))
+                return self._wrapped(value, name, arguments)
             if made.kind in ("module", "loss"):
                 return frozenset([Module(made.has_parameters)])
             if made.kind == "parameter":
@@ -332,6 +341,15 @@ class Calls:
         chooses = self._chooses_overload(value, 1)
         inputs = [c for c in (contents[:1] if chooses else contents) if c != PLAIN] or [NO_GRAPH]
         return apply(self.solution, value, operation, inputs, [PLAIN] if chooses else [])
+
+    def _wrapped(self, value: Value, name: str, arguments: list[Abstract]) -> Abstract:
+        """``DataParallel(model)`` is the model to its user; ``Sequential(a, b)`` calls each with the last one's result."""
+        contents = [self._contents(value, abstract) for abstract in arguments]
+        modules = frozenset(a for abstract in contents for a in abstract if isinstance(a, Module | Instance))
+        if modules and name.rpartition(".")[2].endswith(("Parallel", "AveragedModel")):
+            return modules
+        bare = bool(modules) and all(isinstance(a, Module) and not a.has_parameters for a in modules)
+        return frozenset([Module(not bare)])
 
     def _contents(self, value: Value, abstract: Abstract) -> Abstract:
         """``abstract`` with containers replaced by what is in them, for functions that take lists of tensors."""

@@ -25,6 +25,8 @@ MODULE_ONLY = frozenset(
 )  # fmt: skip
 """Methods without an argument that modules have and neither tensors nor optimizers do."""
 
+MOVING = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16"])
+
 
 class Evidence:
     """Draws evidence from a solution and writes it into it."""
@@ -52,7 +54,8 @@ class Evidence:
 
     def _from_method(self, call: Value) -> None:
         name, receiver = call.callee.name, call.callee.inputs[0]
-        if name in MODULE_ONLY and not call.arguments:
+        # A tensor's `.to(device)` as a statement of its own would do nothing; a module's moves it.
+        if (name in MODULE_ONLY and not call.arguments) or (name in MOVING and call.is_bare):
             self._prove(receiver, Module())
 
     def _prove(self, value: Value, atom: Atom, seen: set[Value] | None = None) -> None:

@@ -13,8 +13,9 @@ from functools import cached_property
 
 from torchlint import torch_api
 from torchlint.facts.domain import (
-    Argument, Carrier, Container, Derived, History, Module, Tensor, Unknown, is_graphless, sorted_values,
+    Argument, Carrier, Container, Derived, History, Module, Tensor, Unknown, is_graphless, is_live, sorted_values,
 )  # fmt: skip
+from torchlint.facts.frameworks import is_module_class
 from torchlint.facts.graph import Function, Kind, Mode, Op, Place, Value
 from torchlint.facts.modes import Modes
 from torchlint.facts.solve import Solution
@@ -39,6 +40,7 @@ class Flows:
                 for target in self._homes(store.holder):
                     self._into[target].append(store.value)
         graph = solution.graph
+        self._ends = self._ends_of_gradients()
         self.trained = self._ancestors(b.root for b in graph.backwards)
         self.spent_roots = self._ancestors(b.root for b in graph.backwards if not b.retains)
 
@@ -52,12 +54,15 @@ class Flows:
         if value in seen:
             return None
         seen.add(value)
+        if self._is_detached_on_a_path(value):
+            return None
         for atom in sorted_values(self.solution.final(value)):
             if isinstance(atom, Tensor) and atom.history is History.LIVE:
                 if atom.inherits is None or Mode.ON in self.modes.entry(atom.inherits):
                     return atom
-            elif isinstance(atom, Carrier) and self.modes.records(atom.origin):
-                return atom
+            elif isinstance(atom, Carrier):
+                if self.modes.records(atom.origin) and not self._is_cleaned(atom.origin):
+                    return atom
             elif isinstance(atom, Argument | Derived):
                 if isinstance(atom, Derived) and atom.inherits and Mode.ON not in self.modes.entry(atom.inherits):
                     continue
@@ -67,22 +72,42 @@ class Flows:
                         return found
         return None
 
+    def _is_detached_on_a_path(self, value: Value) -> bool:
+        """``if done: x = x.detach()``: whoever detaches on one path keeps the graph on the other on purpose."""
+        if value.op is not Op.PHI:
+            return False
+        return any(
+            choice.op is Op.CALL and choice.callee.name == "detach" and choice.callee.inputs
+            and choice.callee.inputs[0] in value.inputs
+            for choice in value.inputs
+        )  # fmt: skip
+
+    def _is_cleaned(self, carrier: Value) -> bool:
+        """``out["loss"] = out["loss"].detach()``: what carried a graph has had it taken out."""
+        return any(
+            store.is_item and store.holder is carrier and all(map(is_graphless, self.solution.final(store.value)))
+            and any(store.key == use.keys[0] for use in carrier.users if use.op is Op.SUBSCRIPT)
+            for store in self.solution.graph.stores
+        )  # fmt: skip
+
     def surely_live(self, value: Value) -> bool:
         """Whether ``value`` is a tensor with a graph on every path that reaches it."""
-        return self._surely_live(value, set())
+        return self._surely(value, (History.LIVE, History.LEAF), set())
 
-    def _surely_live(self, value: Value, seen: set[Value]) -> bool:
+    def _surely(self, value: Value, histories: tuple[History, ...], seen: set[Value]) -> bool:
         if value in seen:
             return True
         seen.add(value)
         abstract = self.solution.final(value)
         for atom in abstract:
-            if isinstance(atom, Tensor) and atom.history in (History.LIVE, History.LEAF):
+            if isinstance(atom, Tensor) and atom.history in histories:
                 continue
             if isinstance(atom, Argument | Derived):
                 given = self.arguments_of(atom.parameter)
-                if given and all(self._surely_live(argument, seen) for argument in given):
+                if given and all(self._surely(argument, histories, seen) for argument in given):
                     continue
+                if isinstance(atom, Derived) and History.NONE in histories:
+                    continue  # computed by an operation of torch from whatever is passed
             return False
         return bool(abstract)
 
@@ -90,6 +115,27 @@ class Flows:
         """What the calls in this file pass for ``parameter``."""
         calls = self.solution.callers.get(parameter.function, {})
         return [given for binding in calls.values() if (given := binding.get(parameter)) is not None]
+
+    def surely_tensor(self, value: Value) -> bool:
+        """Whether ``value`` is a tensor on every path, so that ``.detach()`` works."""
+        return self._surely(value, (History.LIVE, History.LEAF, History.NONE), set())
+
+    def brings_graph(self, value: Value) -> bool:
+        """Whether an operation on ``value``, with gradients on, has a graph: it is live, or a leaf, or an activation."""
+        if self.live(value) is not None:
+            return True
+        atoms = self.solution.final(value)
+        if any(isinstance(a, Tensor) and a.history is History.LEAF for a in atoms):
+            return True
+        return any(isinstance(a, Argument | Derived) and self._is_activation(a.parameter) for a in atoms)
+
+    def _is_activation(self, parameter: Value) -> bool:
+        """Whether a parameter is what a layer is called with from code that is not seen: the output of other layers."""
+        function = parameter.function
+        owner = function.owner
+        if owner is None or function.name != "forward" or not is_module_class(owner):
+            return False
+        return not self.solution.callers.get(function)
 
     def live_parts(self, value: Value) -> list[Value]:
         """The live tensors in ``value``: itself, or items of a tuple, list or dict that is built on the spot."""
@@ -126,15 +172,27 @@ class Flows:
             return False
         if value.op not in (Op.OPERATION, Op.CALL, Op.PHI, Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE, Op.READ, Op.CONTAINER):
             return False
-        inputs = [source for source in self.sources(value) if self.live_parts(source)]
+        inputs = [source for source in self.sources(value) if self.carries(source)]
         return bool(inputs) and all(self._is_spent(source, seen) for source in inputs)
+
+    def carries(self, value: Value) -> bool:
+        """Whether ``value`` is, or holds, a tensor with a graph."""
+        if self.live_parts(value):
+            return True
+        return any(
+            is_live(item)
+            for atom in self.solution.final(value)
+            if isinstance(atom, Container)
+            for abstract in self.solution.fields.get(atom.allocation, {}).values()
+            for item in abstract
+        )
 
     def touches_spent(self, value: Value) -> bool:
         """Whether a part of ``value``'s graph is spent: a backward from ``value`` would raise."""
         pending, seen = [value], set()
         while pending:
             current = pending.pop()
-            if current in seen or not self.live_parts(current):
+            if current in seen or not self.carries(current):
                 continue
             if current in self.spent_roots:
                 return True
@@ -168,7 +226,7 @@ class Flows:
             if function.result is not None and not self.solution.callers.get(function):
                 exits.append(function.result)
         for value in graph.values:
-            if value.op is Op.CALL and self.is_unknown_call(value):
+            if value.op is Op.CALL and value.is_bare and self.is_unknown_call(value):
                 exits.extend(value.arguments)
         return exits
 
@@ -248,16 +306,41 @@ class Flows:
             homes += self.solution.places(holder.inputs[0], holder.name)
         return homes
 
+    def _ends_of_gradients(self) -> frozenset[Value]:
+        """Values at which ``autograd.grad`` stops, where no other backward goes on behind them."""
+        graph = self.solution.graph
+        if not all(backward.inputs for backward in graph.backwards):
+            return frozenset()
+        ends = {value for backward in graph.backwards for value in backward.inputs if not backward.retains}
+        places = {home for value in ends for home in self._homes(value) if isinstance(home, Place)}
+        alike = (v for v in graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
+        return frozenset(ends | {v for v in alike if any(home in places for home in self._homes(v))})
+
     def _ancestors(self, roots: Iterable[Value]) -> frozenset[Value]:
-        seen: set[Value] = set()
-        pending = list(roots)
+        """All values that flow into ``roots``.
+
+        A path may leave a function through its parameters (to the callers' arguments) or enter one through its result,
+        but not leave by another call than it entered: once inside a callee, its parameters lead nowhere, since the
+        call's own arguments are followed from the call.
+        """
+        seen: dict[Value, bool] = {}
+        pending = [(root, True) for root in roots]
         while pending:
-            value = pending.pop()
-            if value in seen:
+            value, may_ascend = pending.pop()
+            if value in seen and (seen[value] or not may_ascend):
                 continue
             abstract = self.solution.final(value)
             if all(map(is_graphless, abstract)) and value.op is not Op.CONTAINER:
                 continue
-            seen.add(value)
-            pending.extend(self.sources(value))
+            seen[value] = may_ascend
+            if value in self._ends:
+                continue
+            if value.op is Op.PARAMETER:
+                if may_ascend:
+                    pending.extend((source, True) for source in self.sources(value))
+                continue
+            through_place = value.op in (Op.READ, Op.ATTRIBUTE)
+            for source in self.sources(value):
+                stays = through_place or source.function is value.function
+                pending.append((source, may_ascend and stays))
         return frozenset(seen)

@@ -84,6 +84,7 @@ class Value:
         loop: the innermost loop around it in that function.
         mode: the grad mode there.
         evaluating: True when the last mode switch before it was ``.eval()`` and not ``.train()``.
+        is_bare: True for a CALL that is a statement of its own: it is made for what it does.
         place: READ: what is read.
     """
 
@@ -98,6 +99,7 @@ class Value:
     syntax: cst.CSTNode | None = None
     statement: cst.CSTNode | None = None
     evaluating: bool = False
+    is_bare: bool = False
     place: Place | None = None
     reference: Function | Class | None = None
     users: list[Value] = field(default_factory=list)
@@ -208,6 +210,7 @@ class Backward:
         root: what it starts from.
         retains: the graph outlives it (``retain_graph`` or ``create_graph``).
         by_contract: a framework runs it on what a function returns.
+        inputs: ``autograd.grad``: where it ends; what lies behind these is not part of it.
     """
 
     root: Value
@@ -216,6 +219,7 @@ class Backward:
     loop: Loop | None
     statement: cst.CSTNode
     by_contract: bool = False
+    inputs: tuple[Value, ...] = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -308,7 +312,10 @@ class Class:
 
 @dataclass(eq=False, slots=True)
 class ValueGraph:
-    """All that the builder found in one file."""
+    """All that the builder found in one file.
+
+    ``buffers`` has each ``register_buffer`` as (on what, which name).
+    """
 
     module: Function
     values: list[Value] = field(default_factory=list)
@@ -318,3 +325,4 @@ class ValueGraph:
     stores: list[Store] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
     resets: list[Reset] = field(default_factory=list)
+    buffers: list[tuple[Value, str]] = field(default_factory=list)

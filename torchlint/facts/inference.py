@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -43,19 +44,15 @@ class Inferences:
     def found(self) -> dict[Function, Inference]:
         """Each function with such forwards; of a chain of calls the innermost that shows the evidence."""
         found: dict[Function, Inference] = {}
-        pending = list(self.flows.solution.graph.functions)
-        progressed = True
-        while progressed:
-            progressed = False
-            for function in list(pending):
-                inference = self._of(function, found)
-                if inference is not None:
-                    found[function] = inference
-                    pending.remove(function)
-                    progressed = True
-        return self._outermost_causes(found)
+        functions = [f for f in self.flows.solution.graph.functions if not self._is_forward_method(f)]
+        for function in functions:
+            self._add(function, found, self._says_so_or_drops_it)
+        for function in functions:
+            if function not in found and not any(caller in found for caller in self._callers(function)):
+                self._add(function, found, self._result_is_dropped)
+        return self._innermost_causes(found)
 
-    def _outermost_causes(self, found: dict[Function, Inference]) -> dict[Function, Inference]:
+    def _innermost_causes(self, found: dict[Function, Inference]) -> dict[Function, Inference]:
         """Without functions whose only forwards are calls of other functions that are found themselves."""
         return {
             function: inference
@@ -66,41 +63,60 @@ class Inferences:
             )
         }
 
-    def _of(self, function: Function, found: dict[Function, Inference]) -> Inference | None:
-        if self._is_forward_method(function) or function.name == "<lambda>":
-            return None
-        forwards = [call for call in self.steps.calls_in(function) if self._infers(call, found)]
-        if not forwards:
-            return None
-        trains = self.steps.trains(function)
-        says_eval = any(call.evaluating for call in forwards)
-        if trains or function.parent is None:
-            forwards = [call for call in forwards if call.evaluating]
-            if not forwards:
-                return None
-        elif not says_eval:
-            forwards = [call for call in forwards if not self._leaves(call)]
-            if not forwards:
-                return None
-        inline = trains or function.parent is None
-        leaves = any(self._leaves(call) for call in forwards)
-        return Inference(function, tuple(forwards), inline, says_eval, leaves)
+    def _add(
+        self, function: Function, found: dict[Function, Inference], counts: Callable[[Function, Value], bool]
+    ) -> None:
+        forwards = [call for call in self.steps.calls_in(function) if self._infers(call) and counts(function, call)]
+        if forwards:
+            inline = self.steps.trains(function) or function.parent is None
+            says_eval = any(call.evaluating for call in forwards)
+            leaves = any(call in self.flows.leaving for call in forwards)
+            found[function] = Inference(function, tuple(forwards), inline, says_eval, leaves)
+
+    def _says_so_or_drops_it(self, function: Function, call: Value) -> bool:
+        """The model was put into evaluation mode, or the graph does not even leave the function."""
+        if call.evaluating:
+            return True
+        trains = self.steps.trains(function) or function.parent is None
+        return not trains and call not in self.flows.leaving
+
+    def _result_is_dropped(self, function: Function, call: Value) -> bool:
+        """The graph goes to callers in this file, and none of them uses it."""
+        trains = self.steps.trains(function) or function.parent is None
+        return not trains and call not in self.flows.escaped
+
+    def _callers(self, function: Function) -> set[Function]:
+        """The functions from which ``function`` is called, however far up."""
+        reached: set[Function] = set()
+        pending = [function]
+        while pending:
+            for call in self.flows.solution.callers.get(pending.pop(), {}):
+                if call.function not in reached:
+                    reached.add(call.function)
+                    pending.append(call.function)
+        return reached
 
     def _is_forward_method(self, function: Function) -> bool:
+        """Whether it is left to its caller what a function's graph is for."""
+        if function.name == "<lambda>":
+            return True
         owner = function.owner
         return owner is not None and function.name in ("forward", "__init__") and is_module_class(owner)
 
-    def _infers(self, call: Value, found: dict[Function, Inference]) -> bool:
+    def _infers(self, call: Value) -> bool:
         """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""
         if not self.flows.modes.records(call) or not self.flows.live_parts(call) or self._is_used(call):
             return False
+        callees = self.flows.functions_of(call)
+        if any(map(self.steps.trains, callees)):
+            return False  # forces, gradient penalties: the forward itself differentiates
         if self.steps.calls_module(call):
             return not self._on_a_dummy(call)
-        callees = self.flows.functions_of(call)
-        return any(self._runs_forward(callee) and callee not in found for callee in callees)
+        return any(map(self._runs_forward, callees))
 
     def _is_used(self, call: Value) -> bool:
-        return self.flows.is_trained_on(call) or any(map(self.flows.is_trained_on, self.flows.live_parts(call)))
+        """Whether the call's own result reaches a backward; other calls of the same function do not matter."""
+        return call in self.flows.trained
 
     def _runs_forward(self, function: Function, depth: int = 3) -> bool:
         """Whether calling ``function`` runs a module's forward under the caller's grad mode."""
@@ -112,9 +128,6 @@ class Inferences:
             )
             for call in self.steps.calls_in(function)
         )
-
-    def _leaves(self, call: Value) -> bool:
-        return any(part in self.flows.leaving for part in (call, *self.flows.live_parts(call)))
 
     def _on_a_dummy(self, call: Value) -> bool:
         """Whether a single forward runs on made-up numbers: a shape probe, a summary, an export."""

@@ -18,6 +18,12 @@ from torchlint.facts.steps import Steps
 HOPS = 4
 """How many callers up a holder's life is followed."""
 
+DEPTH = 60
+"""How many operations deep an expression is followed."""
+
+SCALING = ("Multiply", "Divide", "mul", "lerp", "div")
+"""Operations after which old content counts less: running averages."""
+
 
 @dataclass(frozen=True)
 class Accumulation:
@@ -93,6 +99,10 @@ class Lifetimes:
             if store.kind is Kind.ASSIGN and not flows.live_parts(store.value):
                 for target in self._targets(store):
                     self._resets[target].append(_Position(store.function, store.loop))
+        self._combining = 0
+        self._buffers = {
+            place for holder, name in solution.graph.buffers for place in solution.places(holder, name)
+        }
         for reset in solution.graph.resets:
             for target in self._homes(reset.holder):
                 self._resets[target].append(_Position(reset.function, reset.loop))
@@ -126,22 +136,45 @@ class Lifetimes:
             if (store.kind is not Kind.INSERT or store.is_item) and store.value not in found:
                 for accumulation in self._of_place(store):
                     found.setdefault(accumulation.update, accumulation)
+        for value in self.solution.graph.values:
+            if value not in found and (owned := self._of_owned(value)) is not None:
+                found[value] = owned
         return list(found.values())
+
+    def _of_owned(self, value: Value) -> Accumulation | None:
+        """``t.mul_(m).add_(s)`` on a parameter or buffer that a module owns: the copy becomes part of a graph."""
+        if value.op is not Op.CALL or not value.name.endswith("_") or not self.flows.is_arithmetic(value):
+            return None
+        owner = value.callee.inputs[0]
+        while owner.op is Op.CALL and owner.name.endswith("_") and owner.callee.op is Op.ATTRIBUTE:
+            owner = owner.callee.inputs[0]
+        if owner.op is not Op.ELEMENT or not self._is_owned_by_module(owner):
+            return None
+        added = tuple(argument for argument in value.arguments if self.flows.brings_graph(argument))
+        statement = value.statement
+        if not added or statement is None or not self.flows.modes.records(value):
+            return None
+        if not self.outlives([], value.function, value.loop):
+            return None
+        name = _written(owner.syntax if isinstance(owner.syntax, cst.Name) else None, owner)
+        return Accumulation(value, added, name, value, statement, None, None, True)
+
+    def _is_owned_by_module(self, element: Value) -> bool:
+        base = element.inputs[0]
+        names = ("parameters", "named_parameters", "buffers", "named_buffers", "values", "items")
+        return base.op is Op.CALL and base.callee.op is Op.ATTRIBUTE and base.callee.name in names
 
     def _of_variable(self, loop: Loop, phi: Value) -> list[Accumulation]:
         if len(phi.inputs) < 2 or self._is_reset_inside(phi):
             return []
         updates: dict[Value, bool] = {}
         for back in phi.inputs[1:]:
-            self._trace(back, phi, updates, False, set())
-        found = []
-        for update, scales in updates.items():
-            added = self._added(update, phi)
-            if added and self._counts(update, loop):
-                found.append(
-                    Accumulation(update, added, phi.name, update, update.statement or loop.syntax, None, phi.inputs[0], scales)
-                )
-        return found
+            self._trace(back, phi, updates, set())
+        return [
+            Accumulation(update, added, phi.name, update, update.statement or loop.syntax, None, phi.inputs[0], scales)
+            for update, scales in updates.items()
+            if (added := self._added(update, phi)) and self._counts(update, loop)
+        ]
 
     def _counts(self, update: Value, loop: Loop) -> bool:
         """Whether a loop between the update and the holder's birth is a step."""
@@ -175,24 +208,52 @@ class Lifetimes:
                 pending.extend(current.inputs)
         return False
 
-    def _trace(self, value: Value, phi: Value, updates: dict[Value, bool], scaled: bool, path: set[Value]) -> bool:
-        """Follow arithmetic from ``value`` back to ``phi``; collect the operations on the way. True when it arrives."""
-        if value is phi:
-            return True
-        if value in path or len(path) > 60:
+    def _trace(self, value: Value, source: Value, updates: dict[Value, bool], path: set[Value]) -> bool | None:
+        """Follow arithmetic from ``value`` back to ``source``; collect the operations on the way.
+
+        Args:
+            value: where to begin.
+            source: the holder's old content.
+            updates: takes each operation on the way, and whether the old content is scaled before it or by it.
+            path: what has been followed to get here.
+
+        Returns:
+            None when ``value`` does not come from ``source``, else whether it is scaled on the way.
+        """
+        if value is source:
             return False
+        if value in path or len(path) > DEPTH:
+            return None
         path = path | {value}
         if value.op is Op.PHI:
-            return any([self._trace(choice, phi, updates, scaled, path) for choice in value.inputs])
-        operands = self._operands(value) or self._parts(value)
-        arrived = [operand for operand in operands if self._trace(operand, phi, updates, scaled, path)]
-        if arrived and self._operands(value):
-            scales = value.name.startswith(("Multiply", "Divide", "mul", "lerp"))
+            steps = list(value.inputs)
+        else:
+            steps = self._operands(value) or self._parts(value)
+        arrived = [scaled for step in steps if (scaled := self._trace(step, source, updates, path)) is not None]
+        if not arrived:
+            return None
+        scales = any(arrived)
+        if value.op is not Op.PHI and self._operands(value):
+            scales = scales or value.name.startswith(SCALING) or self._scales_inside(value)
             updates[value] = updates.get(value, False) or scales
-            if scales:
-                for update in updates:
-                    updates[update] = True
-        return bool(arrived)
+        return scales
+
+    def _scales_inside(self, call: Value) -> bool:
+        """Whether a helper of this file multiplies what it is given."""
+        return any(self._combination(function) for function in self.flows.functions_of(call))
+
+    def _combination(self, function: Function) -> bool | None:
+        """Whether a function computes its result from a parameter by arithmetic, scaling it; None if it does not."""
+        if function.result is None or self._combining > 2:
+            return None
+        self._combining += 1
+        found = None
+        for parameter in function.parameters:
+            updates: dict[Value, bool] = {}
+            if self._trace(function.result, parameter, updates, set()) is not None and updates:
+                found = bool(found) or any(updates.values())
+        self._combining -= 1
+        return found
 
     def _parts(self, value: Value) -> list[Value]:
         """What a value is taken from or built of without arithmetic: an item, a tuple, ``tuple(...)``."""
@@ -208,22 +269,27 @@ class Lifetimes:
             return list(value.inputs)
         if value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER:
             return [v for k, v in zip(value.inputs[0].keys, value.inputs[0].inputs, strict=True) if k == value.keys[0]]
-        if value.op is not Op.CALL or not self.flows.is_arithmetic(value):
+        if value.op is not Op.CALL:
+            return []
+        if any(self._combination(function) is not None for function in self.flows.functions_of(value)):
+            return list(value.arguments)
+        if not self.flows.is_arithmetic(value):
             return []
         receiver = [value.callee.inputs[0]] if value.callee.op is Op.ATTRIBUTE else []
         items = [item for argument in value.arguments for item in (argument, *_literal_items(argument))]
         return receiver + items
 
-    def _added(self, update: Value, phi: Value | None) -> tuple[Value, ...]:
-        """The operands of ``update`` that have a graph and do not come from the holder itself."""
-        return tuple(
+    def _added(self, update: Value, source: Value) -> tuple[Value, ...]:
+        """The operands of ``update`` that bring a graph and do not come from the holder itself."""
+        added = [
             operand
             for operand in self._operands(update)
-            if operand is not phi
+            if operand is not source
             and operand.op is not Op.CONTAINER
-            and not (phi is not None and self._trace(operand, phi, {}, False, set()))
-            and self.flows.live(operand) is not None
-        )
+            and self._trace(operand, source, {}, set()) is None
+            and self.flows.brings_graph(operand)
+        ]
+        return tuple(added) if self.flows.modes.records(update) else ()
 
     def _of_place(self, store: Store) -> list[Accumulation]:
         """An update of an attribute, a global or an item: ``self.total += loss``, ``self.avg = m * self.avg + x``."""
@@ -236,14 +302,17 @@ class Lifetimes:
         found = []
         for read in reads:
             updates: dict[Value, bool] = {}
-            self._trace(store.value, read, updates, False, set())
+            self._trace(store.value, read, updates, set())
             for update, scales in updates.items():
                 added = self._added(update, read)
                 if added and self.outlives(places, store.function, store.loop):
                     place = places[0] if isinstance(places[0], Place) else None
                     name = _written(store.target, read)
+                    is_buffer = any(home in self._buffers for home in places)
                     found.append(
-                        Accumulation(update, added, name, store.value, store.statement, place, None, scales)
+                        Accumulation(
+                            update, added, name, store.value, store.statement, place, None, scales, is_buffer
+                        )
                     )
         return found
 

@@ -82,6 +82,8 @@ def retention_of(facts: Facts, holder: Value | None, parts: Sequence[Value]) -> 
     for part in parts:
         spent = flows.is_spent(part)
         inferred = facts.inferences.is_inference(part)
+        if not spent and flows.live(part) is None:
+            spent = True  # a parameter, or an activation whose layer is trained elsewhere: nodes stay, no bytes
         if not spent and not inferred and holder is not None and flows.may_be_trained_on(holder):
             if not flows.touches_spent(part):
                 continue

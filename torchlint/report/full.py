@@ -30,10 +30,11 @@ def _block(diagnostic: Diagnostic, lines: Lines) -> str:
     rows = [
         headline(diagnostic),
         f"{'':>{gutter}} |",
-        *_pointed(lines, gutter, diagnostic.line, diagnostic.column, "^" * _reach(diagnostic, lines)),
+        *_pointed(lines, gutter, diagnostic.line, diagnostic.column, _underline(diagnostic, lines)),
     ]
     for step in diagnostic.evidence:
-        rows += _pointed(lines, gutter, step.line, step.column, f"- {step.text}")
+        if step.line != diagnostic.line:
+            rows += _pointed(lines, gutter, step.line, step.column, f"- {step.text}")
     rows += [f"{'':>{gutter}} |", *(f"{'':>{gutter}} = {row}" for row in _footer(diagnostic))]
     return "".join(f"{row}\n" for row in rows)
 
@@ -43,6 +44,12 @@ def _pointed(lines: Lines, gutter: int, line: int, column: int, mark: str) -> li
     shown = printable(lines.line(line))
     indent = " " * width(shown[: column - 1])
     return [f"{line:>{gutter}} | {shown}".rstrip(), f"{'':>{gutter}} | {indent}{mark}"]
+
+
+def _underline(diagnostic: Diagnostic, lines: Lines) -> str:
+    """The mark below the finding itself, with what its evidence says of that very line."""
+    here = [step.text for step in diagnostic.evidence if step.line == diagnostic.line]
+    return " ".join(["^" * _reach(diagnostic, lines), "; ".join(here)]).rstrip()
 
 
 def _reach(diagnostic: Diagnostic, lines: Lines) -> int:

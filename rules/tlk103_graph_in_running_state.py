@@ -1,0 +1,102 @@
+"""TLK103."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.edits import detach
+from torchlint.facts import Facts
+from torchlint.facts.graph import Op, Value
+from torchlint.facts.lifetimes import Accumulation
+from torchlint.facts.retention import Retention, name_of, retention_of
+from torchlint.rule import Finding, Fix, Harm, Level, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+
+class GraphInRunningState(Rule):
+    """A running state is updated with gradients on and becomes part of an endless graph.
+
+    ## What it does
+    Finds running averages, buffers, target copies, fast weights and perturbations that are updated from themselves
+    and from parameters or activations with a graph: `self.mean = 0.9 * self.mean + 0.1 * x.mean(0)`,
+    `t.mul_(m).add_(s)` on a teacher's parameters, `self.load += gate.sum(0)` on a registered buffer. The loop is often
+    not to be seen: `forward` or `update` is its body.
+
+    ## Why is this bad?
+    The state's history grows by some nodes with each step and never ends: kilobytes of host memory a step, and
+    every activation that no backward has freed. A frozen teacher whose parameters become part of a graph this way
+    raises no error.
+
+    ## Example
+    ```python
+    def forward(self, x):
+        self.mean = 0.9 * self.mean + 0.1 * x.mean(0)
+    ```
+
+    ## Use instead
+    ```python
+        self.mean = 0.9 * self.mean + 0.1 * x.mean(0).detach()
+    ```
+    or the update under `with torch.no_grad():`.
+
+    ## When it is not a leak
+    The update runs under `no_grad`, on `.data`, or on detached values; in meta-learning the state is trained through.
+
+    ## Fix safety
+    Safe where the operand is a tensor with a graph on every path; the numbers stay the same to the bit.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation
+    """
+
+    code = "TLK103"
+    name = "graph-in-running-state"
+    level = Level.ERROR
+    harms = (Harm.NODES, Harm.BYTES)
+    symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.HOST_GROWS)
+    triggers = (Trigger(accumulates=True),)
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each state that is updated with a graph and not trained through."""
+        for accumulation in facts.lifetimes.accumulations():
+            if not accumulation.is_state:
+                continue
+            retention = retention_of(facts, accumulation.held, accumulation.added)
+            if retention is not None:
+                yield self._finding(facts, accumulation, retention)
+
+    def _finding(self, facts: Facts, accumulation: Accumulation, retention: Retention) -> Finding:
+        operands = [carrier_of(facts, value) for value in accumulation.added]
+        return Finding(
+            node=accumulation.statement,
+            message=(
+                f"`{accumulation.name}` is updated from itself and `{retention.name}` with gradients on: its graph grows"
+                " with every step", *retention.cost(), f"; use `{name_of(facts, operands[0])}.detach()` or update it"
+                " under `torch.no_grad()`",
+            ),
+            level=retention.level,
+            memory=retention.memory,
+            evidence=(*retention.evidence(), Step(accumulation.statement, f"`{accumulation.name}` keeps it here")),
+            fix=_fix(facts, operands),
+        )  # fmt: skip
+
+
+def carrier_of(facts: Facts, value: Value) -> Value:
+    """The operand that brings the graph: ``mean`` of ``(1 - m) * mean``, looked for through ``+ - * /``."""
+    arithmetic = ("Add", "Subtract", "Multiply", "Divide")
+    while value.op is Op.OPERATION and value.name in arithmetic:
+        carriers = [operand for operand in value.inputs if facts.flows.brings_graph(operand)]
+        if len(carriers) != 1:
+            break
+        value = carriers[0]
+    return value
+
+
+def _fix(facts: Facts, operands: list[Value]) -> Fix | None:
+    nodes = [value.syntax for value in operands]
+    if not all(isinstance(node, cst.BaseExpression) for node in nodes):
+        return None
+    edits = tuple(detach(node) for node in nodes if node is not None)
+    return Fix("Detach what the state is updated from", edits, safe=all(map(facts.flows.surely_tensor, operands)))
