@@ -63,7 +63,8 @@ class GraphInRunningState(Rule):
         for accumulation in facts.lifetimes.accumulations():
             if not accumulation.is_state:
                 continue
-            retention = retention_of(facts, accumulation.held, accumulation.added)
+            is_local = accumulation.first is not None
+            retention = retention_of(facts, accumulation.held, accumulation.added, may_leave=is_local)
             if retention is not None:
                 yield self._finding(facts, accumulation, retention)
 
@@ -79,7 +80,7 @@ class GraphInRunningState(Rule):
             level=retention.level,
             memory=retention.memory,
             evidence=(*retention.evidence(), Step(accumulation.statement, f"`{accumulation.name}` keeps it here")),
-            fix=_fix(facts, operands),
+            fix=_fix(facts, operands) if accumulation.added != (accumulation.first,) else None,
         )  # fmt: skip
 
 

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from torchlint.diagnostic import Diagnostic, Evidence, Level, Memory, Repair, Replacement
 from torchlint.engine import Outcome
 from torchlint.rule import Rule
@@ -77,6 +79,20 @@ def _finding(source: Source, mark: re.Match[str]) -> Diagnostic:
         repair=Repair("Write `fixed`", "safe" in words, change) if {"safe", "unsafe"} & set(words) else None,
         explained_by="TLK999" if "explained" in words else None,
     )
+
+
+def by_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the stand-in in the place of the analysis, in this process."""
+    monkeypatch.setattr("torchlint.run.check", stand_in)
+    monkeypatch.setattr("torchlint.run.uses_torch", lambda text: True)
+
+
+def write(folder: Path, name: str, text: str | bytes) -> Path:
+    """Write a file below ``folder`` without touching its line ends."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
 
 
 def torchlint(

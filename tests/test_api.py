@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from invoking import LEAK, stand_in
+from invoking import LEAK, by_marks
 
 import torchlint
 from torchlint import check_paths, check_source
@@ -16,10 +16,9 @@ from torchlint.source import Unreadable
 
 
 @pytest.fixture(autouse=True)
-def by_marks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Findings are what comments say."""
-    monkeypatch.setattr("torchlint.run.check", stand_in)
-    monkeypatch.setattr("torchlint.run.uses_torch", lambda text: True)
+def project(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An empty folder to work in, with an analysis that finds what comments say."""
+    by_marks(monkeypatch)
     monkeypatch.chdir(tmp_path)
 
 

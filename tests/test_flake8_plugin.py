@@ -12,7 +12,7 @@ from typing import Any
 
 import libcst
 import pytest
-from invoking import LEAK, ROOT, WITHOUT_TORCH, modules_after, python, stand_in
+from invoking import LEAK, ROOT, WITHOUT_TORCH, by_marks, modules_after, python, stand_in, write
 
 from torchlint import __version__
 from torchlint.engine import check
@@ -51,12 +51,6 @@ def flake8(installed: Path, tmp_path: Path) -> Any:
         return done.returncode, done.stdout.decode().splitlines()
 
     return run
-
-
-def write(folder: Path, name: str, text: str | bytes) -> None:
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
 
 
 class TestFlake8:
@@ -183,9 +177,8 @@ class TestPlugin:
     """What needs rules that find what a test wants."""
 
     @pytest.fixture(autouse=True)
-    def by_marks(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        monkeypatch.setattr("torchlint.run.check", stand_in)
-        monkeypatch.setattr("torchlint.run.uses_torch", lambda text: True)
+    def project(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        by_marks(monkeypatch)
         monkeypatch.chdir(tmp_path)
 
     def findings(self, text: str, name: str = "a.py") -> list[tuple[int, int, str]]:

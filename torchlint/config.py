@@ -126,7 +126,8 @@ def nearest_settings(folder: Path) -> Settings:
     Raises:
         BadConfig: that file, or one on the way to it, is broken.
     """
-    place = folder.absolute()
+    # Not Path.absolute(): a folder reached through ".." would have a wrong root.
+    place = Path(os.path.abspath(folder))
     for parent in (place, *place.parents):
         settings = _settings_in(parent / "pyproject.toml")
         if settings is not None:

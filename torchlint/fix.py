@@ -185,7 +185,9 @@ def _attempt(
     """The pass that applies exactly the repairs of ``group``, or None when its result is not good."""
     repairs = [one.repair for one in group if one.repair is not None]
     text, _ = apply_repairs(source.text, repairs)
-    if any(repair.safe for repair in repairs) and drops_comment(source.text, text):
+    # What an unsafe repair drops is not held against the safe ones beside it.
+    unsafe_only, _ = apply_repairs(source.text, [repair for repair in repairs if not repair.safe])
+    if text != unsafe_only and drops_comment(unsafe_only, text):
         return None
     try:
         _require_syntax(source.text, text)
@@ -223,15 +225,37 @@ def _ast_parses(text: str) -> bool:
 
 
 def _not_gone(text: str, found: Sequence[Diagnostic], step: _Step) -> set[_Key]:
-    """The keys, in the new text, of repaired findings that are still there."""
-    before = Counter(_key(text, one) for one in found if one.repair is not None)
-    after = Counter(_key(step.text, one) for one in step.found if one.repair is not None)
-    gone_if_fewer = {
-        (old, new)
-        for old in (_key(text, one) for one in step.applied)
-        for new in (_moved(old, step.replacements), _moved(old, step.replacements, stays=True))
-    }
-    return {new for old, new in gone_if_fewer if after[new] >= before[old]}
+    """The keys, in the new text, of repaired findings that are still there: no fewer than before."""
+    before = [_key(text, one) for one in found if one.repair is not None]
+    after = [_key(step.text, one) for one in step.found if one.repair is not None]
+    settled: set[_Key] = set()
+    for key in {_key(text, one) for one in step.applied}:
+        place = _place(key, step.replacements)
+        old = [one for one in before if one[:2] == key[:2] and place.old_start <= one[2] <= place.old_end]
+        new = [one for one in after if one[:2] == key[:2] and place.new_start <= one[2] <= place.new_end]
+        if len(new) >= len(old):
+            settled.update(new)
+    return settled
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a finding stood and where it may stand after a pass: offsets, both ends inclusive."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+
+
+def _place(key: _Key, replacements: Iterable[Replacement]) -> _Place:
+    """The place of a finding: the replacement that it stands in or at, else the finding alone."""
+    offset = key[2]
+    around = next((one for one in replacements if one.start <= offset <= one.end), None)
+    start, end = (offset, offset) if around is None else (around.start, around.end)
+    length = 0 if around is None else len(around.text)
+    shift = sum(len(one.text) - (one.end - one.start) for one in replacements if one.end < start)
+    return _Place(start, end, start + shift, start + shift + length)
 
 
 def _key(text: str, diagnostic: Diagnostic) -> _Key:
@@ -241,14 +265,10 @@ def _key(text: str, diagnostic: Diagnostic) -> _Key:
     return (diagnostic.code, title, starts[diagnostic.line - 1] + diagnostic.column - 1)
 
 
-def _moved(key: _Key, replacements: Iterable[Replacement], *, stays: bool = False) -> _Key:
-    """The key of the same finding after these replacements.
-
-    An insertion exactly where the finding stands goes before it, or becomes its beginning when it ``stays``.
-    """
+def _moved(key: _Key, replacements: Iterable[Replacement]) -> _Key:
+    """The key of the same finding after these replacements."""
     code, title, offset = key
-    before = offset - 1 if stays else offset
-    shift = sum(len(one.text) - (one.end - one.start) for one in replacements if one.end <= before)
+    shift = sum(len(one.text) - (one.end - one.start) for one in replacements if one.end <= offset)
     return (code, title, offset + shift)
 
 

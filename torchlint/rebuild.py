@@ -213,6 +213,8 @@ def _replacement(
 ) -> Replacement | None:
     """One change as the least replacement of the text, or None when the text stays the same."""
     span, indents = located.whole[root], located.indents[root]
+    if not isinstance(result, cst.CSTNode) and not isinstance(root, cst.BaseStatement):
+        raise TypeError(f"a {type(root).__name__} is needed exactly once")
     if isinstance(result, cst.RemovalSentinel):
         # Comments above a removed statement may speak of more than that statement.
         above = "".join(_generated(module, line, indents) for line in getattr(root, "leading_lines", ()))

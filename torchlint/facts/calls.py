@@ -23,6 +23,9 @@ SAME_OBJECT = frozenset(
 )  # fmt: skip
 """Methods that give a module (or an object of unknown type) back; on a tensor they keep the history."""
 
+LIKE_ANOTHER = frozenset(["to", "type", "type_as", "view_as", "expand_as", "reshape_as", "resize_as_", "sum_to_size"])
+"""Methods of tensors that take a type or a shape from their argument, and no graph."""
+
 CONTAINER_READERS = frozenset(["pop", "get", "popleft", "setdefault", "popitem"])
 
 
@@ -189,8 +192,6 @@ class Calls:
         if name in ("parameters", "buffers", "named_parameters", "named_buffers"):
             frozen = not module.has_parameters or self._is_frozen(value.callee.inputs[0])
             kept = NO_GRAPH if frozen or name.endswith("buffers") else LEAF
-            if name.startswith("named"):
-                kept |= PLAIN
             self.solution.set_field(value, None, kept)
             return frozenset([Container(value)])
         if name in ("state_dict", "named_buffers"):
@@ -227,7 +228,7 @@ class Calls:
             return UNKNOWN if value.mode is not Mode.OFF else NO_GRAPH
         arguments = [a for a in self._arguments(value) if any(isinstance(x, Tensor | Derived | Unknown | Argument) for x in a)]
         chooses = self._chooses_overload(value, 0)
-        inputs = [frozenset([atom]), *([] if chooses else arguments)]
+        inputs = [frozenset([atom]), *([] if chooses or name in LIKE_ANOTHER else arguments)]
         return apply(self.solution, value, operation, inputs, [PLAIN] if chooses else [])
 
     def _chooses_overload(self, value: Value, position: int) -> bool:

@@ -124,10 +124,14 @@ class Flows:
         """Whether an operation on ``value``, with gradients on, has a graph: it is live, or a leaf, or an activation."""
         if self.live(value) is not None:
             return True
-        atoms = self.solution.final(value)
-        if any(isinstance(a, Tensor) and a.history is History.LEAF for a in atoms):
+        if self.is_leaf(value):
             return True
+        atoms = self.solution.final(value)
         return any(isinstance(a, Argument | Derived) and self._is_activation(a.parameter) for a in atoms)
+
+    def is_leaf(self, value: Value) -> bool:
+        """Whether ``value`` may be a tensor that requires grad by itself: a parameter."""
+        return any(isinstance(a, Tensor) and a.history is History.LEAF for a in self.solution.final(value))
 
     def _is_activation(self, parameter: Value) -> bool:
         """Whether a parameter is what a layer is called with from code that is not seen: the output of other layers."""

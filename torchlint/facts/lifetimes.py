@@ -35,10 +35,9 @@ class Accumulation:
         name: how the program names the holder.
         held: the holder's content after the update.
         statement: where it stands.
-        place: where it is kept, None for a local variable.
-        first: what the holder was before the loop, if that is known.
-        scales: True when the old content is multiplied by something: a running average.
-        is_buffer: True when the holder was registered as a buffer of a module.
+        first: what a local variable was before the loop; None for an attribute, a global or an item.
+        is_state: True when this is a running state and not a sum: the old content is scaled (a decayed average), the
+            holder is a buffer of a module, or nothing is added and the holder itself requires grad.
     """
 
     update: Value
@@ -46,15 +45,8 @@ class Accumulation:
     name: str
     held: Value
     statement: cst.CSTNode
-    place: Place | None
     first: Value | None
-    scales: bool
-    is_buffer: bool = False
-
-    @property
-    def is_state(self) -> bool:
-        """Whether this is a running state (a decayed average, a buffer, weights) and not a sum."""
-        return self.scales or self.is_buffer
+    is_state: bool
 
 
 @dataclass(frozen=True)
@@ -94,12 +86,15 @@ class Lifetimes:
         self.solution = solution
         self.flows = flows
         self.steps = steps
+        self._combining = 0
         self._resets: dict[Place | Value, list[_Position]] = defaultdict(list)
         for store in solution.graph.stores:
             if store.kind is Kind.ASSIGN and not flows.live_parts(store.value):
-                for target in self._targets(store):
+                targets = self._targets(store)
+                if self._reads_of(store, targets):
+                    continue
+                for target in targets:
                     self._resets[target].append(_Position(store.function, store.loop))
-        self._combining = 0
         self._buffers = {
             place for holder, name in solution.graph.buffers for place in solution.places(holder, name)
         }
@@ -143,7 +138,8 @@ class Lifetimes:
 
     def _of_owned(self, value: Value) -> Accumulation | None:
         """``t.mul_(m).add_(s)`` on a parameter or buffer that a module owns: the copy becomes part of a graph."""
-        if value.op is not Op.CALL or not value.name.endswith("_") or not self.flows.is_arithmetic(value):
+        in_place = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.name.endswith("_")
+        if not in_place or not self.flows.is_arithmetic(value):
             return None
         owner = value.callee.inputs[0]
         while owner.op is Op.CALL and owner.name.endswith("_") and owner.callee.op is Op.ATTRIBUTE:
@@ -157,10 +153,16 @@ class Lifetimes:
         if not self.outlives([], value.function, value.loop):
             return None
         name = _written(owner.syntax if isinstance(owner.syntax, cst.Name) else None, owner)
-        return Accumulation(value, added, name, value, statement, None, None, True)
+        return Accumulation(value, added, name, value, statement, None, is_state=True)
 
     def _is_owned_by_module(self, element: Value) -> bool:
         base = element.inputs[0]
+        while base.op is Op.CONTAINER:  # the pair that `zip` makes
+            items = [item for key, item in zip(base.keys, base.inputs, strict=True) if key == element.keys[0]]
+            if not items or items[0].op is not Op.ELEMENT:
+                return False
+            element = items[0]
+            base = element.inputs[0]
         names = ("parameters", "named_parameters", "buffers", "named_buffers", "values", "items")
         return base.op is Op.CALL and base.callee.op is Op.ATTRIBUTE and base.callee.name in names
 
@@ -171,7 +173,10 @@ class Lifetimes:
         for back in phi.inputs[1:]:
             self._trace(back, phi, updates, set())
         return [
-            Accumulation(update, added, phi.name, update, update.statement or loop.syntax, None, phi.inputs[0], scales)
+            Accumulation(
+                update, added, phi.name, update, update.statement or loop.syntax, phi.inputs[0],
+                is_state=scales or phi in added,
+            )  # fmt: skip
             for update, scales in updates.items()
             if (added := self._added(update, phi)) and self._counts(update, loop)
         ]
@@ -234,7 +239,7 @@ class Lifetimes:
             return None
         scales = any(arrived)
         if value.op is not Op.PHI and self._operands(value):
-            scales = scales or value.name.startswith(SCALING) or self._scales_inside(value)
+            scales = scales or value.name.rpartition(".")[2].startswith(SCALING) or self._scales_inside(value)
             updates[value] = updates.get(value, False) or scales
         return scales
 
@@ -289,6 +294,8 @@ class Lifetimes:
             and self._trace(operand, source, {}, set()) is None
             and self.flows.brings_graph(operand)
         ]
+        if not added and self.flows.is_leaf(source) and self.flows.live(update) is not None:
+            added = [source]
         return tuple(added) if self.flows.modes.records(update) else ()
 
     def _of_place(self, store: Store) -> list[Accumulation]:
@@ -306,14 +313,9 @@ class Lifetimes:
             for update, scales in updates.items():
                 added = self._added(update, read)
                 if added and self.outlives(places, store.function, store.loop):
-                    place = places[0] if isinstance(places[0], Place) else None
+                    is_state = scales or read in added or any(home in self._buffers for home in places)
                     name = _written(store.target, read)
-                    is_buffer = any(home in self._buffers for home in places)
-                    found.append(
-                        Accumulation(
-                            update, added, name, store.value, store.statement, place, None, scales, is_buffer
-                        )
-                    )
+                    found.append(Accumulation(update, added, name, store.value, store.statement, None, is_state))
         return found
 
     def _reads_of(self, store: Store, places: list[Place | Value]) -> list[Value]:

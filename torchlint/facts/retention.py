@@ -64,13 +64,16 @@ class Retention:
         return tuple(steps)
 
 
-def retention_of(facts: Facts, holder: Value | None, parts: Sequence[Value]) -> Retention | None:
+def retention_of(
+    facts: Facts, holder: Value | None, parts: Sequence[Value], *, may_leave: bool = True
+) -> Retention | None:
     """What keeping ``parts`` in ``holder`` costs.
 
     Args:
         facts: of the file.
         holder: what the values are kept in (the container or the accumulated value).
         parts: live values.
+        may_leave: False for a state that stays with its owner: what leaves is read, not trained on.
 
     Returns:
         the worst of them, or None when the holder reaches a backward, or may do so in code that is not seen.
@@ -84,7 +87,7 @@ def retention_of(facts: Facts, holder: Value | None, parts: Sequence[Value]) -> 
         inferred = facts.inferences.is_inference(part)
         if not spent and flows.live(part) is None:
             spent = True  # a parameter, or an activation whose layer is trained elsewhere: nodes stay, no bytes
-        if not spent and not inferred and holder is not None and flows.may_be_trained_on(holder):
+        if may_leave and not spent and not inferred and holder is not None and flows.may_be_trained_on(holder):
             if not flows.touches_spent(part):
                 continue
         backward = _backward_of(facts, part) if spent else None
