@@ -138,3 +138,14 @@ def test_a_bare_checkout_works(tmp_path):
     done = python("-c", program, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, b"")
     assert [line.split()[0] for line in done.stdout.decode().splitlines()] == [*codes()]
+
+
+def test_git_ignores_nothing_that_is_shipped():
+    files = [str(path) for folder in SHIPPED for path in (ROOT / folder).rglob("*.py")]
+    done = subprocess.run(
+        ["git", "check-ignore", "--no-index", "--stdin"],
+        cwd=ROOT, input="\n".join(files), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode == 128:
+        pytest.skip(f"this is no repository: {done.stderr.strip()}")
+    assert done.stdout == ""

@@ -1,0 +1,133 @@
+"""TLK301."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.facts import Facts
+from torchlint.facts.construction import Construction, constructions
+from torchlint.facts.graph import Function
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+
+class BuiltInStep(Rule):
+    """Something that is meant to live through the training is built in every step.
+
+    ## What it does
+    Finds modules, losses, optimizers, schedulers, gradient scalers and `DataLoader`s (also `next(iter(loader))`)
+    that are built in every turn of a step loop, in `forward`, in a framework's step method, in a request handler, or
+    in a helper that one of these calls; and models of folds and trials that are built while the last one is still
+    referenced.
+
+    ## Why is this bad?
+    It costs time in every step, and more than that: a new layer has new random weights that nothing trains, a new
+    optimizer has lost its momentum, a new scheduler its count, a new scaler its scale, a new loader starts its
+    workers again. While a model is built and the last one still has a name, both are in memory.
+
+    ## Example
+    ```python
+    for x, y in loader:
+        criterion = nn.CrossEntropyLoss()
+        optimizer = torch.optim.Adam(model.parameters())
+        ...
+    ```
+
+    ## Use instead
+    ```python
+    criterion = nn.CrossEntropyLoss()
+    optimizer = torch.optim.Adam(model.parameters())
+    for x, y in loader:
+        ...
+    ```
+
+    ## When it is not a leak
+    It is built when first needed (`if self.optimizer is None:`), for a new phase, in `__init__` or a builder, once
+    for each epoch; the model of a fold is dropped (`del model`) before the next, or lives in a function of its own.
+    What has no parameters costs time only and is a note, and so is a model that is dropped one line too late.
+
+    ## Fix safety
+    There is no automatic fix: where it is to be built instead is for a person to say, and results change when an
+    optimizer keeps its state.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/optim.html#constructing-it
+    - https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading
+    """
+
+    code = "TLK301"
+    name = "built-in-step"
+    level = Level.WARNING
+    harms = (Harm.CHURN, Harm.PEAK)
+    symptoms = (Symptom.SLOW,)
+    triggers = (Trigger(defines=True), Trigger(names=frozenset(["nn", "optim", "DataLoader", "GradScaler"])))
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each statement that builds something again and again."""
+        for construction in constructions(facts):
+            yield _trial(facts, construction) if construction.trial else _step(facts, construction)
+
+
+def _step(facts: Facts, construction: Construction) -> Finding:
+    product, place = construction.product, construction.repeated_by
+    light = product.kind in ("module", "loss") and not product.weighs
+    if isinstance(place, Function):
+        often: tuple[str | LineOf, ...] = (f"each call of `{place.name}`",)
+        inside = place.owner is not None
+        advice: tuple[str | LineOf, ...] = ("in `__init__`" if inside else f"outside of `{place.name}`",)
+    else:
+        often = ("each turn of the loop in line ", LineOf(place.syntax))
+        advice = ("before line ", LineOf(place.syntax))
+    statement = facts.statement_of(construction.call)
+    return Finding(
+        node=statement,
+        message=(f"`{_written(facts, construction)}` is built anew in ", *often, f"{_cost(construction)}; build it once, ", *advice),
+        level=Level.NOTE if light else Level.WARNING,
+        memory=Memory.TIME,
+        evidence=(Step(place.syntax, "this is what repeats it"),),
+    )
+
+
+def _cost(construction: Construction) -> str:
+    product = construction.product
+    if product.kind in ("module", "loss"):
+        if product.weighs:
+            return ": it costs time, and its weights are new each time"
+        return ": it costs time, and nothing is kept in it"
+    return {
+        "optimizer": ": it costs time, and its state (momentum, averages) is lost each time",
+        "scheduler": ": it costs time, and starts its count again each time",
+        "scaler": ": it costs time, and never learns its scale",
+        "loader": ": it costs time, and starts its workers again each time",
+        "iterator": ": it starts the workers of the loader again, for one batch",
+    }[product.kind]
+
+
+def _trial(facts: Facts, construction: Construction) -> Finding:
+    place = construction.repeated_by
+    line = LineOf(place.syntax)
+    written = _written(facts, construction)
+    if construction.piles_up:
+        cost = f" is kept in `{construction.holder}`: one model more stays in memory with each turn; keep only what is"
+        advice = " needed of it, a score or `state_dict()` on the host"
+    else:
+        cost = f" is built while `{construction.holder}` still references the last one: two models are in memory; "
+        advice = f"`del {construction.holder}` (and its optimizer) at the end of each turn, or move the turn into a function"
+    return Finding(
+        node=facts.statement_of(construction.call),
+        message=(f"`{written}` of each turn of the loop in line ", line, cost, advice),
+        level=Level.WARNING if construction.piles_up else Level.NOTE,
+        memory=Memory.PEAK,
+        evidence=(Step(place.syntax, "each turn of this loop trains a model of its own"),),
+    )
+
+
+def _written(facts: Facts, construction: Construction) -> str:
+    """What is built as the program calls it: ``nn.Linear``, ``next(iter(loader))``."""
+    call = construction.call
+    if construction.product.kind == "iterator" and isinstance(call.syntax, cst.Call):
+        text = facts.code(call.syntax)
+        return text if len(text) <= 40 else "next(iter(...))"
+    return facts.called(call)

@@ -1,0 +1,1 @@
+"""From a libcst tree to the value graph."""

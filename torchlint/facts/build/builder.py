@@ -1,0 +1,74 @@
+"""The builder's entry: a module in, its value graph out."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.facts.build.names import import_names, scope_names
+from torchlint.facts.build.state import State
+from torchlint.facts.build.statements import StatementBuilder
+from torchlint.facts.graph import Function, Mode, Value, ValueGraph
+from torchlint.tree import dotted, walk, walk_scope
+
+
+def build(module: cst.Module) -> tuple[ValueGraph, list[tuple[Value, Function]]]:
+    """Build the value graph of a module.
+
+    Args:
+        module: a parsed file.
+
+    Returns:
+        the graph, and each ``.eval()`` in it as (on what, in which function).
+    """
+    builder = StatementBuilder(module, scope_names(module), _module_imports(module))
+    builder.context_helpers = _context_helpers(module)
+    builder.breaks, builder.continues = [], []
+    builder.state.mode = Mode.ON
+    builder.run(_as_block(module))
+    builder.graph.module.guard = builder.state.mode if builder.state is not None else Mode.ON
+    while builder.pending:
+        function, node = builder.pending.pop(0)
+        _build_body(builder, function, node)
+    return builder.graph, builder.evaluations
+
+
+def _build_body(builder: StatementBuilder, function: Function, node: cst.FunctionDef | cst.Lambda) -> None:
+    builder.function, builder.loop, builder.cls, builder.statement = function, None, None, node
+    builder.state = State({p.name: p for p in function.parameters}, mode=function.guard)
+    builder.breaks, builder.continues = [], []
+    for parameter in function.parameters:
+        if parameter.name in builder.names.captured:
+            builder.assign(cst.Name(parameter.name), parameter, None)
+    if isinstance(node, cst.Lambda):
+        builder.hand_out(builder.visit(node.body))
+    else:
+        builder.run(node.body)
+
+
+def _as_block(module: cst.Module) -> cst.BaseSuite:
+    return cst.IndentedBlock(body=list(module.body))
+
+
+def _module_imports(module: cst.Module) -> dict[str, str]:
+    """Names bound at module level by imports and by nothing else, to full dotted names; the first import wins."""
+    found: dict[str, str] = {}
+    for node in walk_scope(module):
+        if isinstance(node, cst.Import | cst.ImportFrom):
+            for local, full in import_names(node):
+                found.setdefault(local, full)
+        elif isinstance(node, cst.Assign):
+            for target in node.targets:
+                if isinstance(target.target, cst.Name):
+                    found.pop(target.target.value, None)
+    return found
+
+
+def _context_helpers(module: cst.Module) -> dict[str, list[cst.FunctionDef]]:
+    """The file's own functions that are decorated as context managers, by name."""
+    helpers: dict[str, list[cst.FunctionDef]] = {}
+    for node in walk(module):
+        if isinstance(node, cst.FunctionDef) and any(
+            (dotted(d.decorator) or "").endswith("contextmanager") for d in node.decorators
+        ):
+            helpers.setdefault(node.name.value, []).append(node)
+    return helpers

@@ -1,0 +1,237 @@
+"""What the builder carries along: the graph, the present function, loop, statement and state."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.facts.build.names import ScopeNames, constant_key, path_of
+from torchlint.facts.build.state import State
+from torchlint.facts.graph import Backward, Class, Function, Key, Kind, Loop, Mode, Op, Place, Store, Value, ValueGraph
+
+
+class Context:
+    """Makes values and remembers where the builder stands.
+
+    Attributes:
+        graph: what has been found.
+        scopes: the names of each function, by node.
+        imports: names that the module's imports alone bind, to full dotted names.
+        classes: the file's classes by node.
+        function, loop, statement, state: where the builder stands; ``state`` is None after ``return`` or ``raise``,
+            and then statements are skipped.
+        cls: the class whose body runs, if any.
+        pending: functions whose bodies are still to be built.
+        evaluations: each ``.eval()``: on what, in which function.
+    """
+
+    def __init__(self, module: cst.Module, scopes: dict[cst.CSTNode, ScopeNames], imports: dict[str, str]) -> None:
+        """Begin at the first statement of ``module``."""
+        self.function = Function("<module>", module, None, None)
+        self.graph = ValueGraph(self.function, functions=[self.function])
+        self.scopes = scopes
+        self.imports = imports
+        self.classes: dict[cst.ClassDef, Class] = {}
+        self.loop: Loop | None = None
+        self.statement: cst.CSTNode = module
+        self.state = State()
+        self.cls: Class | None = None
+        self.pending: list[tuple[Function, cst.FunctionDef | cst.Lambda]] = []
+        self.evaluations: list[tuple[Value, Function]] = []
+
+    @property
+    def names(self) -> ScopeNames:
+        """The names of the present function."""
+        return self.scopes[self.function.syntax]
+
+    def make(
+        self,
+        op: Op,
+        inputs: tuple[Value, ...],
+        syntax: cst.CSTNode | None,
+        *,
+        name: str = "",
+        keys: tuple[Key, ...] = (),
+        place: Place | None = None,
+        reference: Function | Class | None = None,
+    ) -> Value:
+        """A new value at the present point."""
+        # Where branches join that all return, there is no state, and nobody will ask for the mode.
+        mode = self.state.mode if self.state is not None else Mode.INHERITED
+        value = Value(
+            len(self.graph.values), op, inputs, self.function, self.loop, mode, name, keys, syntax,
+            self.statement, False, False, place, reference,
+        )  # fmt: skip
+        for source in inputs:
+            source.users.append(value)
+        self.graph.values.append(value)
+        return value
+
+    def unknown(self, syntax: cst.CSTNode | None) -> Value:
+        """A value of which nothing is known."""
+        return self.make(Op.UNKNOWN, (), syntax)
+
+    def phi(self, name: str, choices: list[Value]) -> Value:
+        """The value of ``name`` where branches with different values of it join."""
+        return self.make(Op.PHI, tuple(choices), None, name=name)
+
+    def resolve(self, name: str) -> Place | None:
+        """Where a variable that is not bound here is kept: in a function around this one or in the module."""
+        if name in self.names.assigned and self.function.parent is None:
+            return Place(self.function, name)
+        around = self.function if name in self.names.declared else self.function.parent
+        if name in self.names.assigned and name not in self.names.declared:
+            return Place(self.function, name) if name in self.names.captured else None
+        while around is not None:
+            if name in self.scopes[around.syntax].assigned:
+                return Place(around, name)
+            around = around.parent
+        if name in self.names.declared:
+            return Place(self.graph.module, name)
+        return None
+
+    # -- binding --------------------------------------------------------------------------------------------------
+
+    def assign(self, target: cst.CSTNode, value: Value, syntax: cst.CSTNode | None) -> None:
+        """Bind ``target`` to ``value``: names, attributes, items, tuples of these."""
+        if isinstance(target, cst.Name):
+            self._assign_name(target.value, value, syntax)
+        elif isinstance(target, cst.Tuple | cst.List):
+            self._unpack(target, value)
+        elif isinstance(target, cst.StarredElement):
+            self.assign(target.value, value, None)
+        elif isinstance(target, cst.Attribute):
+            self._assign_attribute(target, value, syntax)
+        elif isinstance(target, cst.Subscript):
+            self._assign_item(target, value, syntax)
+
+    def _assign_name(self, name: str, value: Value, syntax: cst.CSTNode | None, added: Value | None = None) -> None:
+        self.state.bind(name, value)
+        names = self.names
+        if self.cls is not None:
+            place: Place | None = Place(self.cls.root(), name)
+        elif name in names.declared:
+            place = self.resolve(name)
+        elif self.function.parent is None or name in names.captured:
+            place = Place(self.function, name)
+        else:
+            return
+        self.keep(_kind(added), value, syntax, added=added, place=place, target=cst.Name(name))
+
+    def _unpack(self, target: cst.Tuple | cst.List, value: Value) -> None:
+        count = len(target.elements)
+        starred = [i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)]
+        literal = value.op is Op.CONTAINER and isinstance(value.syntax, cst.Tuple | cst.List) and not starred
+        if literal and value.keys == tuple(range(count)):
+            parts = list(value.inputs)
+        else:
+            parts = []
+            for position in range(count):
+                known = not starred or position < starred[0]
+                key = position if known else None
+                parts.append(self.make(Op.ELEMENT, (value,), value.syntax, keys=(key,)))
+        for element, part in zip(target.elements, parts, strict=True):
+            self.assign(element.value, part, part.syntax)
+
+    def _assign_attribute(
+        self, target: cst.Attribute, value: Value, syntax: cst.CSTNode | None, added: Value | None = None
+    ) -> None:
+        base = self.visit(target.value)
+        path = path_of(target)
+        if path is not None:
+            self.state.bind(path, value)
+        if base.op is not Op.EXTERNAL:
+            self.keep(_kind(added), value, syntax, added=added, holder=base, attribute=target.attr.value, target=target)
+
+    def _assign_item(
+        self, target: cst.Subscript, value: Value, syntax: cst.CSTNode | None, added: Value | None = None
+    ) -> None:
+        base = self.visit(target.value)
+        path = path_of(target)
+        if path is not None:
+            self.state.bind(path, value)
+        index = None
+        for element in target.slice:
+            if isinstance(element.slice, cst.Index):
+                index = self.visit(element.slice.value)
+        self.keep(
+            Kind.INSERT if added is None else Kind.UPDATE, value, syntax,
+            added=added, holder=base, is_item=True, key=constant_key(target), index=index,
+            target=target.value if added is None else target,
+        )  # fmt: skip
+
+    def update(self, target: cst.CSTNode, value: Value, added: Value | None, syntax: cst.CSTNode | None) -> None:
+        """``target`` now holds ``value``, made of its old content and ``added`` (None: of nothing else)."""
+        while isinstance(target, cst.Call) and isinstance(target.func, cst.Attribute):
+            if not target.func.attr.value.endswith("_"):
+                return
+            target = target.func.value  # x.mul_(a).add_(b) changes x
+        if isinstance(target, cst.Name):
+            self._assign_name(target.value, value, syntax, added)
+        elif isinstance(target, cst.Attribute) and target.attr.value not in ("data", "grad"):
+            self._assign_attribute(target, value, syntax, added)
+        elif isinstance(target, cst.Subscript):
+            self._assign_item(target, value, syntax, added)
+
+    def keep(
+        self,
+        kind: Kind,
+        value: Value,
+        syntax: cst.CSTNode | None,
+        *,
+        added: Value | None = None,
+        place: Place | None = None,
+        holder: Value | None = None,
+        attribute: str = "",
+        is_item: bool = False,
+        key: Key = None,
+        index: Value | None = None,
+        target: cst.CSTNode | None = None,
+    ) -> None:
+        """Record that ``value`` is kept; the arguments are those of :class:`Store`."""
+        self.graph.stores.append(
+            Store(kind, value, self.function, self.loop, self.state.mode, self.statement, syntax, added, place,
+                  holder, attribute, is_item, key, index, target)
+        )  # fmt: skip
+
+    def hand_out(self, value: Value) -> None:
+        """``value`` is returned or yielded."""
+        if self.function.result is not None:
+            self.function.result.feed(value)
+
+    def run_backward(self, call: Value, receiver: Value) -> None:
+        """A call of something named ``backward``: find out what it starts from.
+
+        ``loss.backward()`` starts from its receiver, ``accelerator.backward(loss)`` from its argument. Both have one
+        argument when ``y.backward(gradient)`` is written; there the receiver is something computed.
+        """
+        first = call.argument(0)
+        computed = receiver.op in (Op.CALL, Op.OPERATION, Op.SUBSCRIPT, Op.ELEMENT, Op.PHI)
+        self._add_backward(call, receiver if first is None or computed else first)
+
+    def run_gradients(self, call: Value) -> None:
+        """A call of ``torch.autograd.grad`` or ``backward``: it starts from its first argument."""
+        root = call.argument(0, "outputs") or call.argument(0, "tensors")
+        if root is not None:
+            ends = call.argument(1, "inputs") if call.callee.name.endswith("grad") else None
+            inputs = () if ends is None else ends.inputs if ends.op is Op.CONTAINER else (ends,)
+            self._add_backward(call, root, inputs)
+
+    def _add_backward(self, call: Value, root: Value, inputs: tuple[Value, ...] = ()) -> None:
+        retains = any(
+            (flag := call.argument(-1, name)) is not None
+            and not (flag.op is Op.CONSTANT and flag.name in ("False", "None"))
+            for name in ("retain_graph", "create_graph")
+        )
+        self.graph.backwards.append(Backward(root, retains, self.function, self.loop, self.statement, inputs=inputs))
+
+    def visit(self, node: cst.CSTNode) -> Value:
+        """The value of an expression (given by the expression builder)."""
+        raise NotImplementedError
+
+    def define(self, node: cst.FunctionDef | cst.Lambda) -> Value:
+        """A function's value (given by the statement builder)."""
+        raise NotImplementedError
+
+
+def _kind(added: Value | None) -> Kind:
+    return Kind.ASSIGN if added is None else Kind.UPDATE

@@ -1,0 +1,350 @@
+"""Expressions: each one becomes a value of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import libcst as cst
+
+from torchlint.facts.build.context import Context
+from torchlint.facts.build.guards import is_setter, mode_of_argument, mode_of_guard
+from torchlint.facts.build.names import BUILTINS, constant_key, constant_of, path_of
+from torchlint.facts.graph import Kind, Loop, Op, Reset, Value
+from torchlint.tree import arguments_in_order
+
+INSERTING = frozenset(
+    ["append", "appendleft", "extend", "extendleft", "insert", "add", "put", "put_nowait", "setdefault", "update", "push"]
+)
+"""Methods that put an argument into their receiver."""
+
+EMPTYING = frozenset(["clear", "pop", "popleft", "popitem", "get_nowait"])
+"""Methods that take something out of their receiver."""
+
+NAMED = frozenset(["named_parameters", "named_buffers", "named_modules", "named_children"])
+"""Methods of modules whose items are pairs of a name and an object."""
+
+GRADIENT_FUNCTIONS = frozenset(["torch.autograd.grad", "torch.autograd.backward"])
+"""Functions that run a backward from their first argument."""
+
+FIRST_ITEM_WRAPPERS = frozenset(
+    ["builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "builtins.iter", "itertools.islice",
+     "itertools.cycle", "itertools.chain", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.trange",
+     "rich.progress.track", "tqdm"]
+)  # fmt: skip
+"""Iterating over the call's result is iterating over its first argument."""
+
+
+class ExpressionBuilder(Context):
+    """Turns expressions into values, in evaluation order."""
+
+    def visit(self, node: cst.CSTNode) -> Value:
+        """The value of an expression."""
+        handler = self._HANDLERS.get(type(node))
+        if handler is None:
+            return self.unknown(node)
+        return handler(self, node)
+
+    # -- names and paths ------------------------------------------------------------------------------------------
+
+    def _name(self, node: cst.Name) -> Value:
+        return self.read(node.value, node)
+
+    def read(self, name: str, node: cst.CSTNode | None) -> Value:
+        """The value of a variable: of this function, of one around it, of the module, or built in."""
+        known = self.state.variables.get(name)
+        if known is not None:
+            return known
+        if name in self.imports and name not in self.names.assigned:
+            return self.external(self.imports[name], node)
+        place = self.resolve(name)
+        if place is not None:
+            value = self.make(Op.READ, (), node, name=name, place=place)
+            self.state.variables[name] = value
+            return value
+        if name in BUILTINS and name not in self.names.assigned:
+            if name in ("True", "False", "None"):
+                return self.make(Op.CONSTANT, (), node, name=name)
+            return self.external(f"builtins.{name}", node)
+        return self.unknown(node)
+
+    def external(self, name: str, node: cst.CSTNode | None) -> Value:
+        """An imported or built-in object."""
+        return self.make(Op.EXTERNAL, (), node, name=name)
+
+    def _attribute(self, node: cst.Attribute) -> Value:
+        path = path_of(node)
+        if path is not None and (known := self.state.variables.get(path)) is not None:
+            return known
+        base = self.visit(node.value)
+        if base.op is Op.EXTERNAL:
+            return self.external(f"{base.name}.{node.attr.value}", node)
+        value = self.make(Op.ATTRIBUTE, (base,), node, name=node.attr.value)
+        if path is not None:
+            self.state.variables[path] = value
+        return value
+
+    def _subscript(self, node: cst.Subscript) -> Value:
+        path = path_of(node)
+        if path is not None and (known := self.state.variables.get(path)) is not None:
+            return known
+        base = self.visit(node.value)
+        for element in node.slice:
+            if isinstance(element.slice, cst.Index):
+                self.visit(element.slice.value)
+        value = self.make(Op.SUBSCRIPT, (base,), node, keys=(constant_key(node),))
+        if path is not None:
+            self.state.variables[path] = value
+        return value
+
+    # -- literals ---------------------------------------------------------------------------------------------------
+
+    def _constant(self, node: cst.CSTNode) -> Value:
+        return self.make(Op.CONSTANT, (), node)
+
+    def _string(self, node: cst.FormattedString | cst.ConcatenatedString) -> Value:
+        for part in getattr(node, "parts", ()):
+            if isinstance(part, cst.FormattedStringExpression):
+                self.visit(part.expression)
+        return self._constant(node)
+
+    def _sequence(self, node: cst.List | cst.Tuple | cst.Set) -> Value:
+        inputs, keys = [], []
+        for position, element in enumerate(node.elements):
+            starred = isinstance(element, cst.StarredElement)
+            value = self.visit(element.value)
+            inputs.append(self.element(value, None) if starred else value)
+            keys.append(None if starred or isinstance(node, cst.Set) else position)
+        return self.make(Op.CONTAINER, tuple(inputs), node, keys=tuple(keys))
+
+    def _dict(self, node: cst.Dict) -> Value:
+        inputs, keys = [], []
+        for element in node.elements:
+            value = self.visit(element.value)
+            if isinstance(element, cst.DictElement):
+                self.visit(element.key)
+                keys.append(constant_of(element.key))
+            else:
+                # What a spread dict holds may be replaced by the keys beside it, so nothing is said of it then.
+                value = self.element(value, None) if len(node.elements) == 1 else self.unknown(element)
+                keys.append(None)
+            inputs.append(value)
+        return self.make(Op.CONTAINER, tuple(inputs), node, keys=tuple(keys))
+
+    # -- operators ------------------------------------------------------------------------------------------------
+
+    def _binary(self, node: cst.BinaryOperation) -> Value:
+        inputs = (self.visit(node.left), self.visit(node.right))
+        return self.make(Op.OPERATION, inputs, node, name=type(node.operator).__name__)
+
+    def _unary(self, node: cst.UnaryOperation) -> Value:
+        operand = self.visit(node.expression)
+        op = Op.COMPARISON if isinstance(node.operator, cst.Not) else Op.OPERATION
+        return self.make(op, (operand,), node, name=type(node.operator).__name__)
+
+    def _comparison(self, node: cst.Comparison) -> Value:
+        inputs = (self.visit(node.left), *(self.visit(target.comparator) for target in node.comparisons))
+        return self.make(Op.COMPARISON, inputs, node)
+
+    def _boolean(self, node: cst.BooleanOperation) -> Value:
+        return self.make(Op.PHI, (self.visit(node.left), self.visit(node.right)), node)
+
+    def _conditional(self, node: cst.IfExp) -> Value:
+        self.visit(node.test)
+        return self.make(Op.PHI, (self.visit(node.body), self.visit(node.orelse)), node)
+
+    def _named(self, node: cst.NamedExpr) -> Value:
+        value = self.visit(node.value)
+        self.assign(node.target, value, node.value)
+        return value
+
+    def _await(self, node: cst.Await) -> Value:
+        return self.visit(node.expression)
+
+    def _yield(self, node: cst.Yield) -> Value:
+        if isinstance(node.value, cst.From):
+            self.hand_out(self.element(self.visit(node.value.item), None))
+        elif node.value is not None:
+            self.hand_out(self.visit(node.value))
+        return self.unknown(node)
+
+    def _lambda(self, node: cst.Lambda) -> Value:
+        return self.define(node)
+
+    # -- comprehensions -------------------------------------------------------------------------------------------
+
+    def _comprehension(self, node: cst.BaseComp) -> Value:
+        outside = self.state
+        self.state = outside.copy()
+        loop = self.loop
+        self._clauses(node.for_in)
+        if isinstance(node, cst.DictComp):
+            self.visit(node.key)
+            item = self.visit(node.value)
+        else:
+            item = self.visit(node.elt)
+        self.loop = loop
+        self.state = outside
+        return self.make(Op.CONTAINER, (item,), node, keys=(None,))
+
+    def _clauses(self, clause: cst.CompFor | None) -> None:
+        while clause is not None:
+            iterable = self.visit(clause.iter)
+            self.loop = self.new_loop(clause, iterable)
+            self.assign(clause.target, self.element(iterable, None), None)
+            for condition in clause.ifs:
+                self.visit(condition.test)
+            clause = clause.inner_for_in
+
+    def new_loop(self, node: cst.CSTNode, iterable: Value | None) -> Loop:
+        """A loop inside the present one."""
+        loop = Loop(node, self.function, self.loop, iterable)
+        self.graph.loops.append(loop)
+        return loop
+
+    def element(self, iterable: Value, key: int | None) -> Value:
+        """An item of ``iterable``, looking through ``enumerate``, ``zip``, ``tqdm``, ``dict.items`` and the like."""
+        if iterable.op is Op.CALL:
+            callee, first = iterable.callee, iterable.argument(0)
+            if callee.op is Op.EXTERNAL:
+                if callee.name == "builtins.enumerate" and first is not None:
+                    return self._pair(self.make(Op.CONSTANT, (), None), self.element(first, None), key)
+                if callee.name == "builtins.zip":
+                    items = tuple(self.element(value, None) for value in iterable.arguments)
+                    return self.make(Op.CONTAINER, items, iterable.syntax, keys=tuple(range(len(items))))
+                if callee.name == "builtins.range":
+                    return self.make(Op.CONSTANT, (), None)
+                if first is not None and callee.name in FIRST_ITEM_WRAPPERS:
+                    return self.element(first, key)
+            elif callee.op is Op.ATTRIBUTE and callee.name in NAMED:
+                return self._pair(self.make(Op.CONSTANT, (), None), self.make_element(iterable, key), None)
+            elif callee.op is Op.ATTRIBUTE and len(iterable.inputs) == 1:
+                if callee.name == "items":
+                    return self._pair(self.make(Op.CONSTANT, (), None), self.element(callee.inputs[0], None), key)
+                if callee.name == "values":
+                    return self.element(callee.inputs[0], key)
+                if callee.name == "keys":
+                    return self.make(Op.CONSTANT, (), None)
+        if iterable.op is Op.PHI and iterable.syntax is not None and iterable.inputs:
+            choices = tuple(self.element(choice, key) for choice in iterable.inputs)
+            return self.make(Op.PHI, choices, iterable.syntax)
+        return self.make_element(iterable, key)
+
+    def make_element(self, iterable: Value, key: int | None) -> Value:
+        """An ELEMENT value of ``iterable`` as it is."""
+        return self.make(Op.ELEMENT, (iterable,), iterable.syntax, keys=(key,))
+
+    def _pair(self, first: Value, second: Value, key: int | None) -> Value:
+        return self.make(Op.CONTAINER, (first, second), second.syntax, keys=(0, 1))
+
+    # -- calls ----------------------------------------------------------------------------------------------------
+
+    def _call(self, node: cst.Call) -> Value:
+        callee = self.visit(node.func)
+        inputs, keys = [callee], [None]
+        for key, expression in arguments_in_order(node.args):
+            value = self.visit(expression)
+            inputs.append(value)
+            keys.append(key)  # type: ignore[arg-type]
+        call = self.make(Op.CALL, tuple(inputs), node, keys=tuple(keys), name=callee.name)
+        call.evaluating = self._is_evaluating(call)
+        if callee.op is Op.ATTRIBUTE and isinstance(node.func, cst.Attribute):
+            self._method_call(node, node.func, call)
+        elif callee.op is Op.EXTERNAL and callee.name in GRADIENT_FUNCTIONS:
+            self.run_gradients(call)
+        call.is_bare = self.is_bare(node)
+        if call.is_bare and is_setter(call):
+            self.state.mode = mode_of_argument(call, default=self.state.mode)
+        return call
+
+    def _is_evaluating(self, call: Value) -> bool:
+        """Whether the called object, the object that has the method, or an argument was put into evaluation mode."""
+        marked = self.state.evaluating
+        if not marked:
+            return False
+        seen = call.callee
+        while True:
+            if seen in marked:
+                return True
+            if seen.op is Op.ATTRIBUTE or seen.op is Op.SUBSCRIPT or seen.op is Op.ELEMENT:
+                seen = seen.inputs[0]
+                continue
+            break
+        path = path_of(call.syntax.func) if isinstance(call.syntax, cst.Call) else None
+        owner = (path or "").rpartition(".")[0]
+        paths = [mark for mark in marked if isinstance(mark, str)]
+        if path in paths or (owner and any(mark.startswith(f"{owner}.") for mark in paths)):
+            return True
+        return any(argument in marked for argument in call.arguments)
+
+    def _method_call(self, node: cst.Call, function: cst.Attribute, call: Value) -> None:
+        """What a method does to its receiver."""
+        name, receiver = function.attr.value, call.callee.inputs[0]
+        if name in ("eval", "train"):
+            self._switch(name, function.value, receiver, call)
+        elif name == "enter_context" and call.arguments:
+            mode = mode_of_guard(call.arguments[0])
+            self.state.mode = self.state.mode if mode is None else mode
+        elif name == "__enter__":
+            mode = mode_of_guard(receiver)
+            self.state.mode = self.state.mode if mode is None else mode
+        elif name == "backward":
+            self.run_backward(call, receiver)
+        elif name == "register_buffer" and len(node.args) > 1:
+            self._register_buffer(node, receiver, call)
+        elif name in INSERTING and call.arguments:
+            self._insert(node, function, receiver, call)
+        elif name in EMPTYING:
+            self.graph.resets.append(Reset(receiver, self.function, self.loop))
+        elif name.endswith("_") and not name.endswith("__"):
+            added = call.arguments[0] if call.arguments else None
+            self.update(function.value, call, added, node.args[0].value if node.args else None)
+
+    def _switch(self, name: str, syntax: cst.CSTNode, receiver: Value, call: Value) -> None:
+        first = call.argument(0, "mode")
+        if name == "eval" and call.arguments:
+            return
+        evaluates = name == "eval" or (first is not None and first.op is Op.CONSTANT and first.name == "False")
+        marks: set[Value | str] = {receiver}
+        path = path_of(syntax)
+        if path is not None:
+            marks.add(path)
+        current = self.state.evaluating
+        self.state.evaluating = current | marks if evaluates else current - marks
+        if evaluates:
+            self.evaluations.append((receiver, self.function))
+
+    def _register_buffer(self, node: cst.Call, receiver: Value, call: Value) -> None:
+        name = constant_of(node.args[0].value)
+        if isinstance(name, str):
+            self.graph.buffers.append((receiver, name))
+            self.keep(Kind.ASSIGN, call.arguments[1], node.args[1].value, holder=receiver, attribute=name)
+
+    def _insert(self, node: cst.Call, function: cst.Attribute, receiver: Value, call: Value) -> None:
+        name = function.attr.value
+        spread = name in ("extend", "extendleft", "update")
+        position = 1 if name in ("insert", "setdefault") and len(call.arguments) > 1 else 0
+        value = call.arguments[position]
+        syntax: cst.CSTNode = node.args[position].value
+        if spread:
+            value = self.element(value, None)
+        key = constant_of(node.args[0].value) if name == "setdefault" else None
+        self.keep(Kind.INSERT, value, syntax, holder=receiver, key=key, target=function.value)
+
+    def is_bare(self, node: cst.Call) -> bool:
+        """True when the call is a statement of its own."""
+        statement = self.statement
+        return isinstance(statement, cst.SimpleStatementLine) and any(
+            isinstance(small, cst.Expr) and small.value is node for small in statement.body
+        )
+
+    _HANDLERS: ClassVar[dict[type[cst.CSTNode], Callable[[ExpressionBuilder, cst.CSTNode], Value]]] = {
+        cst.Name: _name, cst.Attribute: _attribute, cst.Subscript: _subscript, cst.Call: _call,
+        cst.Integer: _constant, cst.Float: _constant, cst.Imaginary: _constant, cst.SimpleString: _constant,
+        cst.Ellipsis: _constant, cst.FormattedString: _string, cst.ConcatenatedString: _string,
+        cst.List: _sequence, cst.Tuple: _sequence, cst.Set: _sequence, cst.Dict: _dict,
+        cst.BinaryOperation: _binary, cst.UnaryOperation: _unary, cst.Comparison: _comparison,
+        cst.BooleanOperation: _boolean, cst.IfExp: _conditional, cst.NamedExpr: _named, cst.Await: _await,
+        cst.Yield: _yield, cst.Lambda: _lambda, cst.ListComp: _comprehension, cst.SetComp: _comprehension,
+        cst.DictComp: _comprehension, cst.GeneratorExp: _comprehension,
+    }  # type: ignore[dict-item]  # fmt: skip

@@ -1,0 +1,77 @@
+"""Which context managers, decorators and calls switch gradients on or off."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.facts.graph import Mode, Op, Value
+from torchlint.tree import walk_scope
+
+SWITCHES: dict[str, Mode] = {
+    "torch.no_grad": Mode.OFF,
+    "torch.inference_mode": Mode.OFF,
+    "torch.enable_grad": Mode.ON,
+    "torch.autograd.no_grad": Mode.OFF,
+    "torch.autograd.enable_grad": Mode.ON,
+    "torch.autograd.inference_mode": Mode.OFF,
+    "torch.autograd.grad_mode.no_grad": Mode.OFF,
+    "torch.autograd.grad_mode.enable_grad": Mode.ON,
+    "torch.autograd.grad_mode.inference_mode": Mode.OFF,
+}
+"""Context managers and decorators of torch, https://docs.pytorch.org/docs/stable/notes/autograd.html."""
+
+SETTERS = frozenset(
+    ["torch.set_grad_enabled", "torch.autograd.set_grad_enabled", "torch.autograd.grad_mode.set_grad_enabled",
+     "torch._C.set_grad_enabled", "torch._C._set_grad_enabled"]
+)  # fmt: skip
+"""They take the mode as an argument; as a statement they hold until the end of the function and beyond."""
+
+_HINTS = ("grad", "inference", "eval")
+"""A context manager of unknown origin with one of these in its name may guard: silence, not evidence."""
+
+
+def mode_of_guard(value: Value) -> Mode | None:
+    """The mode inside ``with value:``; None when it does not touch the grad mode."""
+    if value.op is Op.PHI:
+        modes = {mode_of_guard(choice) for choice in value.inputs}
+        return modes.pop() if len(modes) == 1 else Mode.MAYBE
+    if value.op is not Op.CALL:
+        return None
+    callee = value.callee
+    if callee.op is not Op.EXTERNAL:
+        last = callee.name.rpartition(".")[2].lower()
+        return Mode.UNKNOWN if any(hint in last for hint in _HINTS) else None
+    if callee.name in SETTERS or callee.name.endswith("inference_mode"):
+        return mode_of_argument(value, default=Mode.OFF)
+    if callee.name in SWITCHES:
+        return SWITCHES[callee.name]
+    if callee.name.startswith(("torch.", "contextlib.")):
+        return None
+    last = callee.name.rpartition(".")[2].lower()
+    return Mode.UNKNOWN if any(hint in last for hint in _HINTS) else None
+
+
+def mode_of_argument(call: Value, default: Mode) -> Mode:
+    """The mode that ``set_grad_enabled(x)`` or ``inference_mode(x)`` sets."""
+    given = call.argument(0, "mode")
+    if given is None:
+        return default
+    constant = given.name if given.op is Op.CONSTANT else ""
+    enables = not call.callee.name.endswith("inference_mode")
+    if constant in ("True", "False"):
+        return Mode.ON if (constant == "True") is enables else Mode.OFF
+    return Mode.MAYBE
+
+
+def is_setter(value: Value) -> bool:
+    """True for a call such as ``torch.set_grad_enabled(False)``, which works as a plain statement."""
+    return value.op is Op.CALL and value.callee.op is Op.EXTERNAL and value.callee.name in SETTERS
+
+
+def yields_inside_with(function: cst.FunctionDef) -> list[cst.With]:
+    """The ``with`` statements of a generator function around a ``yield``: what a contextmanager helper opens."""
+    return [
+        node
+        for node in walk_scope(function)
+        if isinstance(node, cst.With) and any(isinstance(inner, cst.Yield) for inner in walk_scope(node))
+    ]

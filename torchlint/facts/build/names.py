@@ -1,0 +1,217 @@
+"""What names mean before anything runs: imports, which names a scope assigns, which ones inner scopes capture."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from torchlint.tree import NEW_SCOPES, children, dotted, walk, walk_scope
+
+BUILTINS = frozenset(dir(builtins))
+
+
+@dataclass
+class ScopeNames:
+    """The names of one function, lambda or module body.
+
+    Attributes:
+        assigned: bound in the scope itself.
+        declared: said ``global`` or ``nonlocal`` there.
+        captured: bound there and read or assigned by a function inside it.
+        is_generator: a ``yield`` stands in it.
+    """
+
+    assigned: set[str] = field(default_factory=set)
+    declared: set[str] = field(default_factory=set)
+    captured: set[str] = field(default_factory=set)
+    is_generator: bool = False
+
+
+def import_names(node: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str]]:
+    """(local name, full dotted name) of each name that an import binds; relative imports keep their dots."""
+    if isinstance(node, cst.Import):
+        for alias in node.names:
+            full = dotted(alias.name) or ""
+            if alias.asname is not None:
+                yield _as_name(alias), full
+            else:
+                yield full.split(".")[0], full.split(".")[0]
+    elif not isinstance(node.names, cst.ImportStar):
+        origin = "." * len(node.relative) + (dotted(node.module) or "")
+        for alias in node.names:
+            name = dotted(alias.name) or ""
+            yield (_as_name(alias) if alias.asname else name), f"{origin}.{name}" if origin else name
+
+
+def _as_name(alias: cst.ImportAlias) -> str:
+    assert alias.asname is not None
+    return dotted(alias.asname.name) or ""
+
+
+def target_names(target: cst.CSTNode) -> Iterator[str]:
+    """The plain names that an assignment to ``target`` binds."""
+    pending = [target]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, cst.Name):
+            yield node.value
+        elif isinstance(node, cst.Tuple | cst.List):
+            pending.extend(element.value for element in node.elements)
+        elif isinstance(node, cst.StarredElement | cst.AssignTarget):
+            pending.append(node.target if isinstance(node, cst.AssignTarget) else node.value)
+
+
+def bound_targets(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """The targets that this one node (not what is under it) assigns."""
+    if isinstance(node, cst.Assign):
+        return [target.target for target in node.targets]
+    if isinstance(node, cst.AugAssign | cst.AnnAssign | cst.For | cst.CompFor | cst.NamedExpr):
+        return [node.target]
+    if isinstance(node, cst.AsName):
+        return [node.name]
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        # An in-place method changes the history of its receiver, so it counts as an assignment to it.
+        name = node.func.attr.value
+        return [node.func.value] if name.endswith("_") and not name.endswith("__") else []
+    return []
+
+
+def assigned_in(body: cst.CSTNode) -> set[str]:
+    """Names and paths (``self.total``, ``stats['loss']``) that the code under ``body`` assigns in its own scope."""
+    found: set[str] = set()
+    for node in walk_scope(body):
+        for target in bound_targets(node):
+            path = path_of(target)
+            if path is not None:
+                found.add(path)
+            found.update(target_names(target))
+        if isinstance(node, cst.FunctionDef | cst.ClassDef):
+            found.add(node.name.value)
+        elif isinstance(node, cst.Import | cst.ImportFrom):
+            found.update(local for local, _ in import_names(node))
+    return found
+
+
+def path_of(node: cst.CSTNode) -> str | None:
+    """A stable name for a variable, an attribute of one or an item under a key; None for the rest.
+
+    A key is a constant, or itself a chain of names and attributes (``output[self.metric]``).
+    """
+    suffix = ""
+    while True:
+        if isinstance(node, cst.Name):
+            return node.value + suffix
+        if isinstance(node, cst.Attribute):
+            suffix = f".{node.attr.value}{suffix}"
+            node = node.value
+        elif isinstance(node, cst.Subscript) and (key := _written_key(node)) is not None:
+            suffix = f"[{key}]{suffix}"
+            node = node.value
+        else:
+            return None
+
+
+def _written_key(node: cst.Subscript) -> str | None:
+    constant = constant_key(node)
+    if constant is not None:
+        return repr(constant)
+    if len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
+        return dotted(node.slice[0].slice.value)
+    return None
+
+
+def constant_key(node: cst.Subscript) -> str | int | None:
+    """The key of ``x["loss"]`` or ``x[0]``, None when it is not a constant."""
+    if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Index):
+        return None
+    return constant_of(node.slice[0].slice.value)
+
+
+def constant_of(node: cst.CSTNode) -> str | int | None:
+    """The value of a string or integer literal (a negative one too), None for the rest."""
+    if isinstance(node, cst.SimpleString):
+        value = node.evaluated_value
+        return value if isinstance(value, str) else None
+    if isinstance(node, cst.Integer):
+        return int(node.evaluated_value)
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
+        inner = constant_of(node.expression)
+        return -inner if isinstance(inner, int) else None
+    return None
+
+
+def scope_names(module: cst.Module) -> dict[cst.CSTNode, ScopeNames]:
+    """The names of every function, lambda and of the module body, by node."""
+    table: dict[cst.CSTNode, ScopeNames] = {}
+    _collect(module, [], table)
+    return table
+
+
+def _collect(scope: cst.CSTNode, outer: list[ScopeNames], table: dict[cst.CSTNode, ScopeNames]) -> None:
+    names = table[scope] = ScopeNames()
+    if isinstance(scope, cst.FunctionDef | cst.Lambda):
+        names.assigned.update(p.name.value for p in all_parameters(scope.params))
+    inner: list[cst.CSTNode] = []
+    used: set[str] = set()
+    for node in _own_code(scope):
+        if isinstance(node, cst.Name):
+            used.add(node.value)
+        elif isinstance(node, cst.Yield):
+            names.is_generator = True
+        elif isinstance(node, cst.Global | cst.Nonlocal):
+            names.declared.update(item.name.value for item in node.names)
+        elif isinstance(node, cst.FunctionDef | cst.Lambda):
+            inner.append(node)
+        elif isinstance(node, cst.Import | cst.ImportFrom):
+            names.assigned.update(local for local, _ in import_names(node))
+        if isinstance(node, cst.FunctionDef | cst.ClassDef):
+            names.assigned.add(node.name.value)
+        for target in bound_targets(node):
+            if not isinstance(node, cst.Call):
+                names.assigned.update(target_names(target))
+    names.assigned -= names.declared
+    for name in used - names.assigned:
+        for enclosing in reversed(outer):
+            if name in enclosing.assigned:
+                enclosing.captured.add(name)
+                break
+    for node in inner:
+        _collect(node, [*outer, names], table)
+
+
+def _own_code(scope: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The code that runs in the scope itself: class bodies too, inner functions only as nodes and by their defaults."""
+    roots = [scope.body] if isinstance(scope, cst.FunctionDef | cst.Lambda) else children(scope)
+    for root in roots:
+        if isinstance(root, cst.Lambda | cst.FunctionDef):
+            yield root
+            yield from _run_at_definition(root)
+            continue
+        for node in walk(root, lambda n: not isinstance(n, cst.FunctionDef | cst.Lambda)):
+            yield node
+            yield from _run_at_definition(node)
+
+
+def _run_at_definition(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    if isinstance(node, cst.FunctionDef):
+        for outside in (*node.decorators, node.params):
+            yield from walk_scope(outside)
+
+
+def all_parameters(params: cst.Parameters) -> list[cst.Param]:
+    """Every parameter in the order in which positions bind, starred ones last."""
+    found = [*params.posonly_params, *params.params]
+    starred = [star for star in (params.star_arg,) if isinstance(star, cst.Param)]
+    found += [*starred, *params.kwonly_params]
+    if params.star_kwarg is not None:
+        found.append(params.star_kwarg)
+    return found
+
+
+__all__ = [
+    "BUILTINS", "NEW_SCOPES", "ScopeNames", "all_parameters", "assigned_in", "bound_targets", "constant_key",
+    "constant_of", "import_names", "path_of", "scope_names", "target_names",
+]  # fmt: skip

@@ -1,0 +1,73 @@
+"""What is known at one point of a function while its graph is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from torchlint.facts.graph import Mode, Value
+
+
+@dataclass
+class State:
+    """The variables and switches at one point.
+
+    Attributes:
+        variables: names and paths (``self.total``, ``stats['loss']``) to values.
+        mode: whether gradients are recorded.
+        evaluating: the objects on which ``.eval()`` was the last mode switch, as values and as paths.
+    """
+
+    variables: dict[str, Value] = field(default_factory=dict)
+    mode: Mode = Mode.INHERITED
+    evaluating: frozenset[Value | str] = frozenset()
+
+    def copy(self) -> State:
+        """An independent copy for a branch."""
+        return State(dict(self.variables), self.mode, self.evaluating)
+
+    def bind(self, path: str, value: Value) -> None:
+        """Make ``path`` stand for ``value`` and forget what hung on the old one."""
+        self.forget(path)
+        self.variables[path] = value
+
+    def forget(self, path: str) -> None:
+        """Forget ``path`` and every path that goes through it."""
+        through, as_key = (path + ".", path + "["), (f"[{path}]", f"[{path}.")
+        for known in [
+            name
+            for name in self.variables
+            if name == path or name.startswith(through) or ("[" in name and any(key in name for key in as_key))
+        ]:
+            del self.variables[known]
+
+
+def merge(states: Iterable[State | None], phi: Callable[[str, list[Value]], Value]) -> State | None:
+    """The state where control flow joins; None when no branch reaches it.
+
+    Args:
+        states: one for each branch, None for one that never arrives.
+        phi: makes the value of a variable that differs between branches.
+    """
+    arriving = [state for state in states if state is not None]
+    if len(arriving) < 2:
+        return arriving[0] if arriving else None
+    first = arriving[0]
+    merged = State(
+        mode=first.mode if all(s.mode is first.mode for s in arriving) else Mode.MAYBE,
+        evaluating=frozenset().union(*(s.evaluating for s in arriving)),
+    )
+    names = dict.fromkeys(name for state in arriving for name in state.variables)
+    for name in names:
+        found = list(dict.fromkeys(s.variables[name] for s in arriving if name in s.variables))
+        everywhere = all(name in s.variables for s in arriving)
+        if len(found) == 1 and (everywhere or _is_plain_name(name)):
+            merged.variables[name] = found[0]
+        elif everywhere or _is_plain_name(name):
+            merged.variables[name] = phi(name, found)
+    return merged
+
+
+def _is_plain_name(path: str) -> bool:
+    """A name that one branch leaves unbound would raise there; a path would be read from where it is kept."""
+    return path.isidentifier()

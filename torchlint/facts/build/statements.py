@@ -1,0 +1,315 @@
+"""Statements: control flow becomes PHI values, definitions become functions and classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import libcst as cst
+
+from torchlint.facts.build.expressions import ExpressionBuilder
+from torchlint.facts.build.guards import SETTERS, SWITCHES, mode_of_argument, mode_of_guard, yields_inside_with
+from torchlint.facts.build.names import all_parameters, assigned_in, bound_targets, import_names
+from torchlint.facts.build.state import State, merge
+from torchlint.facts.graph import Class, Function, Kind, Loop, Mode, Op, Reset, Value
+from torchlint.tree import dotted, walk
+
+
+class StatementBuilder(ExpressionBuilder):
+    """Runs statements abstractly, once each, in source order."""
+
+    breaks: list[State]
+    continues: list[State]
+
+    def run(self, body: cst.BaseSuite) -> None:
+        """The statements of a block."""
+        for statement in body.body:
+            if self.state is None:
+                return
+            if isinstance(body, cst.SimpleStatementSuite):
+                self._small(statement)
+            elif isinstance(statement, cst.SimpleStatementLine):
+                self.statement = statement
+                for small in statement.body:
+                    if self.state is not None:
+                        self._small(small)
+            else:
+                self.statement = statement
+                handler = self._COMPOUND.get(type(statement))
+                if handler is not None:
+                    handler(self, statement)
+
+    def _small(self, node: cst.CSTNode) -> None:
+        handler = self._SMALL.get(type(node))
+        if handler is not None:
+            handler(self, node)
+
+    # -- simple statements ----------------------------------------------------------------------------------------
+
+    def _expression(self, node: cst.Expr) -> None:
+        self.visit(node.value)
+
+    def _assign(self, node: cst.Assign) -> None:
+        value = self.visit(node.value)
+        for target in node.targets:
+            self.assign(target.target, value, node.value)
+
+    def _annotated(self, node: cst.AnnAssign) -> None:
+        if node.value is not None:
+            self.assign(node.target, self.visit(node.value), node.value)
+
+    def _augmented(self, node: cst.AugAssign) -> None:
+        old, added = self.visit(node.target), self.visit(node.value)
+        new = self.make(Op.OPERATION, (old, added), node, name=type(node.operator).__name__)
+        if isinstance(node.value, cst.List):
+            for item, element in zip(added.inputs, node.value.elements, strict=True):
+                self.keep(Kind.INSERT, item, element.value, holder=old, target=node.target)
+        self.update(node.target, new, added, node.value)
+
+    def _return(self, node: cst.Return) -> None:
+        if node.value is not None:
+            self.hand_out(self.visit(node.value))
+        self.state = None  # type: ignore[assignment]
+
+    def _raise(self, node: cst.Raise) -> None:
+        if node.exc is not None:
+            self.visit(node.exc)
+        self.state = None  # type: ignore[assignment]
+
+    def _break(self, _: cst.Break) -> None:
+        self.breaks.append(self.state)
+        self.state = None  # type: ignore[assignment]
+
+    def _continue(self, _: cst.Continue) -> None:
+        self.continues.append(self.state)
+        self.state = None  # type: ignore[assignment]
+
+    def _assert(self, node: cst.Assert) -> None:
+        self.visit(node.test)
+
+    def _delete(self, node: cst.Del) -> None:
+        targets = [e.value for e in node.target.elements] if isinstance(node.target, cst.Tuple) else [node.target]
+        for target in targets:
+            if isinstance(target, cst.Subscript):
+                self.graph.resets.append(Reset(self.visit(target.value), self.function, self.loop))
+            elif isinstance(target, cst.Name):
+                self.state.forget(target.value)
+
+    def _import(self, node: cst.Import | cst.ImportFrom) -> None:
+        for local, full in import_names(node):
+            self.assign(cst.Name(local), self.external(full, node), None)
+
+    # -- compound statements --------------------------------------------------------------------------------------
+
+    def _if(self, node: cst.If) -> None:
+        self.visit(node.test)
+        before = self.state.copy()
+        self.run(node.body)
+        after_body, self.state = self.state, before
+        if isinstance(node.orelse, cst.If):
+            self.statement = node.orelse
+            self._if(node.orelse)
+        elif node.orelse is not None:
+            self.run(node.orelse.body)
+        self.state = merge([after_body, self.state], self.phi)  # type: ignore[assignment]
+
+    def _for(self, node: cst.For) -> None:
+        iterable = self.visit(node.iter)
+        self._loop(node, iterable, lambda: self.assign(node.target, self.element(iterable, None), None))
+
+    def _while(self, node: cst.While) -> None:
+        self._loop(node, None, lambda: self.visit(node.test))
+
+    def _loop(self, node: cst.For | cst.While, iterable: Value | None, enter: Callable[[], object]) -> None:
+        outer_breaks, outer_continues = getattr(self, "breaks", []), getattr(self, "continues", [])
+        self.breaks, self.continues = [], []
+        loop = self.loop = self.new_loop(node, iterable)
+        self._open_phis(loop, assigned_in(node.body) | assigned_in_header(node))
+        header = self.state.copy()
+        enter()
+        self.run(node.body)
+        back = merge([self.state, *self.continues], self.phi)
+        for phi in loop.phis:
+            value = back.variables.get(phi.name) if back is not None else None
+            if value is not None and value is not phi:
+                phi.feed(value)
+        self.loop = loop.parent
+        self.statement = node
+        self.state = self._after_loop(header, back, self.breaks)
+        self.breaks, self.continues = outer_breaks, outer_continues
+        if node.orelse is not None:
+            self.run(node.orelse.body)
+
+    def _open_phis(self, loop: Loop, assigned: set[str]) -> None:
+        for path in sorted(assigned):
+            before = self.state.variables.get(path)
+            self.state.forget(path)
+            if before is not None and path.isidentifier() and path not in self.names.declared:
+                phi = self.make(Op.PHI, (before,), None, name=path)
+                loop.phis.append(phi)
+                self.state.variables[path] = phi
+
+    def _after_loop(self, header: State, back: State | None, breaks: list[State]) -> State:
+        after = header.copy()
+        if back is not None:
+            for name, value in back.variables.items():
+                if name.isidentifier():
+                    after.variables.setdefault(name, value)
+            if back.mode is not header.mode:
+                after.mode = Mode.MAYBE
+            after.evaluating |= back.evaluating
+        return merge([after, *breaks], self.phi) or after
+
+    def _with(self, node: cst.With) -> None:
+        mode = self.state.mode
+        for item in node.items:
+            value = self.visit(item.item)
+            inside = self._mode_of_helper(value) or mode_of_guard(value)
+            if inside is not None:
+                self.state.mode = inside
+            if item.asname is not None:
+                self.assign(item.asname.name, value, None)
+        self.run(node.body)
+        if self.state is not None:
+            self.state.mode = mode
+
+    def _mode_of_helper(self, value: Value) -> Mode | None:
+        """The mode inside ``with helper():`` where the helper is a contextmanager function of this file."""
+        if value.op is not Op.CALL:
+            return None
+        for helper in self.context_helpers.get(value.callee.name, ()):
+            for block in yields_inside_with(helper):
+                for item in block.items:
+                    expression = item.item.func if isinstance(item.item, cst.Call) else item.item
+                    mode = SWITCHES.get(self.full_name(expression) or "")
+                    if mode is not None:
+                        return mode
+        return None
+
+    def full_name(self, node: cst.CSTNode) -> str | None:
+        """The full dotted name of an expression that is reached through an import of the module."""
+        name = dotted(node)
+        if name is None:
+            return None
+        first, _, rest = name.partition(".")
+        full = self.imports.get(first)
+        return None if full is None else f"{full}.{rest}" if rest else full
+
+    def _try(self, node: cst.Try | cst.TryStar) -> None:
+        before = self.state.copy()
+        self.run(node.body)
+        ends = []
+        handlers_start = merge([before, self.state], self.phi)
+        if self.state is not None and node.orelse is not None:
+            self.run(node.orelse.body)
+        ends.append(self.state)
+        for handler in node.handlers:
+            self.state = handlers_start.copy()  # type: ignore[union-attr]
+            if handler.name is not None:
+                self.assign(handler.name.name, self.unknown(None), None)
+            self.run(handler.body)
+            ends.append(self.state)
+        joined = merge(ends, self.phi)
+        if node.finalbody is not None:
+            self.state = joined.copy() if joined is not None else before.copy()
+            self.run(node.finalbody.body)
+            joined = None if joined is None else self.state
+        self.state = joined  # type: ignore[assignment]
+
+    def _match(self, node: cst.Match) -> None:
+        self.visit(node.subject)
+        before, ends = self.state, [self.state]
+        for case in node.cases:
+            self.state = before.copy()
+            for inner in walk(case.pattern):
+                if isinstance(inner, cst.MatchAs | cst.MatchStar) and inner.name is not None:
+                    self.assign(inner.name, self.unknown(None), None)
+            self.run(case.body)
+            ends.append(self.state)
+        self.state = merge(ends, self.phi)  # type: ignore[assignment]
+
+    # -- definitions ----------------------------------------------------------------------------------------------
+
+    def _function(self, node: cst.FunctionDef) -> None:
+        value = self.define(node)
+        function = value.reference
+        if self.cls is not None and isinstance(function, Function):
+            self.cls.methods[node.name.value] = function
+        self.assign(node.name, value, None)
+
+    def define(self, node: cst.FunctionDef | cst.Lambda) -> Value:
+        """A FUNCTION value; the body is built after the code around it."""
+        is_function = isinstance(node, cst.FunctionDef)
+        function = Function(
+            node.name.value if is_function else "<lambda>", node, self.cls if is_function else None, self.function,
+            is_async=is_function and node.asynchronous is not None, is_generator=self.scopes[node].is_generator,
+        )  # fmt: skip
+        if is_function:
+            self._decorate(function, node)
+        defaults = {p: self.visit(p.default) for p in all_parameters(node.params) if p.default is not None}
+        outside = self.function
+        self.function = function
+        for parameter in all_parameters(node.params):
+            inputs = (defaults[parameter],) if parameter in defaults else ()
+            position = len(function.parameters)
+            value = self.make(Op.PARAMETER, inputs, parameter, name=parameter.name.value, keys=(position,))
+            function.parameters.append(value)
+        function.result = self.make(Op.PHI, (), None, name="<result>")
+        self.function = outside
+        self.graph.functions.append(function)
+        self.pending.append((function, node))
+        return self.make(Op.FUNCTION, (), node, name=function.name, reference=function)
+
+    def _decorate(self, function: Function, node: cst.FunctionDef) -> None:
+        names = []
+        for decorator in node.decorators:
+            value = self.visit(decorator.decorator)
+            name = (value.callee if value.op is Op.CALL else value).name
+            names.append(name.removeprefix("builtins."))
+            if function.is_async:
+                continue  # torch's guards wrap a call, and calling an async function runs none of it
+            if name in SETTERS and value.op is Op.CALL:
+                function.guard = mode_of_argument(value, Mode.OFF)
+            elif name in SWITCHES:
+                function.guard = mode_of_guard(value) or SWITCHES[name]
+        function.decorators = tuple(names)
+
+    def _class(self, node: cst.ClassDef) -> None:
+        bases, parents = [], []
+        for argument in node.bases:
+            value = self.visit(argument.value)
+            if value.op is Op.CLASS and isinstance(value.reference, Class):
+                parents.append(value.reference)
+            else:
+                bases.append(value.name if value.op is Op.EXTERNAL else dotted(argument.value) or "")
+        cls = Class(node.name.value, node, len(self.graph.classes), tuple(bases), tuple(parents))
+        self.graph.classes.append(cls)
+        outside, self.cls = self.cls, cls
+        before = self.state
+        self.state = before.copy()
+        self.run(node.body)
+        self.state, self.cls = before, outside
+        self.assign(node.name, self.make(Op.CLASS, (), node, name=cls.name, reference=cls), None)
+
+    context_helpers: dict[str, list[cst.FunctionDef]]
+
+    _SMALL: ClassVar[dict[type[cst.CSTNode], Callable[..., None]]] = {
+        cst.Expr: _expression, cst.Assign: _assign, cst.AnnAssign: _annotated, cst.AugAssign: _augmented,
+        cst.Return: _return, cst.Raise: _raise, cst.Break: _break, cst.Continue: _continue, cst.Assert: _assert,
+        cst.Del: _delete, cst.Import: _import, cst.ImportFrom: _import,
+    }  # fmt: skip
+    _COMPOUND: ClassVar[dict[type[cst.CSTNode], Callable[..., None]]] = {
+        cst.If: _if, cst.For: _for, cst.While: _while, cst.With: _with, cst.Try: _try, cst.TryStar: _try,
+        cst.Match: _match, cst.FunctionDef: _function, cst.ClassDef: _class,
+    }  # fmt: skip
+
+
+def assigned_in_header(node: cst.For | cst.While) -> set[str]:
+    """What the loop's own first line assigns: the target of a ``for``, walruses of a ``while``."""
+    if isinstance(node, cst.For):
+        return assigned_in(node.target) | {n for t in bound_targets(node) for n in _names(t)}
+    return assigned_in(node.test)
+
+
+def _names(target: cst.CSTNode) -> list[str]:
+    return [n.value for n in walk(target) if isinstance(n, cst.Name)]
