@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import libcst as cst
-
-from torchlint.edits import detach
-from torchlint.facts import Facts
-from torchlint.facts.graph import Value
-from torchlint.facts.lifetimes import Accumulation
-from torchlint.facts.retention import Retention, retention_of
-from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, LineOf, Rule, Step, Symptom
 from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.lifetimes import Accumulation
+    from torchlint.facts.retention import Retention
 
 
 class GraphAccumulated(Rule):
@@ -67,7 +66,7 @@ class GraphAccumulated(Rule):
         for accumulation in facts.lifetimes.accumulations():
             if accumulation.is_state:
                 continue
-            retention = retention_of(facts, accumulation.held, accumulation.added)
+            retention = facts.retention(accumulation.held, accumulation.added)
             if retention is not None:
                 yield self._finding(facts, accumulation, retention)
 
@@ -76,7 +75,7 @@ class GraphAccumulated(Rule):
         where: tuple[str | LineOf, ...] = (" (bound in line ", LineOf(born), ")") if born is not None else ()
         message = (
             f"`{accumulation.name}`", *where, f" keeps the graph of every `{retention.name}`", *retention.cost(),
-            f"; add `{detached(facts, accumulation.added)}`",
+            f"; add `{facts.detached(accumulation.added[0])}`",
         )  # fmt: skip
         return Finding(
             node=accumulation.statement,
@@ -84,25 +83,6 @@ class GraphAccumulated(Rule):
             level=retention.level,
             memory=retention.memory,
             evidence=(*retention.evidence(), Step(accumulation.statement, f"`{accumulation.name}` keeps it here")),
-            fix=_fix(facts, accumulation.added),
+            fix=facts.detach("Detach what is added", accumulation.added),
             explained_by="TLK201" if retention.inferred else None,
         )
-
-
-def _fix(facts: Facts, added: tuple[Value, ...]) -> Fix | None:
-    nodes = [value.syntax for value in added]
-    if not all(isinstance(node, cst.BaseExpression) for node in nodes):
-        return None
-    edits = tuple(detach(node) for node in nodes if node is not None)
-    return Fix("Detach what is added", edits, safe=all(map(facts.flows.surely_live, added)))
-
-
-def detached(facts: Facts, added: tuple[Value, ...]) -> str:
-    """What to write instead of the first addend."""
-    node = added[0].syntax
-    if not isinstance(node, cst.BaseExpression):
-        return "x.detach()"
-    changed = detach(node).build(node)
-    assert isinstance(changed, cst.CSTNode)
-    text = facts.code(changed)
-    return text if len(text) <= 60 else "(...).detach()"

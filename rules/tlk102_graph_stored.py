@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import libcst as cst
-
-from torchlint.edits import detach
-from torchlint.facts import Facts
-from torchlint.facts.lifetimes import Insertion
-from torchlint.facts.retention import Retention, retention_of
-from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.lifetimes import Insertion
+    from torchlint.facts.retention import Retention
 
 
 class GraphStored(Rule):
@@ -62,8 +62,7 @@ class GraphStored(Rule):
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each insertion into a container that is not trained on."""
         for insertion in facts.lifetimes.insertions():
-            holder = insertion.allocation or insertion.holder
-            retention = retention_of(facts, holder, insertion.parts)
+            retention = facts.retention(insertion.allocation or insertion.holder, insertion.parts)
             if retention is not None and not facts.flows.is_trained_on(insertion.holder):
                 yield self._finding(facts, insertion, retention)
 
@@ -82,19 +81,6 @@ class GraphStored(Rule):
             level=level,
             memory=memory,
             evidence=(*retention.evidence(), Step(insertion.statement, f"`{insertion.name}` keeps it here")),
-            fix=_fix(facts, insertion),
+            fix=facts.detach("Detach what is stored", insertion.parts),
             explained_by="TLK201" if retention.inferred else None,
         )
-
-
-def _fix(facts: Facts, insertion: Insertion) -> Fix | None:
-    """Detach each part where it is written at the insertion itself; elsewhere it may still be trained on."""
-    written = insertion.syntax
-    if not isinstance(written, cst.BaseExpression):
-        return None
-    inside = set(facts.nodes_under(written))
-    nodes = [part.syntax for part in insertion.parts]
-    if not all(isinstance(node, cst.BaseExpression) and node in inside for node in nodes):
-        return None
-    edits = tuple(detach(node) for node in nodes if node is not None)
-    return Fix("Detach what is stored", edits, safe=all(map(facts.flows.surely_live, insertion.parts)))

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import libcst as cst
-
-from torchlint.edits import detach
-from torchlint.facts import Facts
-from torchlint.facts.graph import Op, Value
-from torchlint.facts.lifetimes import Accumulation
-from torchlint.facts.retention import Retention, name_of, retention_of
-from torchlint.rule import Finding, Fix, Harm, Level, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, Rule, Step, Symptom
 from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.lifetimes import Accumulation
+    from torchlint.facts.retention import Retention
 
 
 class GraphInRunningState(Rule):
@@ -64,40 +63,21 @@ class GraphInRunningState(Rule):
             if not accumulation.is_state:
                 continue
             is_local = accumulation.first is not None
-            retention = retention_of(facts, accumulation.held, accumulation.added, may_leave=is_local)
+            retention = facts.retention(accumulation.held, accumulation.added, may_leave=is_local)
             if retention is not None:
                 yield self._finding(facts, accumulation, retention)
 
     def _finding(self, facts: Facts, accumulation: Accumulation, retention: Retention) -> Finding:
-        operands = [carrier_of(facts, value) for value in accumulation.added]
+        carriers = [facts.carrier(use) for use in accumulation.added]
         return Finding(
             node=accumulation.statement,
             message=(
                 f"`{accumulation.name}` is updated from itself and `{retention.name}` with gradients on: its graph grows"
-                " with every step", *retention.cost(), f"; use `{name_of(facts, operands[0])}.detach()` or update it"
+                " with every step", *retention.cost(), f"; use `{facts.detached(carriers[0])}` or update it"
                 " under `torch.no_grad()`",
             ),
             level=retention.level,
             memory=retention.memory,
             evidence=(*retention.evidence(), Step(accumulation.statement, f"`{accumulation.name}` keeps it here")),
-            fix=_fix(facts, operands) if accumulation.added != (accumulation.first,) else None,
+            fix=facts.detach("Detach what the state is updated from", carriers, allow_any_tensor=True),
         )  # fmt: skip
-
-
-def carrier_of(facts: Facts, value: Value) -> Value:
-    """The operand that brings the graph: ``mean`` of ``(1 - m) * mean``, looked for through ``+ - * /``."""
-    arithmetic = ("Add", "Subtract", "Multiply", "Divide")
-    while value.op is Op.OPERATION and value.name in arithmetic:
-        carriers = [operand for operand in value.inputs if facts.flows.brings_graph(operand)]
-        if len(carriers) != 1:
-            break
-        value = carriers[0]
-    return value
-
-
-def _fix(facts: Facts, operands: list[Value]) -> Fix | None:
-    nodes = [value.syntax for value in operands]
-    if not all(isinstance(node, cst.BaseExpression) for node in nodes):
-        return None
-    edits = tuple(detach(node) for node in nodes if node is not None)
-    return Fix("Detach what the state is updated from", edits, safe=all(map(facts.flows.surely_tensor, operands)))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import libcst as cst
-
-from torchlint.edits import decorate
-from torchlint.facts import Facts
-from torchlint.facts.inference import Inference
-from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.inference import Inference
 
 
 class InferenceWithGrad(Rule):
@@ -86,16 +86,12 @@ class InferenceWithGrad(Rule):
             level=Level.WARNING,
             memory=Memory.PEAK,
             evidence=_evidence(facts, inference),
-            fix=_fix(facts, inference),
+            fix=facts.guard(inference.function, safe=not inference.leaves),
         )  # fmt: skip
 
     def _inline(self, facts: Facts, inference: Inference) -> Iterator[Finding]:
-        seen: set[cst.CSTNode] = set()
-        for forward in inference.forwards:
-            statement = facts.statement_of(forward)
-            if statement in seen:
-                continue
-            seen.add(statement)
+        forwards = {facts.statement_of(forward): forward for forward in reversed(inference.forwards)}
+        for statement, forward in forwards.items():
             yield Finding(
                 node=statement,
                 message=(
@@ -116,15 +112,3 @@ def _evidence(facts: Facts, inference: Inference) -> tuple[Step, ...]:
     if not callers:
         steps.append(Step(inference.function.syntax, "no caller that guards it is seen in this file"))
     return tuple(steps)
-
-
-def _fix(facts: Facts, inference: Inference) -> Fix | None:
-    function = inference.function
-    node = function.syntax
-    if not isinstance(node, cst.FunctionDef) or function.is_async or function.is_property:
-        return None
-    name = facts.torch_name("no_grad")
-    edit = decorate(node, f"{name}()")
-    return Fix(
-        "Decorate the function with `no_grad`", (edit,), safe=not inference.leaves, needs_torch=not facts.has_torch_name("no_grad")
-    )

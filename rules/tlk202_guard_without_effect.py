@@ -18,20 +18,20 @@ _COSTS = ": every activation is kept, GPU memory peaks; "
 _MESSAGES = {
     Idle.STATEMENT: "`{guard}` as a statement of its own switches nothing{costs}write `with {call}:` {where}",
     Idle.UNCALLED: "`with {guard}:` raises, since the class itself cannot be entered; write `with {call}:`",
-    Idle.OVERRIDDEN: "`@{guard}` on `{function}` does not hold for `{victim}` ({line}), which overrides it{costs}"
-    "decorate the overriding method",
-    Idle.COROUTINE: "`@{guard}` on the async `{function}` ends before its body runs{costs}write `with {call}:`"
-    " around the forward, with no `await` or `yield` inside",
-    Idle.LAZY: "{work} is made under `{guard}` ({line}) and runs where it is consumed, outside{costs}consume it"
-    " inside the guard, or put the guard into what it calls",
-    Idle.THREAD: "`{guard}` holds in this thread only, and {work} ({line}) has `{victim}` run in another{costs}put"
-    " the guard into `{victim}`",
-    Idle.SWITCH: "`{guard}` holds in the thread of `{function}` only (started in {line}), and `{victim}` runs in"
-    " another{costs}put a guard into `{victim}`",
-    Idle.YIELD: "`{guard}` is held over the `yield` in {line}: the consumer runs in its mode, too; end the block"
-    " before the `yield`{decorate}",
-    Idle.AWAIT: "`{guard}` is held over the `await` in {line}: whatever runs meanwhile in this thread gets its"
-    " mode, and may end it; await outside of the block",
+    Idle.OVERRIDDEN: "`@{guard}` on `{function}` does not hold for `{victim}` ({line}), which overrides it"
+    "{costs}decorate the overriding method",
+    Idle.COROUTINE: "`@{guard}` on the async `{function}` ends before its body runs{costs}write"
+    " `with {call}:` around the forward, with no `await` or `yield` inside",
+    Idle.LAZY: "{work} is made under `{guard}` ({line}) and runs where it is consumed, outside{costs}"
+    "consume it inside the guard, or put the guard into what it calls",
+    Idle.THREAD: "`{guard}` holds in this thread only, and {work} ({line}) has `{victim}` run in another"
+    "{costs}put the guard into `{victim}`",
+    Idle.SWITCH: "`{guard}` holds in the thread of `{function}` only (started in {line}), and `{victim}`"
+    " runs in another{costs}put a guard into `{victim}`",
+    Idle.YIELD: "`{guard}` is held over the `yield` in {line}: the consumer runs in its mode, too; end the"
+    " block before the `yield`{decorate}",
+    Idle.AWAIT: "`{guard}` is held over the `await` in {line}: whatever runs meanwhile in this thread gets"
+    " its mode, and may end it; await outside of the block",
 }
 
 
@@ -39,8 +39,8 @@ class GuardWithoutEffect(Rule):
     """A `no_grad` that guards nothing, or somebody else.
 
     ## What it does
-    Finds `torch.no_grad()`, `inference_mode()`, `enable_grad()` and `set_grad_enabled(False)` where torch does
-    not hear them:
+    Finds `torch.no_grad()`, `inference_mode()`, `enable_grad()` and `set_grad_enabled(False)` where torch
+    does not hear them:
 
     - as a statement of their own, and `with torch.no_grad:` without the call;
     - as decorators of an `async def`, or of a method that is overridden without them;
@@ -49,9 +49,9 @@ class GuardWithoutEffect(Rule):
     - around a `yield` or an `await`: the mode stays with whoever runs meanwhile.
 
     ## Why is this bad?
-    The code says that no graph is recorded, and it is: every activation is kept, two to twenty times the memory
-    of a guarded forward. The opposite defect is as silent: a guard that is held over a `yield` or an `await`
-    switches gradients off in other code, which then trains nothing, or on again under another one's guard.
+    The code says that no graph is recorded, and it is: every activation is kept, two to twenty times the
+    memory of a guarded forward. The opposite defect is as silent: a guard that is held over a `yield` or an
+    `await` switches gradients off in other code, which then trains nothing, or on under another's guard.
 
     ## Example
     ```python
@@ -70,9 +70,10 @@ class GuardWithoutEffect(Rule):
     ```
 
     ## When it is not a leak
-    `torch.set_grad_enabled(False)` as a statement and `@torch.no_grad` without parentheses do work. So does the
-    decorator of an ordinary generator: torch switches the mode back at each `yield`. A `contextmanager` function
-    or a pytest fixture yields inside a guard on purpose. `ExitStack` and `__enter__` enter a guard as `with` does.
+    `torch.set_grad_enabled(False)` as a statement and `@torch.no_grad` without parentheses do work. So does
+    the decorator of an ordinary generator: torch switches the mode back at each `yield`. A `contextmanager`
+    function or a pytest fixture yields inside a guard on purpose. `ExitStack` and `__enter__` enter a guard
+    as `with` does.
 
     ## Fix safety
     Unsafe: the rest of the block really runs without gradients afterwards, also what was meant to have them.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import libcst as cst
 
+from torchlint.edits import decorate, detach
 from torchlint.facts.build.builder import build
 from torchlint.facts.build.names import import_names
 from torchlint.facts.flows import Flows
@@ -14,8 +16,11 @@ from torchlint.facts.graph import Function, Op, Value, ValueGraph
 from torchlint.facts.inference import Inferences
 from torchlint.facts.lifetimes import Lifetimes
 from torchlint.facts.modes import Modes
+from torchlint.facts.retention import Retention, name_of, retention_of
 from torchlint.facts.solve import Solution
 from torchlint.facts.steps import Steps
+from torchlint.facts.writing import Use, operands
+from torchlint.rule import Fix
 from torchlint.tree import parents, walk
 
 __all__ = ["Facts"]
@@ -91,6 +96,52 @@ class Facts:
         """How this file reaches a member of torch: ``th.no_grad``, ``no_grad``, or ``torch.no_grad``."""
         direct = self._imports.get(f"torch.{member}")
         return direct or f"{self._imports.get('torch', 'torch')}.{member}"
+
+    def retention(self, holder: Value, uses: Sequence[Use], *, may_leave: bool = True) -> Retention | None:
+        """What keeping values in a holder costs, None when it is no loss; see :func:`retention_of`."""
+        return retention_of(self, holder, uses, may_leave=may_leave)
+
+    def name_of(self, use: Use) -> str:
+        """How the program writes a value where it is used."""
+        return name_of(self, use)
+
+    def detach(self, title: str, uses: Sequence[Use], *, allow_any_tensor: bool = False) -> Fix | None:
+        """The repair that detaches values where they are used; None where one of them is not written there.
+
+        It is safe when each of them is a tensor with a graph on every path (``allow_any_tensor``: a tensor).
+        """
+        nodes = [use.node for use in uses]
+        if not all(isinstance(node, cst.BaseExpression) for node in nodes):
+            return None
+        certain = self.flows.surely_tensor if allow_any_tensor else self.flows.surely_live
+        edits = tuple(detach(node) for node in nodes if node is not None)
+        return Fix(title, edits, safe=all(certain(use.value) for use in uses))
+
+    def detached(self, use: Use) -> str:
+        """How a value is written with ``.detach()``, at most 60 characters."""
+        if use.node is None:
+            return f"{self.name_of(use)}.detach()"
+        changed = detach(use.node).build(use.node)
+        text = self.code(changed) if isinstance(changed, cst.CSTNode) else ""
+        return text if len(text) <= 60 else "(...).detach()"
+
+    def carrier(self, use: Use) -> Use:
+        """The operand that brings the graph: ``mean`` of ``(1 - m) * mean``, looked for through ``+ - * /``."""
+        while use.value.op is Op.OPERATION and use.value.name in ("Add", "Subtract", "Multiply", "Divide"):
+            carriers = [operand for operand in operands(use.value) if self.flows.brings_graph(operand.value)]
+            if len(carriers) != 1:
+                break
+            use = carriers[0]
+        return use
+
+    def guard(self, function: Function, *, safe: bool) -> Fix | None:
+        """The repair that decorates a function with ``no_grad``; None where a decorator would not guard it."""
+        node = function.syntax
+        if not isinstance(node, cst.FunctionDef) or function.is_async or function.is_property:
+            return None
+        edit = decorate(node, f"{self.torch_name('no_grad')}()")
+        needs_import = not self.has_torch_name("no_grad")
+        return Fix("Decorate the function with `no_grad`", (edit,), safe=safe, needs_torch=needs_import)
 
     def calls(self) -> list[Value]:
         """Every call of the file in the order of the walk."""

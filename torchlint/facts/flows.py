@@ -98,6 +98,8 @@ class Flows:
         if value in seen:
             return True
         seen.add(value)
+        if value.op is Op.OPERATION and any(self._surely(operand, histories, seen) for operand in value.inputs):
+            return True  # a tensor times anything is a tensor
         abstract = self.solution.final(value)
         for atom in abstract:
             if isinstance(atom, Tensor) and atom.history in histories:
@@ -138,6 +140,9 @@ class Flows:
         function = parameter.function
         owner = function.owner
         if owner is None or function.name != "forward" or not is_module_class(owner):
+            return False
+        # Without a backward in the file nothing says that the layer is ever trained.
+        if all(backward.by_contract for backward in self.solution.graph.backwards):
             return False
         return not self.solution.callers.get(function)
 

@@ -1,7 +1,7 @@
-"""Guards that guard nothing: where a program says how gradients are to be recorded, and torch does not hear it.
+"""Guards that guard nothing: where a program says how to record gradients, and torch does not hear it.
 
-``torch.no_grad`` and its relatives are classes. They work on entering an instance of one (``with``) and on every call
-of a function that they decorate, in the thread where that happens, and until the block or the call ends.
+``torch.no_grad`` and its relatives are classes. They work on entering an instance of one (``with``) and on
+every call of a function that they decorate, in the thread where that happens, and until the block or the call ends.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.build.guards import SETTERS, SWITCHES, mode_of_argument
+from torchlint.facts.build.guards import SETTERS, SWITCHES
 from torchlint.facts.calls import SAME_OBJECT
 from torchlint.facts.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.guard_names import Guard, Guards
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torchlint.facts import Facts
 
 SUSPENDING = ("contextmanager", "fixture")
-"""A generator decorated with one of these yields inside its guard on purpose: its caller is to run in that mode."""
+"""A generator decorated with one of these yields inside its guard on purpose, for its caller's sake."""
 
 KEEPS_GENERATOR = frozenset(
     ["staticmethod", "classmethod", "abstractmethod", "abc.abstractmethod", "typing.override"]
@@ -83,8 +83,8 @@ def idle_guards(facts: Facts) -> list[IdleGuard]:
 def guarded_in_vain(facts: Facts) -> frozenset[Function]:
     """The functions whose inference with gradients on is the consequence of an idle guard.
 
-    These are the functions that the guard stands in or decorates, those that it should have reached, and those that
-    run only when one of these calls them. TLK202 reports the guard, so they need no finding of their own.
+    These are the functions that the guard stands in or decorates, those that it should have reached, and
+    those that run only when one of these calls them. TLK202 reports the guard: they need no finding of their own.
     """
     found = {
         f for guard in idle_guards(facts) if guard.mode is not Mode.ON for f in _left_alone(facts, guard)
@@ -187,7 +187,7 @@ class _Search:
     def _suspends_openly(self, function: Function) -> bool:
         """Whether a generator's consumer runs in whatever mode the generator leaves on.
 
-        Torch's own decorators switch the mode back at each ``yield``; a decorator of unknown origin may do anything.
+        Torch's own decorators switch the mode back at each ``yield``; one of unknown origin may do anything.
         """
         return function.is_generator and all(name in KEEPS_GENERATOR for name in function.decorators)
 
@@ -229,7 +229,7 @@ class _Search:
             yield self._idle(Idle.COROUTINE, function.syntax, guard, function, function.syntax)
 
     def _overrides(self, cls: Class) -> Iterator[IdleGuard]:
-        """Methods of ``cls`` that run unguarded in the place of a guarded method of the next base that has one."""
+        """Methods of ``cls`` that infer unguarded in the place of a guarded method of a base."""
         for name, method in cls.methods.items():
             base = next((c.methods[name] for c in cls.lineage()[1:] if name in c.methods), None)
             if base is None or base.is_async or method.guard is not Mode.INHERITED:
@@ -251,7 +251,7 @@ class _Search:
         )
 
     def _calls_own_network(self, method: Function, call: Value) -> bool:
-        """Whether ``self.net(x)`` is called, where what is kept there was moved or switched as networks are."""
+        """Whether ``self.net(x)`` is called, and what is kept there is treated as networks are."""
         callee = call.callee
         if callee.op is not Op.ATTRIBUTE or callee.inputs[0] not in method.parameters[:1]:
             return False
@@ -300,15 +300,16 @@ class _Search:
                 yield replace(idle, victims=(function,), work=call)
 
     def _switches(self, function: Function, started: cst.CSTNode) -> Iterator[IdleGuard]:
-        """``set_grad_enabled(False)`` in a thread that runs no forward itself, where the rest of the program does."""
+        """``set_grad_enabled(False)`` in a thread that runs no forward, where others do."""
         if runs_forward(self.facts, function, modes=frozenset(Mode)):
             return
         victims = tuple(
             f for f in self.facts.inferences.found if f is not function and function.owner in (None, f.owner)
         )
         for call in self.facts.steps.calls_in(function):
-            if victims and call.is_bare and call.callee.op is Op.EXTERNAL and call.callee.name in SETTERS:
-                if mode_of_argument(call, Mode.OFF) is Mode.OFF and isinstance(call.syntax, cst.Call):
-                    guard = Guard(call.syntax, call.callee.name, True, Mode.OFF)
-                    idle = self._idle(Idle.SWITCH, self.facts.statement_of(call), guard, function, started)
-                    yield replace(idle, victims=victims)
+            if not victims or not call.is_bare or not isinstance(call.syntax, cst.Call):
+                continue
+            guard = self.guards.named_by(call.syntax, function)
+            if guard is not None and guard.name in SETTERS and guard.mode is Mode.OFF:
+                idle = self._idle(Idle.SWITCH, self.facts.statement_of(call), guard, function, started)
+                yield replace(idle, victims=victims)

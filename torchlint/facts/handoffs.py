@@ -1,4 +1,4 @@
-"""Work that is described in one place and runs in another: in other threads, or later, when an iterator is consumed.
+"""Work that is described in one place and runs in another: in another thread, or when it is iterated.
 
 The grad mode belongs to a thread and to a moment, so a guard where such work is described does not reach it.
 """
@@ -26,7 +26,7 @@ THREAD_CALLS = frozenset(
     ["asyncio.to_thread", "anyio.to_thread.run_sync", "starlette.concurrency.run_in_threadpool",
      "fastapi.concurrency.run_in_threadpool"]
 )  # fmt: skip
-"""Functions that run their first argument in another thread; they carry context variables along, and no grad mode."""
+"""Functions that run their first argument in another thread, which has a grad mode of its own."""
 
 POOLS = frozenset(
     ["concurrent.futures.ThreadPoolExecutor", "concurrent.futures.thread.ThreadPoolExecutor",
@@ -69,7 +69,7 @@ class ThreadWork:
 
 @dataclass(frozen=True)
 class LazyWork:
-    """A generator expression, ``map`` or ``filter`` that is made under a guard, runs forwards, and is consumed outside.
+    """A generator expression, ``map`` or ``filter`` made under a guard, consumed outside of it.
 
     Attributes:
         value: the iterator.
@@ -82,7 +82,7 @@ class LazyWork:
     consumer: Value | None
 
 
-# -- threads --------------------------------------------------------------------------------------------------
+# -- threads ------------------------------------------------------------------------------------------------
 
 
 def thread_work(facts: Facts) -> list[ThreadWork]:
@@ -150,7 +150,7 @@ def origins(facts: Facts, value: Value) -> list[Value]:
     return list(found)
 
 
-# -- forwards -------------------------------------------------------------------------------------------------
+# -- forwards -----------------------------------------------------------------------------------------------
 
 
 def is_network(facts: Facts, value: Value) -> bool:
@@ -197,7 +197,7 @@ def _called_object(call: Value) -> Value:
     )
 
 
-# -- iterators that run later ---------------------------------------------------------------------------------
+# -- iterators that run later -------------------------------------------------------------------------------
 
 
 def lazy_work(facts: Facts) -> list[LazyWork]:

@@ -135,13 +135,22 @@ class Inferences:
             return False
         return all(self._is_made_up(argument) for argument in call.arguments)
 
-    def _is_made_up(self, value: Value) -> bool:
-        while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
-            value = value.callee.inputs[0]
-        if value.op is not Op.CALL or value.callee.op is not Op.EXTERNAL:
+    def _is_made_up(self, value: Value, depth: int = 8) -> bool:
+        """Whether a value comes from ``torch.randn`` and the like alone, whatever is done with it."""
+        if value.op is Op.CONSTANT:
+            return True
+        if depth == 0 or value.op not in (Op.CALL, Op.OPERATION, Op.CONTAINER, Op.PHI, Op.SUBSCRIPT, Op.ELEMENT):
             return False
-        operation = torch_api.function(value.callee.name)
-        return operation is not None and operation.history is torch_api.History.FRESH
+        if value.op is Op.CALL and value.callee.op is Op.EXTERNAL:
+            operation = torch_api.function(value.callee.name)
+            if operation is not None and operation.history is torch_api.History.FRESH:
+                return True
+        inputs = list(value.inputs)
+        if value.op is Op.CALL:
+            inputs = list(value.arguments)
+            if value.callee.op is Op.ATTRIBUTE:
+                inputs = list(value.callee.inputs)
+        return bool(inputs) and all(self._is_made_up(source, depth - 1) for source in inputs)
 
     def is_inference(self, value: Value) -> bool:
         """Whether ``value`` is computed in a part of the program that is found here."""

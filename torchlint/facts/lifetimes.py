@@ -14,6 +14,8 @@ from torchlint.facts.flows import Flows
 from torchlint.facts.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.solve import Solution
 from torchlint.facts.steps import Steps
+from torchlint.facts.writing import Use, operands
+from torchlint.facts.writing import parts as uses_of
 
 HOPS = 4
 """How many callers up a holder's life is followed."""
@@ -31,7 +33,7 @@ class Accumulation:
 
     Attributes:
         update: the operation: ``total + loss``.
-        added: the operands that are added, those with a graph first.
+        added: the operands that bring a graph, as they are written there.
         name: how the program names the holder.
         held: the holder's content after the update.
         statement: where it stands.
@@ -41,7 +43,7 @@ class Accumulation:
     """
 
     update: Value
-    added: tuple[Value, ...]
+    added: tuple[Use, ...]
     name: str
     held: Value
     statement: cst.CSTNode
@@ -56,8 +58,7 @@ class Insertion:
     Attributes:
         statement: where it is put in.
         holder: the container.
-        syntax: the expression that is put in.
-        parts: the live tensors that go in.
+        parts: the live tensors that go in, as they are written there.
         name: how the program names the container.
         allocation: where the container was made, if that is seen.
         bounded: True for a ``deque(maxlen=...)`` and the like.
@@ -65,8 +66,7 @@ class Insertion:
 
     statement: cst.CSTNode
     holder: Value
-    syntax: cst.CSTNode | None
-    parts: tuple[Value, ...]
+    parts: tuple[Use, ...]
     name: str
     allocation: Value | None
     bounded: bool
@@ -143,10 +143,12 @@ class Lifetimes:
             return None
         owner = value.callee.inputs[0]
         while owner.op is Op.CALL and owner.name.endswith("_") and owner.callee.op is Op.ATTRIBUTE:
+            if owner.name == "detach_":
+                return None  # each turn begins without the history of the last one
             owner = owner.callee.inputs[0]
         if owner.op is not Op.ELEMENT or not self._is_owned_by_module(owner):
             return None
-        added = tuple(argument for argument in value.arguments if self.flows.brings_graph(argument))
+        added = tuple(use for use in operands(value)[1:] if self.flows.brings_graph(use.value))
         statement = value.statement
         if not added or statement is None or not self.flows.modes.records(value):
             return None
@@ -175,7 +177,7 @@ class Lifetimes:
         return [
             Accumulation(
                 update, added, phi.name, update, update.statement or loop.syntax, phi.inputs[0],
-                is_state=scales or phi in added,
+                is_state=scales or added[0].value is phi,
             )  # fmt: skip
             for update, scales in updates.items()
             if (added := self._added(update, phi)) and self._counts(update, loop)
@@ -284,10 +286,16 @@ class Lifetimes:
         items = [item for argument in value.arguments for item in (argument, *_literal_items(argument))]
         return receiver + items
 
-    def _added(self, update: Value, source: Value) -> tuple[Value, ...]:
-        """The operands of ``update`` that bring a graph and do not come from the holder itself."""
+    def _added(self, update: Value, source: Value) -> tuple[Use, ...]:
+        """The operands of ``update`` that bring a graph and do not come from the holder itself.
+
+        Where there are none and the holder requires grad itself, it is what brings the graph.
+        """
+        if not self.flows.modes.records(update):
+            return ()
+        written = {use.value: use for use in operands(update)}
         added = [
-            operand
+            written.get(operand, Use(operand, None))
             for operand in self._operands(update)
             if operand is not source
             and operand.op is not Op.CONTAINER
@@ -295,8 +303,8 @@ class Lifetimes:
             and self.flows.brings_graph(operand)
         ]
         if not added and self.flows.is_leaf(source) and self.flows.live(update) is not None:
-            added = [source]
-        return tuple(added) if self.flows.modes.records(update) else ()
+            added = [Use(source, None)]
+        return tuple(added)
 
     def _of_place(self, store: Store) -> list[Accumulation]:
         """An update of an attribute, a global or an item: ``self.total += loss``, ``self.avg = m * self.avg + x``."""
@@ -313,7 +321,7 @@ class Lifetimes:
             for update, scales in updates.items():
                 added = self._added(update, read)
                 if added and self.outlives(places, store.function, store.loop):
-                    is_state = scales or read in added or any(home in self._buffers for home in places)
+                    is_state = scales or added[0].value is read or any(home in self._buffers for home in places)
                     name = _written(store.target, read)
                     found.append(Accumulation(update, added, name, store.value, store.statement, None, is_state))
         return found
@@ -358,7 +366,7 @@ class Lifetimes:
         made = [home for home in homes if isinstance(home, Value)]
         allocation = made[0] if made else None
         return Insertion(
-            store.statement, store.holder, store.syntax, tuple(parts), _written(store.target, store.holder), allocation,
+            store.statement, store.holder, tuple(uses_of(store.value, store.syntax, parts)), _written(store.target, store.holder), allocation,
             allocation is not None and is_bounded(allocation),
         )  # fmt: skip
 
@@ -374,7 +382,7 @@ class Lifetimes:
         written = value.syntax.value if isinstance(value.syntax, cst.DictComp) else value.syntax.elt
         name = _written(value.syntax, value)
         statement = value.statement or value.syntax
-        return Insertion(statement, value, written, tuple(parts), name, value, False)
+        return Insertion(statement, value, tuple(uses_of(item, written, parts)), name, value, False)
 
     def _homes_of_root(self, holder: Value) -> list[Place | Value]:
         """Where the container behind ``holder`` is kept; that of the outer one for a container in a container."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostic import Level, Memory
-from torchlint.facts.domain import Container
 from torchlint.facts.graph import Backward, Value
+from torchlint.facts.writing import Use
 from torchlint.rule import LineOf, Step
 
 if TYPE_CHECKING:
@@ -65,36 +65,34 @@ class Retention:
 
 
 def retention_of(
-    facts: Facts, holder: Value | None, parts: Sequence[Value], *, may_leave: bool = True
+    facts: Facts, holder: Value, uses: Sequence[Use], *, may_leave: bool = True
 ) -> Retention | None:
-    """What keeping ``parts`` in ``holder`` costs.
+    """What keeping the values of ``uses`` in ``holder`` costs.
 
     Args:
         facts: of the file.
         holder: what the values are kept in (the container or the accumulated value).
-        parts: live values.
+        uses: values that bring a graph.
         may_leave: False for a state that stays with its owner: what leaves is read, not trained on.
 
     Returns:
         the worst of them, or None when the holder reaches a backward, or may do so in code that is not seen.
     """
-    flows = facts.flows
-    if holder is not None and flows.is_trained_on(holder):
+    if facts.flows.is_trained_on(holder):
         return None
-    worst: Retention | None = None
-    for part in parts:
-        spent = flows.is_spent(part)
-        inferred = facts.inferences.is_inference(part)
-        if not spent and flows.live(part) is None:
-            spent = True  # a parameter, or an activation whose layer is trained elsewhere: nodes stay, no bytes
-        if may_leave and not spent and not inferred and holder is not None and flows.may_be_trained_on(holder):
-            if not flows.touches_spent(part):
-                continue
-        backward = _backward_of(facts, part) if spent else None
-        found = Retention(part, name_of(facts, part), spent, backward, inferred)
-        if worst is None or found.level < worst.level:
-            worst = found
-    return worst
+    found = [r for use in uses if (r := _retention(facts, holder, use, may_leave)) is not None]
+    return min(found, key=lambda retention: retention.level, default=None)
+
+
+def _retention(facts: Facts, holder: Value, use: Use, may_leave: bool) -> Retention | None:
+    flows, value = facts.flows, use.value
+    inferred = facts.inferences.is_inference(value)
+    # A parameter, or an activation whose layer is trained elsewhere, leaves nodes and no bytes.
+    spent = flows.is_spent(value) or flows.live(value) is None
+    if may_leave and not spent and not inferred and flows.may_be_trained_on(holder) and not flows.touches_spent(value):
+        return None
+    backward = _backward_of(facts, value) if spent else None
+    return Retention(value, name_of(facts, use), spent, backward, inferred)
 
 
 def _backward_of(facts: Facts, value: Value) -> Backward | None:
@@ -107,18 +105,12 @@ def _backward_of(facts: Facts, value: Value) -> Backward | None:
     return ranked[0] if ranked else None
 
 
-def name_of(facts: Facts, value: Value) -> str:
-    """How the program writes a value, at most 40 characters."""
-    node = value.syntax
+def name_of(facts: Facts, use: Use) -> str:
+    """How the program writes a value where it is used, at most 40 characters."""
+    node = use.node or use.value.syntax
     if isinstance(node, cst.Param):
         return node.name.value
     if isinstance(node, cst.AugAssign):
         node = node.target
-    text = facts.code(node) if node is not None else value.name or "it"
+    text = facts.code(node) if node is not None else use.value.name or "it"
     return text if len(text) <= 40 else text[:37] + "..."
-
-
-def holder_value(facts: Facts, value: Value) -> Value:
-    """The container behind ``value`` when exactly one is known, else ``value`` itself."""
-    made = [atom.allocation for atom in facts.solution.final(value) if isinstance(atom, Container)]
-    return made[0] if len(made) == 1 else value
