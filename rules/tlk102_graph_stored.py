@@ -69,7 +69,8 @@ class GraphStored(Rule):
     def _finding(self, facts: Facts, insertion: Insertion, retention: Retention) -> Finding:
         made = insertion.allocation.statement if insertion.allocation is not None else None
         where: tuple[str | LineOf, ...] = (" (made in line ", LineOf(made), ")") if made is not None else ()
-        advice = f"; store `{retention.name}.detach()`"
+        kept = next(use for use in insertion.parts if use.value is retention.value)
+        advice = f"; store `{facts.detached(kept)}`"
         level, memory = retention.level, retention.memory
         cost = retention.cost()
         if insertion.bounded:

@@ -9,12 +9,12 @@ import libcst as cst
 from torchlint.edits import replace
 from torchlint.facts import Facts
 from torchlint.facts.graph import Mode
-from torchlint.facts.guarding import Idle, IdleGuard, idle_guards, statements_after
+from torchlint.facts.guarding import Idle, IdleGuard, idle_guards, statements_after, suspends
 from torchlint.rule import Edit, Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 from torchlint.tree import walk
 
-_COSTS = ": every activation is kept, GPU memory peaks; "
+_COSTS = ": forwards keep every activation, GPU memory peaks; "
 _MESSAGES = {
     Idle.STATEMENT: "`{guard}` as a statement of its own switches nothing{costs}write `with {call}:` {where}",
     Idle.UNCALLED: "`with {guard}:` raises, since the class itself cannot be entered; write `with {call}:`",
@@ -124,9 +124,9 @@ def _fix(facts: Facts, guard: IdleGuard) -> Fix | None:
     if guard.kind is not Idle.STATEMENT or facts.steps.trains(guard.function):
         return None
     rest = [node for statement in statements_after(facts, guard.node) for node in walk(statement)]
-    suspends = any(isinstance(node, cst.Yield | cst.Await) for node in rest)
+    waits = any(isinstance(node, cst.Yield) or suspends(node) for node in rest)
     edit = _with_over_the_rest(facts, guard)
-    if edit is None or suspends or not any(isinstance(node, cst.Call) for node in rest):
+    if edit is None or waits or not any(isinstance(node, cst.Call) for node in rest):
         return None
     return Fix(f"Put the rest of the block under `with {guard.written}:`", (edit,), safe=False)
 
@@ -141,11 +141,13 @@ def _with_over_the_rest(facts: Facts, guard: IdleGuard) -> Edit | None:
     block, line, entered = facts.parents[guard.node], guard.node, guard.expression
     if not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1:
         return None
-    position = [child is line for child in getattr(block, "body", ())].index(True)
+    if not isinstance(block, cst.IndentedBlock):
+        return None  # a whole script, with the functions that it defines, does not belong into a block
+    position = [child is line for child in block.body].index(True)
 
     def build(node: cst.CSTNode) -> cst.CSTNode:
-        assert isinstance(node, cst.IndentedBlock | cst.Module)
-        body = cst.IndentedBlock(list(node.body[position + 1 :]), header=line.trailing_whitespace)
+        assert isinstance(node, cst.IndentedBlock)
+        body = cst.IndentedBlock(list(node.body[position + 1 :]), line.trailing_whitespace, node.indent)
         item = cst.WithItem(entered if isinstance(entered, cst.Call) else _called(entered))
         head = cst.With([item], body, leading_lines=line.leading_lines)
         return node.with_changes(body=[*node.body[:position], head])

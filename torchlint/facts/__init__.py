@@ -127,7 +127,8 @@ class Facts:
 
     def carrier(self, use: Use) -> Use:
         """The operand that brings the graph: ``mean`` of ``(1 - m) * mean``, looked for through ``+ - * /``."""
-        while use.value.op is Op.OPERATION and use.value.name in ("Add", "Subtract", "Multiply", "Divide"):
+        arithmetic = ("Add", "Subtract", "Multiply", "Divide")
+        while use.value.op is Op.OPERATION and use.value.name in arithmetic and use.node is use.value.syntax:
             carriers = [operand for operand in operands(use.value) if self.flows.brings_graph(operand.value)]
             if len(carriers) != 1:
                 break

@@ -231,21 +231,26 @@ class _Search:
 
     def _fresh(self, value: Value | None, function: Function) -> Product | None:
         """What is built within ``function`` on every path to ``value``; of a tuple the weightiest item."""
-        if value is None or value.function is not function:
+        products = [self._fresh_choice(choice, function) for choice in _choices(value) if choice.name != "None"]
+        return max(_known(products), key=_weight) if products and all(products) else None
+
+    def _fresh_choice(self, value: Value, function: Function) -> Product | None:
+        if value.function is not function:
             return None
-        if value.op is Op.PHI:
-            products = [self._fresh(choice, function) for choice in value.inputs if choice.name != "None"]
-            return max(_known(products), key=_weight) if products and all(products) else None
         if value.op is Op.CONTAINER and isinstance(value.syntax, cst.Tuple):
-            return max(_known(self._fresh(item, function) for item in value.inputs), key=_weight, default=None)
-        if value.op is not Op.CALL:
-            return None
-        product = self.product(value)
-        if product is None and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
-            return self._fresh(value.callee.inputs[0], function)
-        if product is None and meaning_of(value.callee.name) is Meaning.FIRST and value.arguments:
-            return self._fresh(value.arguments[0], function)
-        return None if product is not None and product.kind == "iterator" else product
+            items = (choice for item in value.inputs for choice in _choices(item) if choice.op is Op.CALL)
+            return max(_known(self._fresh_choice(item, function) for item in items), key=_weight, default=None)
+        while value.op is Op.CALL:
+            product = self.product(value)
+            if product is not None:
+                return product if product.kind != "iterator" else None
+            if value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
+                value = value.callee.inputs[0]
+            elif meaning_of(value.callee.name) is Meaning.FIRST and value.arguments:
+                value = value.arguments[0]
+            else:
+                return None
+        return None
 
     # -- what a turn of a loop is ---------------------------------------------------------------------------------
 
@@ -539,6 +544,18 @@ class _Search:
 
 def _known(products: Iterable[Product | None]) -> list[Product]:
     return [product for product in products if product is not None]
+
+
+def _choices(value: Value | None) -> list[Value]:
+    """What ``value`` is on the paths that join in it."""
+    pending, seen = [value] if value is not None else [], dict[Value, None]()
+    while pending:
+        current = pending.pop()
+        if current not in seen:
+            seen[current] = None
+            if current.op is Op.PHI:
+                pending.extend(current.inputs)
+    return [choice for choice in seen if choice.op is not Op.PHI]
 
 
 def _weight(product: Product) -> tuple[bool, bool]:

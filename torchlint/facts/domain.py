@@ -152,14 +152,20 @@ NO_GRAPH: Abstract = frozenset([Tensor(History.NONE)])
 LEAF: Abstract = frozenset([Tensor(History.LEAF)])
 
 
+WIDEST = 48
+"""So many alternatives tell as little as none; joining more is widened to unknown."""
+
+
 def join(parts: Iterable[Abstract]) -> Abstract:
     """The least upper bound of ``parts``: their union, with one live origin kept for each ``inherits``.
 
-    Keeping the earliest origin bounds the height of the lattice, so that the fixpoint ends.
+    Keeping the earliest origin and widening large sets bounds the height of the lattice, so that the fixpoint ends.
     """
     union: Abstract = BOTTOM.union(*parts)
     if len(union) < 2:
         return union
+    if len(union) > WIDEST:
+        return UNKNOWN
     live = [atom for atom in union if isinstance(atom, Tensor) and atom.history is History.LIVE]
     if len(live) < 2:
         return union

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from torchlint import torch_api
 from torchlint.facts.domain import (
     Argument, Atom, Carrier, ClassReference, Container, Derived, Differentiable, External, FunctionReference, History,
-    Instance, Module, Tensor, Unknown, is_graphless, is_live,
+    Instance, Module, Tensor, Unknown, is_graphless, is_live, sorted_values,
 )  # fmt: skip
 from torchlint.facts.frameworks import trains_on_result
 from torchlint.facts.graph import Backward, Function, Mode, Op, Place, Value
@@ -144,7 +144,7 @@ class Evidence:
             key = value.keys[0]
             return [
                 held
-                for atom in solution.of(value.inputs[0])
+                for atom in sorted_values(solution.of(value.inputs[0]))
                 if isinstance(atom, Container)
                 for known, held in solution.held.get(atom.allocation, ())
                 if key is None or known is None or key == known
@@ -174,7 +174,7 @@ class Evidence:
             return
         if any(isinstance(a, External | ClassReference | Container) for a in callees):
             for argument in call.arguments:
-                for atom in self.solution.of(argument):
+                for atom in sorted_values(self.solution.of(argument)):
                     if isinstance(atom, Container):
                         for _, held in self.solution.held.get(atom.allocation, ()):
                             self._prove_live(held, backward, seen)

@@ -289,7 +289,7 @@ class Flows:
         elif value.op is Op.CALL:
             found += [f.result for f in self.functions_of(value) if f.result is not None]
         found += self._into.get(value, ())
-        for atom in solution.final(value):
+        for atom in sorted_values(solution.final(value)):
             if isinstance(atom, Container):
                 found.append(atom.allocation)
                 found += [held for _, held in solution.held.get(atom.allocation, ())]

@@ -81,7 +81,9 @@ class Guards:
                         table.setdefault(local, full)
                 elif isinstance(node, cst.FunctionDef | cst.ClassDef) and node is not function.syntax:
                     table[node.name.value] = ""
-                elif not isinstance(node, cst.Call):
+                elif not isinstance(node, cst.Call) and not isinstance(
+                    self.parents.get(node), cst.ImportAlias
+                ):
                     table.update((n, "") for target in bound_targets(node) for n in target_names(target))
         return self._scopes[function]
 

@@ -1,7 +1,7 @@
 """Guards that guard nothing: where a program says how to record gradients, and torch does not hear it.
 
 ``torch.no_grad`` and its relatives are classes. They work on entering an instance of one (``with``) and on
-every call of a function that they decorate, in the thread where that happens, and until the block or the call ends.
+every call of a function that they decorate, in the thread where that happens, until the block or call ends.
 """
 
 from __future__ import annotations
@@ -84,22 +84,25 @@ def guarded_in_vain(facts: Facts) -> frozenset[Function]:
     """The functions whose inference with gradients on is the consequence of an idle guard.
 
     These are the functions that the guard stands in or decorates, those that it should have reached, and
-    those that run only when one of these calls them. TLK202 reports the guard: they need no finding of their own.
+    those that run only when one of these calls them. TLK202 reports the guard: that is finding enough.
     """
     found = {
         f for guard in idle_guards(facts) if guard.mode is not Mode.ON for f in _left_alone(facts, guard)
     }
     while True:
-        passing = {function for function in found if not facts.steps.trains(function)}
+        unguarded = {function for function in found if not facts.steps.trains(function)}
         more = {
-            function
-            for function in facts.graph.functions
-            if function not in found and (calls := facts.solution.callers.get(function))
-            and all(call.function in passing or call.mode is Mode.OFF for call in calls)
-        }  # fmt: skip
+            f for f in facts.graph.functions if f not in found and _is_called_only_by(facts, f, unguarded)
+        }
         if not more:
             return frozenset(found)
         found |= more
+
+
+def _is_called_only_by(facts: Facts, function: Function, callers: set[Function]) -> bool:
+    """Whether a function is called by ``callers``, and by others at most under guards that hold."""
+    calls = [call for call in facts.solution.callers.get(function, ()) if call.mode is not Mode.OFF]
+    return bool(calls) and all(call.function in callers for call in calls)
 
 
 def _left_alone(facts: Facts, guard: IdleGuard) -> Iterable[Function]:
@@ -118,7 +121,7 @@ def statements_after(facts: Facts, statement: cst.CSTNode) -> list[cst.CSTNode]:
     return body[body.index(statement) + 1 :] if statement in body else []
 
 
-def _suspends(node: cst.CSTNode) -> bool:
+def suspends(node: cst.CSTNode) -> bool:
     """Whether a coroutine lets others run at this node of its own code."""
     return isinstance(node, cst.Await) or (
         isinstance(node, cst.For | cst.With | cst.CompFor) and node.asynchronous is not None
@@ -131,14 +134,14 @@ class _Search:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.guards = Guards(facts.graph, facts.parents)
+        self._functions = {function.syntax: function for function in facts.graph.functions}
 
     def found(self) -> Iterator[IdleGuard]:
         for function in self.facts.graph.functions:
             yield from self._decorated(function)
-            if not isinstance(function.syntax, cst.Lambda):
-                yield from self._written_in(function)
         for cls in self.facts.graph.classes:
             yield from self._overrides(cls)
+        yield from self._written()
         yield from self._lazy()
         yield from self._threads()
 
@@ -149,40 +152,51 @@ class _Search:
 
     # -- statements and blocks -------------------------------------------------------------------------------
 
-    def _written_in(self, function: Function) -> Iterator[IdleGuard]:
-        held: dict[cst.CSTNode, IdleGuard] = {}
-        for node in walk_scope(function.syntax):
+    def _written(self) -> Iterator[IdleGuard]:
+        for node in self.facts.parents:
             if isinstance(node, cst.Expr):
-                guard = self.guards.named_by(node.value, function)
-                if guard is not None and guard.name in SWITCHES:
-                    statement = self.facts.parents[node]
-                    at = (
-                        statement
-                        if isinstance(statement, cst.SimpleStatementLine)
-                        else self.facts.parents[statement]
-                    )
-                    yield self._idle(Idle.STATEMENT, at, guard, function, at)
+                yield from self._statement(node)
             elif isinstance(node, cst.With):
-                for item in node.items:
-                    guard = self.guards.named_by(item.item, function)
-                    if guard is not None and not guard.is_called:
-                        yield self._idle(Idle.UNCALLED, node, guard, function, node)
-            elif isinstance(node, cst.Yield) and self._suspends_openly(function):
-                self._hold(held, Idle.YIELD, node, function)
-            elif function.is_async and self._waits(node, function):
-                self._hold(held, Idle.AWAIT, node, function)
-        yield from held.values()
+                yield from self._block(node)
 
-    def _hold(
-        self, held: dict[cst.CSTNode, IdleGuard], kind: Idle, at: cst.CSTNode, function: Function
-    ) -> None:
-        """Note the guard around a ``yield`` or ``await``, if it matters to those who run meanwhile."""
-        around = self.guards.around(at, function)
-        if around is None or not isinstance(around[0], cst.With) or around[0] in held:
+    def _statement(self, node: cst.Expr) -> Iterator[IdleGuard]:
+        """``torch.no_grad()`` on a line of its own."""
+        if not isinstance(node.value, cst.Call | cst.Name | cst.Attribute):
             return
-        node, guard = around
-        if kind is Idle.AWAIT or self._reaches_consumer(function, guard.mode):
-            held[node] = self._idle(kind, node, guard, function, at)
+        function = self._function_of(node)
+        guard = self.guards.named_by(node.value, function)
+        if guard is not None and guard.name in SWITCHES:
+            line = self.facts.parents[node]
+            at = self.facts.parents[line] if isinstance(line, cst.SimpleStatementSuite) else line
+            yield self._idle(Idle.STATEMENT, at, guard, function, at)
+
+    def _block(self, node: cst.With) -> Iterator[IdleGuard]:
+        """``with torch.no_grad:``, and a guard that is held while others run."""
+        function = self._function_of(node)
+        guards = [
+            guard for item in node.items if (guard := self.guards.named_by(item.item, function)) is not None
+        ]
+        for guard in guards:
+            if not guard.is_called:
+                yield self._idle(Idle.UNCALLED, node, guard, function, node)
+        if not any(guard.is_called for guard in guards):
+            return
+        for inner in walk_scope(node.body):
+            yields = isinstance(inner, cst.Yield) and self._suspends_openly(function)
+            if not yields and not (function.is_async and self._waits(inner, function)):
+                continue
+            around = self.guards.around(inner, function)
+            if around is None or around[0] is not node:
+                continue
+            if not yields or self._reaches_consumer(function, around[1].mode):
+                yield self._idle(Idle.YIELD if yields else Idle.AWAIT, node, around[1], function, inner)
+                return
+
+    def _function_of(self, node: cst.CSTNode) -> Function:
+        """The function, or the module's body, in which a statement stands."""
+        while node in self.facts.parents and node not in self._functions:
+            node = self.facts.parents[node]
+        return self._functions.get(node, self.facts.graph.module)
 
     def _suspends_openly(self, function: Function) -> bool:
         """Whether a generator's consumer runs in whatever mode the generator leaves on.
@@ -204,14 +218,14 @@ class _Search:
         """Whether a coroutine may let others run here."""
         if any(name.rpartition(".")[2].endswith(SUSPENDING) for name in function.decorators):
             return False
-        return _suspends(node) and not (isinstance(node, cst.Await) and self._never_waits(node.expression))
+        return suspends(node) and not (isinstance(node, cst.Await) and self._never_waits(node.expression))
 
     def _never_waits(self, awaited: cst.CSTNode) -> bool:
         """Whether all that an awaited call runs are coroutines of this file that do not wait themselves."""
         value = self.guards.values.get(awaited)
         functions = self.facts.flows.functions_of(value) if value is not None else []
         return bool(functions) and all(
-            function.is_async and not any(map(_suspends, walk_scope(function.syntax)))
+            function.is_async and not any(map(suspends, walk_scope(function.syntax)))
             for function in functions
         )
 

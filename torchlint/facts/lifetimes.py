@@ -8,7 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from torchlint.facts.domain import Container, surely_graphless
+from torchlint.facts.domain import Container, sorted_values, surely_graphless
 from torchlint.facts.externals import COLLECTIONS
 from torchlint.facts.flows import Flows
 from torchlint.facts.graph import Function, Kind, Loop, Op, Place, Store, Value
@@ -115,7 +115,7 @@ class Lifetimes:
             found.append(holder.place)
         elif holder.op is Op.ATTRIBUTE:
             found += self.solution.places(holder.inputs[0], holder.name)
-        found += [a.allocation for a in self.solution.final(holder) if isinstance(a, Container)]
+        found += [a.allocation for a in sorted_values(self.solution.final(holder)) if isinstance(a, Container)]
         return found
 
     # -- accumulations --------------------------------------------------------------------------------------------
@@ -450,7 +450,7 @@ class Lifetimes:
         table: dict[Value, list[Value]] = defaultdict(list)
         for container, items in self.solution.held.items():
             for _, item in items:
-                for atom in self.solution.final(item):
+                for atom in sorted_values(self.solution.final(item)):
                     if isinstance(atom, Container) and atom.allocation is not container:
                         table[atom.allocation].append(container)
         return table

@@ -115,7 +115,8 @@ class Solution:
 
     def revisit_if_stale(self, value: Value) -> None:
         """Run ``value`` again if it would come out otherwise."""
-        if transfer(self, value) != self.of(value):
+        new, old = transfer(self, value), self.of(value)
+        if new != old and (self._visits[value] <= PATIENCE or join((old, new)) != old):
             self._dirty.add(value)
 
     def set_field(self, container: Value, key: Key, abstract: Abstract) -> None:

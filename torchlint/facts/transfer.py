@@ -20,6 +20,9 @@ from torchlint.torch_api import Returns
 if TYPE_CHECKING:
     from torchlint.facts.solve import Solution
 
+LONGEST_CHAIN = 8
+"""How many attributes deep a name of an imported object goes; deeper ones come of ``x = x.parent`` in a loop."""
+
 
 def transfer(solution: Solution, value: Value) -> Abstract:
     """The abstract value of ``value`` by its operation and its inputs' abstract values."""
@@ -86,6 +89,11 @@ def _differentiated(atom: Atom, value: Value) -> Atom | None:
     if isinstance(atom, Plain | Container | Tool):
         return None
     return Unknown()
+
+
+def external(name: str) -> Abstract:
+    """An imported object by its full dotted name; unknown when the chain is so long that a loop must have made it."""
+    return UNKNOWN if name.count(".") > LONGEST_CHAIN else frozenset([External(name)])
 
 
 # -- plain values -----------------------------------------------------------------------------------------------------
@@ -178,7 +186,7 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
             return frozenset([atom])  # the wrapper of DataParallel and its like, seen through
         return solution.read(place, value)
     if isinstance(atom, External):
-        return frozenset([External(f"{atom.name}.{name}")])
+        return external(f"{atom.name}.{name}")
     if isinstance(atom, Container):
         return solution.load(atom.allocation, name, value) if name in solution.fields.get(atom.allocation, {}) else UNKNOWN
     known = torch_api.attribute(name)

@@ -322,14 +322,23 @@ class ExpressionBuilder(Context):
 
     def _insert(self, node: cst.Call, function: cst.Attribute, receiver: Value, call: Value) -> None:
         name = function.attr.value
-        spread = name in ("extend", "extendleft", "update")
+        target = function.value
+        if name in ("extend", "extendleft", "update"):
+            self._spread(call.arguments[0], receiver, target)
+            return
         position = 1 if name in ("insert", "setdefault") and len(call.arguments) > 1 else 0
-        value = call.arguments[position]
-        syntax: cst.CSTNode = node.args[position].value
-        if spread:
-            value = self.element(value, None)
         key = constant_of(node.args[0].value) if name == "setdefault" else None
-        self.keep(Kind.INSERT, value, syntax, holder=receiver, key=key, target=function.value)
+        written = node.args[position].value
+        self.keep(Kind.INSERT, call.arguments[position], written, holder=receiver, key=key, target=target)
+
+    def _spread(self, value: Value, receiver: Value, target: cst.CSTNode) -> None:
+        """Each item of ``value`` is put in; only the items of a literal are written there."""
+        literal = value.syntax
+        if value.op is Op.CONTAINER and isinstance(literal, cst.List | cst.Tuple):
+            for item, element in zip(value.inputs, literal.elements, strict=True):
+                self.keep(Kind.INSERT, item, element.value, holder=receiver, target=target)
+        else:
+            self.keep(Kind.INSERT, self.element(value, None), None, holder=receiver, target=target)
 
     def is_bare(self, node: cst.Call) -> bool:
         """True when the call is a statement of its own."""

@@ -1,0 +1,126 @@
+"""Every rule against its folder of programs: what leaks is found, what only looks like it is not, repairs repair."""
+
+from __future__ import annotations
+
+import re
+import tokenize
+from collections.abc import Iterator
+from functools import cache
+from io import StringIO
+from pathlib import Path
+
+import libcst as cst
+import pytest
+
+from torchlint.catalog import codes, fixture_folder, rules
+from torchlint.diagnostic import Diagnostic, Level
+from torchlint.engine import check
+from torchlint.fix import fix_source
+from torchlint.source import Source, read_source
+
+MARK = re.compile(r"#\s*expect(-todo)?:\s*([\w, ]+)")
+SETTINGS = re.compile(r"^# verify:(.*)$", re.MULTILINE)
+
+
+def programs(prefix: str) -> list[Path]:
+    folders = [folder for code in codes() if (folder := fixture_folder(code)) is not None]
+    return sorted(path for folder in folders for path in folder.glob(f"{prefix}_*.py"))
+
+
+def named(path: Path) -> str:
+    return f"{path.parent.name[:6]}-{path.stem}"
+
+
+@cache
+def findings(path: Path) -> tuple[Diagnostic, ...]:
+    return diagnose(read_source(path))
+
+
+def diagnose(source: Source) -> tuple[Diagnostic, ...]:
+    return check(source, rules()).diagnostics
+
+
+def marks(path: Path) -> Iterator[tuple[int, str, bool]]:
+    """(line, code, whether it is only hoped for) of each mark."""
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if (match := MARK.search(line)) is not None:
+            for code in match[2].split(","):
+                yield number, code.strip(), bool(match[1])
+
+
+def repair_kind(path: Path) -> str:
+    """ "safe", "unsafe" or "manual": how the program's own first comment says that it is repaired."""
+    settings = SETTINGS.search(path.read_text())
+    match = re.search(r"\bfix=(\w+)", settings[1]) if settings else None
+    return match[1] if match else "safe"
+
+
+@pytest.mark.parametrize("code", codes())
+def test_a_rule_has_its_folder_of_programs(code: str) -> None:
+    folder = fixture_folder(code)
+    assert folder is not None, f"fixtures/{code}-... is missing"
+    assert len(list(folder.glob("leak_*.py"))) >= 4
+    assert len(list(folder.glob("clean_*.py"))) >= 6
+    for leak in folder.glob("leak_*.py"):
+        assert leak.with_name(leak.name.replace("leak_", "fixed_", 1)).exists()
+
+
+@pytest.mark.parametrize("path", programs("leak"), ids=named)
+def test_what_leaks_is_found_where_it_is_marked(path: Path) -> None:
+    expected = {(line, code) for line, code, hoped in marks(path) if not hoped}
+    hoped_for = {(line, code) for line, code, hoped in marks(path) if hoped}
+    found = {(d.line, d.code) for d in findings(path)}
+    loud = {(d.line, d.code) for d in findings(path) if d.level is not Level.NOTE}
+    assert expected <= found
+    assert loud <= expected | hoped_for
+
+
+@pytest.mark.parametrize("path", [*programs("clean")], ids=named)
+def test_what_only_looks_like_a_leak_is_not_found(path: Path) -> None:
+    assert [d for d in findings(path) if d.level is not Level.NOTE] == []
+
+
+@pytest.mark.parametrize("path", programs("fixed"), ids=named)
+def test_a_repaired_program_is_quiet(path: Path) -> None:
+    assert [d for d in findings(path) if d.level is not Level.NOTE] == []
+
+
+@pytest.mark.parametrize("path", programs("leak"), ids=named)
+def test_a_finding_says_who_holds_and_how_it_came(path: Path) -> None:
+    for diagnostic in findings(path):
+        assert "\n" not in diagnostic.message
+        assert "`" in diagnostic.message
+        assert diagnostic.evidence
+        assert diagnostic.line >= 1
+        assert diagnostic.column >= 1
+
+
+@pytest.mark.parametrize("path", programs("leak"), ids=named)
+def test_the_repair_gives_the_repaired_program(path: Path) -> None:
+    kind = repair_kind(path)
+    source = read_source(path)
+    if kind == "manual":
+        pytest.skip("this one is repaired by hand")
+    outcome = fix_source(source, diagnose, unsafe=kind == "unsafe")
+    twin = read_source(path.with_name(path.name.replace("leak_", "fixed_", 1)))
+    assert outcome.text == twin.text
+
+
+@pytest.mark.parametrize("path", programs("leak"), ids=named)
+def test_repairing_twice_changes_nothing_more(path: Path) -> None:
+    source = read_source(path)
+    once = fix_source(source, diagnose, unsafe=True).text
+    again = fix_source(Source(source.path, once, source.encoding, source.has_bom), diagnose, unsafe=True).text
+    assert again == once
+    cst.parse_module(once)
+    assert comments(once) == comments(source.text)
+
+
+@pytest.mark.parametrize("path", [*programs("leak"), *programs("clean")], ids=named)
+def test_the_screen_hides_no_finding(path: Path) -> None:
+    unscreened = check(read_source(path), rules(), use_screen=False).diagnostics
+    assert unscreened == findings(path)
+
+
+def comments(text: str) -> list[str]:
+    return [token.string for token in tokenize.generate_tokens(StringIO(text).readline) if token.type == tokenize.COMMENT]
