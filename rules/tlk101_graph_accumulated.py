@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.lifetimes import Accumulation
+    from torchlint.facts.accumulations import Accumulation
     from torchlint.facts.retention import Retention
 
 
@@ -63,7 +63,7 @@ class GraphAccumulated(Rule):
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each accumulation that is no running state (TLK103) and is not trained on."""
-        for accumulation in facts.lifetimes.accumulations():
+        for accumulation in facts.accumulations:
             if accumulation.is_state:
                 continue
             retention = facts.retention(accumulation.held, accumulation.added)

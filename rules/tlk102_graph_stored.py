@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.lifetimes import Insertion
+    from torchlint.facts.insertions import Insertion
     from torchlint.facts.retention import Retention
 
 
@@ -61,7 +61,7 @@ class GraphStored(Rule):
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each insertion into a container that is not trained on."""
-        for insertion in facts.lifetimes.insertions():
+        for insertion in facts.insertions:
             retention = facts.retention(insertion.allocation or insertion.holder, insertion.parts)
             if retention is not None and not facts.flows.is_trained_on(insertion.holder):
                 yield self._finding(facts, insertion, retention)

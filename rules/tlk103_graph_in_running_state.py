@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.lifetimes import Accumulation
+    from torchlint.facts.accumulations import Accumulation
     from torchlint.facts.retention import Retention
 
 
@@ -59,7 +59,7 @@ class GraphInRunningState(Rule):
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each state that is updated with a graph and not trained through."""
-        for accumulation in facts.lifetimes.accumulations():
+        for accumulation in facts.accumulations:
             if not accumulation.is_state:
                 continue
             is_local = accumulation.first is not None

@@ -8,12 +8,14 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.edits import decorate, detach
+from torchlint.facts.accumulations import Accumulation, Accumulations
 from torchlint.facts.build.builder import build
 from torchlint.facts.build.names import import_names
 from torchlint.facts.flows import Flows
 from torchlint.facts.freezing import frozen_subjects
 from torchlint.facts.graph import Function, Op, Value, ValueGraph
 from torchlint.facts.inference import Inferences
+from torchlint.facts.insertions import Insertion, Insertions
 from torchlint.facts.lifetimes import Lifetimes
 from torchlint.facts.modes import Modes
 from torchlint.facts.retention import Retention, name_of, retention_of
@@ -53,6 +55,16 @@ class Facts:
         self.steps = Steps(self.solution, self.flows)
         self.lifetimes = Lifetimes(self.solution, self.flows, self.steps)
         self.inferences = Inferences(self.flows, self.steps)
+
+    @cached_property
+    def accumulations(self) -> list[Accumulation]:
+        """Every update of a holder from itself and a tensor with a graph that outlives a step, each once."""
+        return Accumulations(self.lifetimes).found()
+
+    @cached_property
+    def insertions(self) -> list[Insertion]:
+        """Every insertion of a live tensor into a container that outlives a step."""
+        return Insertions(self.lifetimes).found()
 
     @cached_property
     def parents(self) -> dict[cst.CSTNode, cst.CSTNode]:

@@ -17,6 +17,7 @@ from torchlint.facts.domain import (
 )  # fmt: skip
 from torchlint.facts.frameworks import is_module_class
 from torchlint.facts.graph import Function, Kind, Mode, Op, Place, Value
+from torchlint.facts.homes import places_of
 from torchlint.facts.modes import Modes
 from torchlint.facts.solve import Solution
 
@@ -37,7 +38,7 @@ class Flows:
         self._into: dict[Place | Value, list[Value]] = defaultdict(list)
         for store in solution.graph.stores:
             if store.kind is Kind.INSERT and store.holder is not None:
-                for target in self._homes(store.holder):
+                for target in (store.holder, *places_of(solution, store.holder)):
                     self._into[target].append(store.value)
         graph = solution.graph
         self._ends = self._ends_of_gradients()
@@ -307,23 +308,15 @@ class Flows:
                 table[caller].append(function)
         return table
 
-    def _homes(self, holder: Value) -> list[Place | Value]:
-        homes: list[Place | Value] = [holder]
-        if holder.place is not None:
-            homes.append(holder.place)
-        elif holder.op is Op.ATTRIBUTE:
-            homes += self.solution.places(holder.inputs[0], holder.name)
-        return homes
-
     def _ends_of_gradients(self) -> frozenset[Value]:
         """Values at which ``autograd.grad`` stops, where no other backward goes on behind them."""
         graph = self.solution.graph
         if not all(backward.inputs for backward in graph.backwards):
             return frozenset()
         ends = {value for backward in graph.backwards for value in backward.inputs if not backward.retains}
-        places = {home for value in ends for home in self._homes(value) if isinstance(home, Place)}
+        places = {place for value in ends for place in places_of(self.solution, value)}
         alike = (v for v in graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
-        return frozenset(ends | {v for v in alike if any(home in places for home in self._homes(v))})
+        return frozenset(ends | {v for v in alike if any(place in places for place in places_of(self.solution, v))})
 
     def _ancestors(self, roots: Iterable[Value]) -> frozenset[Value]:
         """All values that flow into ``roots``.

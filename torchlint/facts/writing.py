@@ -84,3 +84,11 @@ def parts(value: Value, expression: cst.CSTNode | None, wanted: list[Value]) -> 
         elif current.op is Op.CONTAINER and current.syntax is node:
             pending.extend(_elements(current))
     return [Use(part, written.get(part)) for part in wanted]
+
+
+def text_of(target: cst.CSTNode | None, value: Value) -> str:
+    """How the program writes a holder, on one line and at most 40 characters."""
+    if target is None:
+        return value.name or "it"
+    text = " ".join(cst.Module([]).code_for_node(target).split())
+    return text if len(text) <= 40 else text[:37] + "..."

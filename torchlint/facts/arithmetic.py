@@ -1,0 +1,104 @@
+"""Arithmetic followed backwards: is a value computed from another by operations of torch, and is it scaled on the way?"""
+
+from __future__ import annotations
+
+from torchlint.facts.externals import COLLECTIONS
+from torchlint.facts.flows import Flows
+from torchlint.facts.graph import Function, Op, Value
+
+DEPTH = 60
+"""How many operations deep an expression is followed."""
+
+NESTING = 2
+"""How many helpers deep a combination is followed."""
+
+SCALING = ("Multiply", "Divide", "mul", "lerp", "div")
+"""Operations after which old content counts less: running averages."""
+
+
+class Arithmetic:
+    """Follows sums, products and torch's operations; calls of modules are no arithmetic."""
+
+    def __init__(self, flows: Flows) -> None:
+        """Look through the helpers that ``flows`` knows."""
+        self.flows = flows
+        self._nesting = 0
+
+    def comes_from(self, value: Value, source: Value) -> bool:
+        """Whether ``value`` is ``source`` or computed from it."""
+        return self.trace(value, source, {}, set()) is not None
+
+    def trace(self, value: Value, source: Value, updates: dict[Value, bool], path: set[Value]) -> bool | None:
+        """Follow arithmetic from ``value`` back to ``source``; collect the operations on the way.
+
+        Args:
+            value: where to begin.
+            source: the holder's old content.
+            updates: takes each operation on the way, and whether the old content is scaled before it or by it.
+            path: what has been followed to get here.
+
+        Returns:
+            None when ``value`` does not come from ``source``, else whether it is scaled on the way.
+        """
+        if value is source:
+            return False
+        if value in path or len(path) > DEPTH:
+            return None
+        path = path | {value}
+        if value.op is Op.PHI:
+            steps = list(value.inputs)
+        else:
+            steps = self.operands(value) or self._parts(value)
+        arrived = [scaled for step in steps if (scaled := self.trace(step, source, updates, path)) is not None]
+        if not arrived:
+            return None
+        scales = any(arrived)
+        if value.op is not Op.PHI and self.operands(value):
+            scales = scales or value.name.rpartition(".")[2].startswith(SCALING) or self._scales_inside(value)
+            updates[value] = updates.get(value, False) or scales
+        return scales
+
+    def _scales_inside(self, call: Value) -> bool:
+        """Whether a helper of this file multiplies what it is given."""
+        return any(self._combination(function) for function in self.flows.functions_of(call))
+
+    def _combination(self, function: Function) -> bool | None:
+        """Whether a function computes its result from a parameter by arithmetic, scaling it; None if it does not."""
+        if function.result is None or self._nesting > NESTING:
+            return None
+        self._nesting += 1
+        found = None
+        for parameter in function.parameters:
+            updates: dict[Value, bool] = {}
+            if self.trace(function.result, parameter, updates, set()) is not None and updates:
+                found = bool(found) or any(updates.values())
+        self._nesting -= 1
+        return found
+
+    def _parts(self, value: Value) -> list[Value]:
+        """What a value is taken from or built of without arithmetic: an item, a tuple, ``tuple(...)``."""
+        if value.op in (Op.ELEMENT, Op.SUBSCRIPT, Op.CONTAINER):
+            return list(value.inputs)
+        if value.op is Op.CALL and value.callee.op is Op.EXTERNAL and value.callee.name in COLLECTIONS:
+            return list(value.arguments)
+        return []
+
+    def operands(self, value: Value) -> list[Value]:
+        """What arithmetic combines in ``value``; nothing for calls that are no arithmetic of torch."""
+        if value.op is Op.OPERATION:
+            return list(value.inputs)
+        if value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER:
+            return [v for k, v in zip(value.inputs[0].keys, value.inputs[0].inputs, strict=True) if k == value.keys[0]]
+        if value.op is not Op.CALL:
+            return []
+        if any(self._combination(function) is not None for function in self.flows.functions_of(value)):
+            return list(value.arguments)
+        if not self.flows.is_arithmetic(value):
+            return []
+        receiver = [value.callee.inputs[0]] if value.callee.op is Op.ATTRIBUTE else []
+        items = [item for argument in value.arguments for item in (argument, *_literal_items(argument))]
+        return receiver + items
+
+
+def _literal_items(value: Value) -> tuple[Value, ...]:
+    return value.inputs if value.op is Op.CONTAINER else ()

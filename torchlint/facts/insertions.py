@@ -1,0 +1,132 @@
+"""Insertions: values that are put into a container which outlives the step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.facts.graph import Kind, Loop, Op, Place, Store, Value
+from torchlint.facts.homes import homes_of
+from torchlint.facts.lifetimes import Lifetimes
+from torchlint.facts.writing import Use, text_of
+from torchlint.facts.writing import parts as uses_of
+
+
+@dataclass(frozen=True)
+class Insertion:
+    """A value that is put into a container which outlives the step.
+
+    Attributes:
+        statement: where it is put in.
+        holder: the container.
+        parts: the live tensors that go in, as they are written there.
+        name: how the program names the container.
+        allocation: where the container was made, if that is seen.
+        bounded: True for a ``deque(maxlen=...)`` and the like.
+    """
+
+    statement: cst.CSTNode
+    holder: Value
+    parts: tuple[Use, ...]
+    name: str
+    allocation: Value | None
+    bounded: bool
+
+
+class Insertions:
+    """Finds the insertions of a file."""
+
+    def __init__(self, lifetimes: Lifetimes) -> None:
+        """Ask ``lifetimes`` how long containers live."""
+        self.lifetimes = lifetimes
+        self.solution = lifetimes.solution
+        self.flows = lifetimes.flows
+        self.steps = lifetimes.steps
+
+    def found(self) -> list[Insertion]:
+        """Every insertion of a live tensor into a container that outlives a step."""
+        found = [i for store in self.solution.graph.stores if (i := self._of_store(store)) is not None]
+        found += [i for value in self.solution.graph.values if (i := self._of_comprehension(value)) is not None]
+        return found
+
+    def _of_store(self, store: Store) -> Insertion | None:
+        if store.kind is not Kind.INSERT or store.holder is None or self._overwrites(store):
+            return None
+        parts = self.flows.live_parts(store.value)
+        if not parts:
+            return None
+        homes = self._homes_of_root(store.holder)
+        if not homes or not self.lifetimes.outlives(homes, store.function, store.loop):
+            return None
+        made = [home for home in homes if isinstance(home, Value)]
+        allocation = made[0] if made else None
+        return Insertion(
+            store.statement, store.holder, tuple(uses_of(store.value, store.syntax, parts)), text_of(store.target, store.holder), allocation,
+            allocation is not None and is_bounded(allocation),
+        )  # fmt: skip
+
+    def _of_comprehension(self, value: Value) -> Insertion | None:
+        """``[step(x) for x in loader]``: the list outlives the loop in it."""
+        if value.op is not Op.CONTAINER or not isinstance(value.syntax, cst.ListComp | cst.SetComp | cst.DictComp):
+            return None
+        item = value.inputs[0]
+        parts = self.flows.live_parts(item)
+        loop = item.loop if item.loop is not value.loop else None
+        if not parts or loop is None or not self.steps.is_step(loop):
+            return None
+        written = value.syntax.value if isinstance(value.syntax, cst.DictComp) else value.syntax.elt
+        name = text_of(value.syntax, value)
+        statement = value.statement or value.syntax
+        return Insertion(statement, value, tuple(uses_of(item, written, parts)), name, value, False)
+
+    def _homes_of_root(self, holder: Value) -> list[Place | Value]:
+        """Where the container behind ``holder`` is kept; that of the outer one for a container in a container."""
+        while True:
+            homes = [home for home in homes_of(self.solution, holder) if home is not holder or holder.op is Op.CONTAINER]
+            if homes:
+                return homes
+            if holder.op in (Op.SUBSCRIPT, Op.ELEMENT):
+                holder = holder.inputs[0]
+            elif holder.op is Op.CALL and holder.callee.op is Op.ATTRIBUTE and holder.callee.name in ("setdefault", "get"):
+                holder = holder.callee.inputs[0]
+            else:
+                return []
+
+    def _overwrites(self, store: Store) -> bool:
+        """Whether a later insertion replaces this one: a constant key, or one that a loop over names gives."""
+        if not store.is_item:
+            return False
+        if store.key is not None:
+            return True
+        if store.index is None:
+            return False
+        loop = store.loop
+        while loop is not None:
+            if self.steps.is_step(loop) and _depends_on(store.index, loop):
+                return False
+            loop = loop.parent
+        return True
+
+
+def _depends_on(value: Value, loop: Loop) -> bool:
+    """Whether ``value`` changes with each turn of ``loop`` by its own variable (or a counter of the loop)."""
+    pending, seen = [value], set()
+    while pending:
+        current = pending.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if current in loop.phis or (current.loop is loop and current.op in (Op.ELEMENT, Op.CONSTANT) and current.syntax is None):
+            return True
+        if current.op is Op.ELEMENT and current.loop is loop:
+            return True
+        pending.extend(current.inputs)
+    return False
+
+
+def is_bounded(allocation: Value) -> bool:
+    """Whether a container drops old items by itself: ``deque(maxlen=n)``, ``deque([], n)``."""
+    if allocation.op is not Op.CALL or not allocation.callee.name.endswith("deque"):
+        return False
+    return allocation.argument(1, "maxlen") is not None
