@@ -82,7 +82,10 @@ class GraphAccumulated(Rule):
             message=message,
             level=retention.level,
             memory=retention.memory,
-            evidence=(*retention.evidence(), Step(accumulation.statement, f"`{accumulation.name}` keeps it here")),
+            evidence=(
+                *retention.evidence(),
+                Step(accumulation.statement, f"`{accumulation.name}` keeps it here"),
+            ),
             fix=facts.detach("Detach what is added", accumulation.added),
             explained_by="TLK201" if retention.inferred else None,
         )

@@ -78,7 +78,13 @@ class GraphStored(Rule):
             cost = (", as many as its `maxlen` says",)
         return Finding(
             node=insertion.statement,
-            message=(f"`{insertion.name}`", *where, f" keeps the graph of every `{retention.name}`", *cost, advice),
+            message=(
+                f"`{insertion.name}`",
+                *where,
+                f" keeps the graph of every `{retention.name}`",
+                *cost,
+                advice,
+            ),
             level=level,
             memory=memory,
             evidence=(*retention.evidence(), Step(insertion.statement, f"`{insertion.name}` keeps it here")),

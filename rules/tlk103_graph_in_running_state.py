@@ -72,8 +72,8 @@ class GraphInRunningState(Rule):
         return Finding(
             node=accumulation.statement,
             message=(
-                f"`{accumulation.name}` is updated from itself and `{retention.name}` with gradients on: its graph grows"
-                " with every step", *retention.cost(), f"; use `{facts.detached(carriers[0])}` or update it"
+                f"`{accumulation.name}` is updated from itself and `{retention.name}` with gradients on: its graph"
+                " grows with every step", *retention.cost(), f"; use `{facts.detached(carriers[0])}` or update it"
                 " under `torch.no_grad()`",
             ),
             level=retention.level,

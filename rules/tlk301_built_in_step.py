@@ -83,7 +83,12 @@ def _step(facts: Facts, construction: Construction) -> Finding:
     statement = facts.statement_of(construction.call)
     return Finding(
         node=statement,
-        message=(f"`{_written(facts, construction)}` is built anew in ", *often, f"{_cost(construction)}; build it once, ", *advice),
+        message=(
+            f"`{_written(facts, construction)}` is built anew in ",
+            *often,
+            f"{_cost(construction)}; build it once, ",
+            *advice,
+        ),
         level=Level.NOTE if light else Level.WARNING,
         memory=Memory.TIME,
         evidence=(Step(place.syntax, "this is what repeats it"),),
@@ -114,7 +119,9 @@ def _trial(facts: Facts, construction: Construction) -> Finding:
         advice = " needed of it, a score or `state_dict()` on the host"
     else:
         cost = f" is built while `{construction.holder}` still references the last one: two models are in memory; "
-        advice = f"`del {construction.holder}` (and its optimizer) at the end of each turn, or move the turn into a function"
+        advice = (
+            f"`del {construction.holder}` (and its optimizer) at the end of each turn, or move the turn into a function"
+        )
     return Finding(
         node=facts.statement_of(construction.call),
         message=(f"`{written}` of each turn of the loop in line ", line, cost, advice),

@@ -96,11 +96,7 @@ def histories(name: str, native_name: str, call: Callable[..., Any], width: int)
     """Return the history of each of ``width`` outputs, None where nothing tells it."""
     if name in IN_PLACE or (name.endswith("_") and not name.endswith("__")):
         return ["self"] * width
-    if (
-        name.endswith("_like")
-        or name.startswith("new_")
-        or (NATIVE[native_name] and not takes_tensor(native_name))
-    ):
+    if name.endswith("_like") or name.startswith("new_") or (NATIVE[native_name] and not takes_tensor(native_name)):
         return ["fresh"] * width
     kept = formulas_keep(native_name, width) if native_name in NATIVE else None
     if kept is None:
@@ -191,15 +187,9 @@ def methods(unknown: list[str]) -> dict[str, str]:
     stubs = annotations_of(TORCH / "_C" / "__init__.pyi", "TensorBase")
     stubs.update(annotations_of(TORCH / "_tensor.py", "Tensor"))
     found = {}
-    for name in sorted(
-        set(dir(torch.Tensor)) - set(dir(object)) | {"__eq__", "__ne__", "__lt__", "__le__", "__gt__"}
-    ):
+    for name in sorted(set(dir(torch.Tensor)) - set(dir(object)) | {"__eq__", "__ne__", "__lt__", "__le__", "__gt__"}):
         call = getattr(torch.Tensor, name)
-        if (
-            not callable(call)
-            or name.startswith(BACKENDS)
-            or (name.startswith("_") and not name.startswith("__"))
-        ):
+        if not callable(call) or name.startswith(BACKENDS) or (name.startswith("_") and not name.startswith("__")):
             continue
         key = key_of(name, name, stubs.get(name, []), call)
         if key is None:
@@ -300,9 +290,7 @@ def generated(unknown: list[str]) -> str:
         "functions": {home: grouped(keys) for home, keys in sorted(homes.items())},
         "classes": {home: grouped(keys) for home, keys in sorted(classes().items())},
         "module_methods": " ".join(
-            name
-            for name in sorted(dir(torch.nn.Module))
-            if name[0] != "_" and callable(getattr(torch.nn.Module, name))
+            name for name in sorted(dir(torch.nn.Module)) if name[0] != "_" and callable(getattr(torch.nn.Module, name))
         ),
     }
     listed = {f"{entry.home}.{name}" for entry in TABLE for name in entry.names.split()}
@@ -313,9 +301,7 @@ def generated(unknown: list[str]) -> str:
 def main() -> int:
     """Write the file, or with ``--check`` say whether it is up to date. Return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument(
-        "--check", action="store_true", help="exit 1 when the file differs, and write nothing"
-    )
+    parser.add_argument("--check", action="store_true", help="exit 1 when the file differs, and write nothing")
     parser.add_argument("--unknown", action="store_true", help="list the names that nothing tells")
     options = parser.parse_args()
     warnings.simplefilter("ignore")

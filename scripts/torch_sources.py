@@ -121,10 +121,7 @@ def without_derivative() -> frozenset[str]:
     """Return the operations that torchgen's own ``DONT_REQUIRE_DERIVATIVE`` names."""
     tree = ast.parse((TORCHGEN / "autograd/gen_variable_type.py").read_text(encoding="utf-8"))
     for statement in tree.body:
-        if (
-            isinstance(statement, ast.Assign)
-            and ast.unparse(statement.targets[0]) == "DONT_REQUIRE_DERIVATIVE"
-        ):
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "DONT_REQUIRE_DERIVATIVE":
             return frozenset(ast.literal_eval(statement.value))
     raise LookupError("torchgen no longer has DONT_REQUIRE_DERIVATIVE")
 
@@ -147,15 +144,11 @@ def formula_keeps(entry: dict[str, Any]) -> tuple[bool, ...]:
     outputs = native_outputs(entry["name"])
     names = [output.split()[-1] for output in outputs]
     body = entry.get("dispatch", {}).get("Default", entry)
-    arguments = [
-        key for key in body if key not in ("name", "dispatch", "output_differentiability", "result", *names)
-    ]
+    arguments = [key for key in body if key not in ("name", "dispatch", "output_differentiability", "result", *names)]
     if not any(body[argument] != "non_differentiable" for argument in arguments):
         return (False,) * len(outputs)
     single = any(re.search(r"\bgrad\b", str(body[argument])) for argument in arguments)
-    marks = entry.get(
-        "output_differentiability", [position == 0 or not single for position in range(len(outputs))]
-    )
+    marks = entry.get("output_differentiability", [position == 0 or not single for position in range(len(outputs))])
     return tuple(
         mark is not False and output.startswith("Tensor") and body.get(name) != "non_differentiable"
         and name not in INTEGER_FIELDS
@@ -165,9 +158,7 @@ def formula_keeps(entry: dict[str, Any]) -> tuple[bool, ...]:
 
 def takes_tensor(name: str) -> bool:
     """Say whether any schema of a native operation takes a tensor."""
-    return any(
-        "Tensor" in signature.rsplit("->", 1)[0] for signature in NATIVE[name] if "(a!) out" not in signature
-    )
+    return any("Tensor" in signature.rsplit("->", 1)[0] for signature in NATIVE[name] if "(a!) out" not in signature)
 
 
 def formulas_keep(name: str, width: int) -> tuple[bool, ...] | None:
@@ -186,9 +177,7 @@ def formulas_keep(name: str, width: int) -> tuple[bool, ...] | None:
 
 def leaf() -> torch.Tensor:
     """Return a square positive definite matrix with a history."""
-    root = torch.tensor(
-        [[0.9, 0.2, 0.1, 0.3], [0.2, 0.8, 0.3, 0.1], [0.1, 0.3, 0.7, 0.2], [0.3, 0.1, 0.2, 0.6]]
-    )
+    root = torch.tensor([[0.9, 0.2, 0.1, 0.3], [0.2, 0.8, 0.3, 0.1], [0.1, 0.3, 0.7, 0.2], [0.3, 0.1, 0.2, 0.6]])
     return root.requires_grad_() * 1.0
 
 
@@ -236,9 +225,7 @@ def native_annotations(name: str) -> list[str]:
         if len(kinds) > 1:
             found.append(f"tuple[{', '.join(kinds)}]")
         else:
-            found.append(
-                {"Tensor[]": "tuple[Tensor, ...]", "Scalar": "Number"}.get(outputs[0].split("(")[0], kinds[0])
-            )
+            found.append({"Tensor[]": "tuple[Tensor, ...]", "Scalar": "Number"}.get(outputs[0].split("(")[0], kinds[0]))
     return found
 
 

@@ -108,9 +108,7 @@ def python(
     """Run this interpreter with this checkout importable."""
     data = stdin.encode() if isinstance(stdin, str) else stdin
     whole = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
-    return subprocess.run(
-        [sys.executable, *words], cwd=cwd, input=data, env=whole, capture_output=True, check=False
-    )
+    return subprocess.run([sys.executable, *words], cwd=cwd, input=data, env=whole, capture_output=True, check=False)
 
 
 def modules_after(program: str, *words: str, cwd: Path, env: Mapping[str, str] | None = None) -> set[str]:

@@ -87,9 +87,7 @@ class TestNotes:
 class TestSummary:
     def test_says_what_to_do_first(self, project, capsys):
         write(project, "a.py", "v = 1  # finds TLK101 warning safe\n")
-        write(
-            project, "b.py", "v = 1\nw = 1  # finds TLK201 error safe\nx = 1  # finds TLK102 error unsafe\n"
-        )
+        write(project, "b.py", "v = 1\nw = 1  # finds TLK201 error safe\nx = 1  # finds TLK102 error unsafe\n")
         write(project, "c.py", "v = 1  # finds TLK102 error explained\nw = 1  # finds TLK103 note\n")
         main(["."])
         assert capsys.readouterr().out.splitlines()[-1] == (
@@ -273,9 +271,7 @@ class TestStart:
     def test_version(self, tmp_path):
         assert torchlint("--version", cwd=tmp_path).stdout.decode() == f"torchlint {__version__}\n"
 
-    @pytest.mark.parametrize(
-        "words", [["--help"], ["check", "--help"], ["rules", "--help"], ["rule", "--help"]]
-    )
+    @pytest.mark.parametrize("words", [["--help"], ["check", "--help"], ["rules", "--help"], ["rule", "--help"]])
     def test_help_is_there(self, tmp_path, words):
         done = torchlint(*words, cwd=tmp_path)
         assert done.returncode == 0 and done.stdout.startswith(b"usage: torchlint")

@@ -21,9 +21,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 class TestFix:
     def test_applies_the_safe_repairs_and_reports_the_rest(self, project, capsys):
-        path = write(
-            project, "a.py", "x = 1  # finds TLK101 error safe\ny = 1  # finds TLK102 error unsafe\n"
-        )
+        path = write(project, "a.py", "x = 1  # finds TLK101 error safe\ny = 1  # finds TLK102 error unsafe\n")
         assert main(["--fix"]) == 1
         assert path.read_text().splitlines()[1].startswith("y = 1")
         assert path.read_text().startswith("fixed")
@@ -63,9 +61,7 @@ class TestFix:
         out, err = capsys.readouterr()
         assert "TLK101" in out and err.startswith("a.py: cannot be fixed: ")
 
-    def test_a_failed_write_is_one_line_and_the_findings_are_those_of_the_file(
-        self, tmp_path, monkeypatch, capsys
-    ):
+    def test_a_failed_write_is_one_line_and_the_findings_are_those_of_the_file(self, tmp_path, monkeypatch, capsys):
         def refuse(*_):
             raise PermissionError(13, "Permission denied")
 

@@ -187,9 +187,7 @@ class TestOverrides:
 
     def test_replace_plain_values_and_extend_lists(self):
         settings = Settings(notes=True, exclude=("a",), extend_exclude=("b",))
-        over = settings.overridden(
-            Overrides(notes=False, exclude=("c",), extend_exclude=("d",), max_file_size=3)
-        )
+        over = settings.overridden(Overrides(notes=False, exclude=("c",), extend_exclude=("d",), max_file_size=3))
         assert (over.notes, over.exclude, over.extend_exclude, over.max_file_size) == (
             False,
             ("c",),
@@ -212,9 +210,7 @@ class TestExclude:
             ("src/old", "other/src/old/a.py", False),
         ],
     )
-    def test_names_files_and_folders_by_name_or_by_path_from_the_pyproject(
-        self, tmp_path, pattern, path, excluded
-    ):
+    def test_names_files_and_folders_by_name_or_by_path_from_the_pyproject(self, tmp_path, pattern, path, excluded):
         settings = settings_of(tmp_path, f'exclude = ["{pattern}"]')
         assert settings.excludes(str(tmp_path / path)) == excluded
 

@@ -83,9 +83,7 @@ def test_what_would_end_the_process_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("count", [150, 250, 5000, 200_000])
-@pytest.mark.parametrize(
-    ("opening", "closing"), [("(", ")"), ("[", "]"), ("f(", ")"), ("-", ""), ("not ", "")]
-)
+@pytest.mark.parametrize(("opening", "closing"), [("(", ")"), ("[", "]"), ("f(", ")"), ("-", ""), ("not ", "")])
 def test_any_depth_ends_in_a_verdict(opening: str, closing: str, count: int) -> None:
     text = one_in_another(opening, count, closing)
     try:

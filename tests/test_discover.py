@@ -164,8 +164,7 @@ class TestGitignore:
     def test_pathspec_is_imported_only_for_a_gitignore(self, here: Path) -> None:
         tree(here, "a.py")
         program = (
-            "import sys; from torchlint.discover import discover; discover(['.']);"
-            "sys.exit('pathspec' in sys.modules)"
+            "import sys; from torchlint.discover import discover; discover(['.']);sys.exit('pathspec' in sys.modules)"
         )
         run = [sys.executable, "-c", program]
         environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
@@ -205,9 +204,7 @@ class TestOddities:
         (file,) = found(".")
         assert os.fsencode(file) == b"f\xff/\xe4.py"
 
-    def test_a_folder_that_cannot_be_listed_is_said(
-        self, here: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_folder_that_cannot_be_listed_is_said(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         tree(here, "a.py", "closed/b.py", "z.py")
         scandir = os.scandir
 

@@ -103,9 +103,7 @@ def finder(*rules: tuple[str, str, str, bool]) -> Callable[[Source], Sequence[Di
 
 class TestFixSource:
     def test_repairs_all_and_says_what_it_did(self) -> None:
-        outcome = fix_source(
-            Source("a.py", "bad\nx\nbad\n"), finder(("T1", "bad", "good", True)), unsafe=False
-        )
+        outcome = fix_source(Source("a.py", "bad\nx\nbad\n"), finder(("T1", "bad", "good", True)), unsafe=False)
         assert outcome.text == "good\nx\ngood\n"
         assert [(one.code, one.line) for one in outcome.applied] == [("T1", 1), ("T1", 3)]
         assert outcome.remaining == ()
@@ -222,6 +220,5 @@ class TestDiff:
 
     def test_a_missing_last_line_end_is_marked(self) -> None:
         assert diff("a", "b", "x/a.py") == (
-            "--- x/a.py\n+++ x/a.py\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n"
-            "+b\n\\ No newline at end of file\n"
+            "--- x/a.py\n+++ x/a.py\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n"
         )

@@ -105,9 +105,7 @@ class TestFlake8:
         write(tmp_path, "a.py", LEAK.replace("total += loss\n", f"total += loss  # {comment}\n"))
         assert (flake8("a.py")[0] == 0) == silent
 
-    @pytest.mark.parametrize(
-        ("select", "shown"), [("TLK", True), ("TLK101", True), ("TLK2", False), ("E", False)]
-    )
+    @pytest.mark.parametrize(("select", "shown"), [("TLK", True), ("TLK101", True), ("TLK2", False), ("E", False)])
     def test_applies_its_own_select(self, flake8, tmp_path, select, shown):
         write(tmp_path, "a.py", LEAK)
         assert any("TLK101" in line for line in flake8("a.py", select=select)[1]) == shown

@@ -423,12 +423,7 @@ def test_an_override_that_guards_or_needs_no_guard(decorator, own):
 
 
 def test_a_decorated_base_without_overrides_in_the_file_is_left_alone():
-    assert (
-        idle(
-            "class Base:\n    @torch.no_grad()\n    def predict(self, x):\n        raise NotImplementedError"
-        )
-        == []
-    )
+    assert idle("class Base:\n    @torch.no_grad()\n    def predict(self, x):\n        raise NotImplementedError") == []
 
 
 # -- work that runs elsewhere --------------------------------------------------------------------------------

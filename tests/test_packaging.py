@@ -24,9 +24,7 @@ SHIPPED = ("torchlint", "rules", "fixtures")
 def call(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run a command as a user would: without this checkout on the path."""
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    return subprocess.run(
-        [str(word) for word in words], cwd=cwd, env=env, capture_output=True, text=True, check=False
-    )
+    return subprocess.run([str(word) for word in words], cwd=cwd, env=env, capture_output=True, text=True, check=False)
 
 
 def succeed(*words: str | Path, cwd: Path) -> str:
@@ -58,9 +56,7 @@ def fresh(folder: Path) -> Path:
     """A new environment that sees the dependencies and no other torchlint; returns its programs' folder."""
     venv.create(folder, with_pip=False)
     programs = folder / ("Scripts" if os.name == "nt" else "bin")
-    site = succeed(
-        programs / "python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder
-    )
+    site = succeed(programs / "python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder)
     # A path in a .pth file is searched, but the .pth files in it (an editable torchlint's) are not run.
     places = {str(Path(module.__file__ or "").parent.parent) for module in (libcst, pathspec)}
     Path(site.strip(), "dependencies.pth").write_text("\n".join(sorted(places)) + "\n")
@@ -79,9 +75,7 @@ def lints(programs: Path, folder: Path) -> None:
     found = call(programs / "torchlint", "train.py", cwd=folder)
     assert (found.returncode, found.stderr) == (1, "")
     assert found.stdout.startswith("train.py:11:9: TLK101 ")
-    assert [
-        line.split()[0] for line in succeed(programs / "torchlint", "rules", cwd=folder).splitlines()
-    ] == [*codes()]
+    assert [line.split()[0] for line in succeed(programs / "torchlint", "rules", cwd=folder).splitlines()] == [*codes()]
     for code in codes():
         page = succeed(programs / "torchlint", "rule", code, cwd=folder)
         assert page.startswith(f"{code} ")
@@ -107,9 +101,7 @@ class TestWheel:
         (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         lines = archive.read(name).decode().splitlines()
         hard = [
-            line.partition(": ")[2]
-            for line in lines
-            if line.startswith("Requires-Dist:") and "extra ==" not in line
+            line.partition(": ")[2] for line in lines if line.startswith("Requires-Dist:") and "extra ==" not in line
         ]
         assert not [need for need in hard if need.startswith(("torch", "flake8"))]
         assert [need for need in hard if need.startswith("libcst") and "<" not in need]
@@ -118,9 +110,7 @@ class TestWheel:
         programs = fresh(tmp_path / "environment")
         install(programs, wheel, cwd=tmp_path)
         lints(programs, tmp_path)
-        where = succeed(
-            programs / "python", "-c", "import torchlint; print(torchlint.__file__)", cwd=tmp_path
-        )
+        where = succeed(programs / "python", "-c", "import torchlint; print(torchlint.__file__)", cwd=tmp_path)
         assert str(tmp_path / "environment") in where
         assert succeed(programs / "torchlint", "--version", cwd=tmp_path) == f"torchlint {__version__}\n"
 

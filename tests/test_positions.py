@@ -141,9 +141,7 @@ def test_a_decorated_function_stands_on_its_def_line() -> None:
     function = module.body[0]
     located = locate(module, [function])
     assert located.spans[function] == Span(13, 54, 4, 1, 7, 13)
-    assert (
-        text[located.headers[function].start : located.headers[function].end] == "def f(\n    x,\n) -> int:"
-    )
+    assert text[located.headers[function].start : located.headers[function].end] == "def f(\n    x,\n) -> int:"
     # The comments at a file's very top belong to the module.
     assert located.whole[function].start == len("# lead\n")
     assert whole(module, [function])[function].end == len(text)

@@ -78,8 +78,7 @@ def project(hooks: tuple[Path, str, Path], tmp_path: Path) -> Path:
     """A user's repository with a leak and both hooks."""
     repository, revision, _ = hooks
     (tmp_path / ".pre-commit-config.yaml").write_text(
-        f"repos:\n- repo: {repository}\n  rev: {revision}\n"
-        "  hooks:\n  - id: torchlint\n  - id: torchlint-fix\n"
+        f"repos:\n- repo: {repository}\n  rev: {revision}\n  hooks:\n  - id: torchlint\n  - id: torchlint-fix\n"
     )
     (tmp_path / "train.py").write_text(LEAK)
     (tmp_path / "notes.txt").write_text(LEAK)
@@ -94,9 +93,7 @@ def test_the_hooks_find_and_repair(project: Path, hooks: tuple[Path, str, Path])
     assert "train.py:11:9: TLK101 " in found.stdout
     assert "notes.txt" not in found.stdout
 
-    fixed = run(
-        sys.executable, "-m", "pre_commit", "run", "torchlint-fix", "--all-files", cwd=project, home=home
-    )
+    fixed = run(sys.executable, "-m", "pre_commit", "run", "torchlint-fix", "--all-files", cwd=project, home=home)
     assert fixed.returncode == 1
     assert "files were modified by this hook" in fixed.stdout
     assert (project / "train.py").read_text() == REPAIRED

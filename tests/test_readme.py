@@ -77,8 +77,6 @@ def test_the_options_shown_exist():
     assert shown and all(option in done.stdout for option in shown)
 
 
-@pytest.mark.parametrize(
-    "path", ["README.md", "CHANGELOG.md", "pyproject.toml", ".ci/run", ".pre-commit-hooks.yaml"]
-)
+@pytest.mark.parametrize("path", ["README.md", "CHANGELOG.md", "pyproject.toml", ".ci/run", ".pre-commit-hooks.yaml"])
 def test_no_file_names_a_place_that_only_one_machine_has(path):
     assert not re.search(r"/(work|root|home|tmp)/", (ROOT / path).read_text())

@@ -181,10 +181,7 @@ class TestPlan:
 
     def test_neighbours_are_changed_apart(self) -> None:
         text = "a = 1; b = 2  # c\nd = 3\n"
-        assert (
-            repaired(text, ("1", to("10")), ("2", to("20")), ("3", to("30")))
-            == "a = 10; b = 20  # c\nd = 30\n"
-        )
+        assert repaired(text, ("1", to("10")), ("2", to("20")), ("3", to("30"))) == "a = 10; b = 20  # c\nd = 30\n"
 
     def test_neighbouring_statements_that_meet_become_one_replacement(self) -> None:
         text = "a\nb\n"
@@ -209,10 +206,7 @@ class TestPlan:
 
     def test_what_changes_nothing_is_no_repair(self) -> None:
         module = cst.parse_module("x = 1\n")
-        assert (
-            plan(module, "x = 1\n", Fix("Fix", (Edit(node_of(module, "1"), lambda node: node),), True))
-            is None
-        )
+        assert plan(module, "x = 1\n", Fix("Fix", (Edit(node_of(module, "1"), lambda node: node),), True)) is None
         assert plan(module, "x = 1\n", Fix("Fix", (), True)) is None
         assert plan(module, "x = 1\n", Fix("Fix", (Edit(cst.Name("x"), detach),), True)) is None
         assert plan(module, "x = 2\n", Fix("Fix", (Edit(node_of(module, "1"), to("3")),), True)) is None
@@ -294,9 +288,7 @@ class TestImport:
     def test_it_comes_with_the_edits_that_need_it(self, index: int, after: str) -> None:
         text = "def f(): pass\ndef g(): pass\n"
         module = cst.parse_module(text)
-        replacements = plan(
-            module, text, Fix("Fix", (Edit(module.body[index], guard),), True, needs_torch=True)
-        )
+        replacements = plan(module, text, Fix("Fix", (Edit(module.body[index], guard),), True, needs_torch=True))
         assert replacements is not None
         assert apply_repairs(text, [Repair("Fix", True, replacements)])[0] == after
 
@@ -305,9 +297,7 @@ class TestImport:
 def test_any_expression_of_a_real_file_can_be_changed_alone(name: str) -> None:
     text = read_source(str(Path(ast.__file__).parent / name)).text
     module = cst.parse_module(text)
-    nodes = [
-        node for node in walk(module) if isinstance(node, cst.Call | cst.Subscript | cst.BinaryOperation)
-    ]
+    nodes = [node for node in walk(module) if isinstance(node, cst.Call | cst.Subscript | cst.BinaryOperation)]
     places = spans(module, nodes)
     fixes = [Fix("Fix", (Edit(node, to("changed")),), True) for node in nodes]
     for node, replacements in list(zip(nodes, plan_all(module, text, fixes), strict=True))[::9]:

@@ -73,8 +73,7 @@ class TestText:
     def test_is_path_line_column_code_and_message(self):
         assert renderer("text")(RUN).splitlines() == [
             "src/train.py:3:5: TLK101 `total` keeps the graph, 100%: write `loss.detach()`",
-            "1 keep host memory every step (start with src/train.py:3); "
-            "1 fixable with --fix; 1 could not be checked",
+            "1 keep host memory every step (start with src/train.py:3); 1 fixable with --fix; 1 could not be checked",
         ]
 
     def test_keeps_a_finding_on_one_line(self):
@@ -120,9 +119,7 @@ class TestFull:
         assert shown[3] == "  | " + " " * 10 + "^" * 5
 
     def test_underlines_the_first_line_only_of_a_longer_statement(self):
-        shown = renderer("full")(
-            found_with(line=2, column=1, end_line=3, end_column=9, evidence=())
-        ).splitlines()
+        shown = renderer("full")(found_with(line=2, column=1, end_line=3, end_column=9, evidence=())).splitlines()
         assert shown[3] == "  | " + "^" * len("for x in y:")
 
     def test_shows_no_control_character_of_a_file(self):

@@ -123,4 +123,6 @@ def test_the_screen_hides_no_finding(path: Path) -> None:
 
 
 def comments(text: str) -> list[str]:
-    return [token.string for token in tokenize.generate_tokens(StringIO(text).readline) if token.type == tokenize.COMMENT]
+    return [
+        token.string for token in tokenize.generate_tokens(StringIO(text).readline) if token.type == tokenize.COMMENT
+    ]

@@ -134,9 +134,7 @@ _COOKIES = [
 
 
 @settings(derandomize=True, max_examples=200, deadline=None)
-@given(
-    bom=st.booleans(), cookie=st.sampled_from(_COOKIES), body=st.binary(max_size=40) | st.text(max_size=20)
-)
+@given(bom=st.booleans(), cookie=st.sampled_from(_COOKIES), body=st.binary(max_size=40) | st.text(max_size=20))
 def test_encode_is_the_inverse_of_decode(bom: bool, cookie: str, body: bytes | str) -> None:
     payload = body if isinstance(body, bytes) else body.encode("utf-8", "replace")
     data = codecs.BOM_UTF8 * bom + cookie.encode() + payload

@@ -128,9 +128,7 @@ def general_forms(name: str) -> tuple[str, ...]:
     home, _, last = name.rpartition(".")
     if home == "torch.Tensor":
         return tuple(form.format(last) for form in METHOD_FORMS)
-    return (
-        tuple(form.format(name) for form in FUNCTION_FORMS) if operations()[name].returns in TENSORS else ()
-    )
+    return tuple(form.format(name) for form in FUNCTION_FORMS) if operations()[name].returns in TENSORS else ()
 
 
 def called(sample: str) -> tuple[Any, Any]:
@@ -175,11 +173,7 @@ def problem(operation: Operation, result: Any, subject: Any) -> str | None:
     if as_tuple and operation.elements:
         expected = [history for _, history in operation.elements]
         fields = [field for field, _ in operation.elements]
-        if (
-            any(fields)
-            and hasattr(result, "n_fields")
-            and not all(hasattr(result, field) for field in fields)
-        ):
+        if any(fields) and hasattr(result, "n_fields") and not all(hasattr(result, field) for field in fields):
             return f"has other fields than {fields}"
     else:
         expected = [operation.history] * len(tensors)
@@ -192,17 +186,13 @@ def problem(operation: Operation, result: Any, subject: Any) -> str | None:
             if history is History.DETACHES_SELF and tensor.requires_grad:
                 return "did not detach"
         elif history is not History.UNKNOWN and tensor.requires_grad != (history is History.KEEPS):
-            return (
-                f"output {position}: requires_grad is {tensor.requires_grad}, the data says {history.value}"
-            )
+            return f"output {position}: requires_grad is {tensor.requires_grad}, the data says {history.value}"
     return None
 
 
 def of_kind(operation: Operation, result: Any) -> bool:
     """Say whether a result is of the kind that the data says."""
-    several = isinstance(result, (tuple, list)) and all(
-        isinstance(item, torch.Tensor | None) for item in result
-    )
+    several = isinstance(result, (tuple, list)) and all(isinstance(item, torch.Tensor | None) for item in result)
     kinds = {
         Returns.TENSOR: isinstance(result, torch.Tensor) or (several and bool(operation.elements)),
         Returns.TUPLE: several and len(result) == len(operation.elements) if several else False,
@@ -216,12 +206,8 @@ def of_kind(operation: Operation, result: Any) -> bool:
     return kinds.get(operation.returns, True)
 
 
-CALLABLE = sorted(
-    name for name in operations() if (name in samples() or general_forms(name)) and name not in UNCHECKED
-)
-LISTED = sorted(
-    f"{entry.home}.{name}" for entry in TABLE if entry.home != "attributes" for name in entry.names.split()
-)
+CALLABLE = sorted(name for name in operations() if (name in samples() or general_forms(name)) and name not in UNCHECKED)
+LISTED = sorted(f"{entry.home}.{name}" for entry in TABLE if entry.home != "attributes" for name in entry.names.split())
 
 
 @pytest.mark.parametrize("name", CALLABLE)
@@ -364,15 +350,9 @@ def test_the_data_is_what_the_script_makes_of_this_torch() -> None:
     if torch.__version__.split("+")[0] != torch_version():
         pytest.skip(f"the data was made from torch {torch_version()}, installed is {torch.__version__}")
     script = Path(__file__).parent.parent / "scripts" / "generate_torch_api.py"
-    assert (
-        subprocess.run([sys.executable, str(script), "--check"], capture_output=True, check=False).returncode
-        == 0
-    )
+    assert subprocess.run([sys.executable, str(script), "--check"], capture_output=True, check=False).returncode == 0
 
 
 def test_reading_the_data_imports_no_torch() -> None:
     code = "import sys, torchlint.torch_api as a; a.function('torch.add'); sys.exit('torch' in sys.modules)"
-    assert (
-        subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent.parent, check=False).returncode
-        == 0
-    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent.parent, check=False).returncode == 0

@@ -14,9 +14,7 @@ from torchlint.source import Source, Unreadable, decode_source
 __all__ = ["check_paths", "check_source"]
 
 
-def check_source(
-    source: str | bytes, path: str = "<string>", *, settings: Settings | None = None
-) -> list[Diagnostic]:
+def check_source(source: str | bytes, path: str = "<string>", *, settings: Settings | None = None) -> list[Diagnostic]:
     """Check one text; no file is opened.
 
     Args:

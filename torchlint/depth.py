@@ -44,9 +44,7 @@ _PATTERN_BRACKET = 60
 _FRAMES_PER_LEVEL = 8
 """Python frames for one level: libcst's code generation takes two to four, own recursive walks as many."""
 
-_FLAT_FIELDS = frozenset(
-    {"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment", "type_ignores", "level"}
-)
+_FLAT_FIELDS = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "kind", "type_comment", "type_ignores", "level"})
 
 _TOKEN = re.compile(
     r"""

@@ -38,9 +38,7 @@ class Discovered:
     unreadable: tuple[tuple[str, str], ...] = ()
 
 
-def discover(
-    paths: Sequence[str], *, exclude: Sequence[str] = (), respect_gitignore: bool = True
-) -> Discovered:
+def discover(paths: Sequence[str], *, exclude: Sequence[str] = (), respect_gitignore: bool = True) -> Discovered:
     """Find the files to check.
 
     A given file is taken whatever its name. Below a given folder all files that end in ``.py`` are taken, in

@@ -123,9 +123,7 @@ def _mentioned(finding: Finding) -> Iterator[cst.CSTNode]:
     yield from (piece.node for piece in finding.message if isinstance(piece, LineOf))
 
 
-def _diagnostic(
-    source: Source, module: cst.Module, rule: Rule, finding: Finding, located: Located
-) -> Diagnostic:
+def _diagnostic(source: Source, module: cst.Module, rule: Rule, finding: Finding, located: Located) -> Diagnostic:
     span = located.headers[finding.node]
     message = "".join(
         piece if isinstance(piece, str) else str(located.spans[piece.node].line) for piece in finding.message
@@ -159,5 +157,3 @@ def _collector_paused() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-

@@ -126,9 +126,7 @@ def diff(before: str, after: str, path: str) -> str:
     """
     name = path.replace("\n", "\\n").replace("\r", "\\r")
     lines = difflib.unified_diff(_lines(before), _lines(after), fromfile=name, tofile=name)
-    return "".join(
-        line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines
-    )
+    return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
 
 @dataclass(frozen=True)
@@ -150,9 +148,7 @@ class _Step:
     replacements: frozenset[Replacement] = frozenset()
 
 
-def _step(
-    source: Source, found: tuple[Diagnostic, ...], wanted: Sequence[Diagnostic], check: _Check
-) -> _Step:
+def _step(source: Source, found: tuple[Diagnostic, ...], wanted: Sequence[Diagnostic], check: _Check) -> _Step:
     """Apply the repairs of ``wanted``, all at once where the result is good, else one after the other."""
     best = _Step(source.text, found)
     if not wanted:
@@ -179,9 +175,7 @@ def _compatible(text: str, wanted: Sequence[Diagnostic]) -> list[Diagnostic]:
     return [one for one in wanted if one.repair in applied]
 
 
-def _attempt(
-    source: Source, found: Sequence[Diagnostic], group: Sequence[Diagnostic], check: _Check
-) -> _Step | None:
+def _attempt(source: Source, found: Sequence[Diagnostic], group: Sequence[Diagnostic], check: _Check) -> _Step | None:
     """The pass that applies exactly the repairs of ``group``, or None when its result is not good."""
     repairs = [one.repair for one in group if one.repair is not None]
     text, _ = apply_repairs(source.text, repairs)

@@ -127,9 +127,7 @@ def _emptied_blocks(results: dict[cst.CSTNode, _Result], above: _Parents) -> set
     }
 
 
-def _rebuilt(
-    node: cst.CSTNode, builders: _Builders, touched: dict[cst.CSTNode, list[cst.CSTNode]]
-) -> _Result:
+def _rebuilt(node: cst.CSTNode, builders: _Builders, touched: dict[cst.CSTNode, list[cst.CSTNode]]) -> _Result:
     """What stands in the place of ``node``, its changed children built first."""
     changed = {child: _rebuilt(child, builders, touched) for child in touched.get(node, ())}
     result: _Result = _with_children(node, changed) if changed else node
@@ -208,9 +206,7 @@ def _joined(replacements: Sequence[Replacement]) -> tuple[Replacement, ...]:
     return tuple(joined)
 
 
-def _replacement(
-    module: cst.Module, located: Located, root: cst.CSTNode, result: _Result
-) -> Replacement | None:
+def _replacement(module: cst.Module, located: Located, root: cst.CSTNode, result: _Result) -> Replacement | None:
     """One change as the least replacement of the text, or None when the text stays the same."""
     span, indents = located.whole[root], located.indents[root]
     if not isinstance(result, cst.CSTNode) and not isinstance(root, cst.BaseStatement):

@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torchlint.rule import Rule
 
-FRAMEWORKS = ("torch", "lightning", "ignite", "accelerate", "deepspeed", "fastai", "skorch", "catalyst", "composer")
+FRAMEWORKS = (
+    "torch",
+    "lightning",
+    "ignite",
+    "accelerate",
+    "deepspeed",
+    "fastai",
+    "skorch",
+    "catalyst",
+    "composer",
+)
 """Packages whose users write training code without ever saying ``torch``."""
 
 _GATE = re.compile(

@@ -51,9 +51,7 @@ class Selection:
 
     def rules(self, every: Sequence[Rule]) -> tuple[Rule, ...]:
         """Those of ``every`` rule that are to run."""
-        return tuple(
-            rule for rule in every if rule.code in self.enabled and (self.preview or not rule.preview)
-        )
+        return tuple(rule for rule in every if rule.code in self.enabled and (self.preview or not rule.preview))
 
     def shows(self, diagnostic: Diagnostic) -> bool:
         """True when the finding is to be seen: errors and warnings always, a note when it was asked for."""

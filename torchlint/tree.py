@@ -90,7 +90,9 @@ def dotted(node: cst.CSTNode | None) -> str | None:
     return ".".join(reversed(parts))
 
 
-def arguments_in_order(arguments: tuple[cst.Arg, ...] | Any) -> Iterator[tuple[int | str | None, cst.BaseExpression]]:
+def arguments_in_order(
+    arguments: tuple[cst.Arg, ...] | Any,
+) -> Iterator[tuple[int | str | None, cst.BaseExpression]]:
     """Each argument of a call with its key: a position (from 0), a keyword, or None when it is starred."""
     position = 0
     for argument in arguments:

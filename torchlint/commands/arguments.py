@@ -96,9 +96,7 @@ def _add_codes(group: argparse._ArgumentGroup) -> None:
 def _add_files(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--exclude", action="append", metavar="PATTERNS", help="pass over these")
     group.add_argument("--extend-exclude", action="append", metavar="PATTERNS", help="pass over these, too")
-    group.add_argument(
-        "--force-exclude", action="store_true", help="pass over them also when they are given by name"
-    )
+    group.add_argument("--force-exclude", action="store_true", help="pass over them also when they are given by name")
     group.add_argument(
         "--respect-gitignore",
         action=argparse.BooleanOptionalAction,

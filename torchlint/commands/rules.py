@@ -27,8 +27,7 @@ def _text(known: Sequence[Rule]) -> str:
     """A line a rule: code, name, level, the first line of its docstring."""
     longest = max((len(rule.name) for rule in known), default=0)
     return "".join(
-        f"{rule.code}  {rule.name:<{longest}}  {rule.level.value:<7}  {_flag(rule)}{headline(rule)}\n"
-        for rule in known
+        f"{rule.code}  {rule.name:<{longest}}  {rule.level.value:<7}  {_flag(rule)}{headline(rule)}\n" for rule in known
     )
 
 

@@ -76,9 +76,14 @@ class Accumulations:
             self.arithmetic.trace(back, phi, updates, set())
         return [
             Accumulation(
-                update, added, phi.name, update, update.statement or loop.syntax, phi.inputs[0],
+                update,
+                added,
+                phi.name,
+                update,
+                update.statement or loop.syntax,
+                phi.inputs[0],
                 is_state=scales or added[0].value is phi,
-            )  # fmt: skip
+            )
             for update, scales in updates.items()
             if (added := self._added(update, phi)) and self._counts(update, loop)
         ]
@@ -163,9 +168,9 @@ class Accumulations:
             if value in seen:
                 continue
             seen.add(value)
-            if any(place in places for place in places_of(self.solution, value)):
-                found.append(value)
-            elif value.op is Op.SUBSCRIPT and store.is_item and value.inputs[0] is store.holder:
+            if any(place in places for place in places_of(self.solution, value)) or (
+                value.op is Op.SUBSCRIPT and store.is_item and value.inputs[0] is store.holder
+            ):
                 found.append(value)
             else:
                 pending.extend(self.arithmetic.operands(value))

@@ -1,4 +1,4 @@
-"""Arithmetic followed backwards: is a value computed from another by operations of torch, and is it scaled on the way?"""
+"""Arithmetic followed backwards: whether a value is computed from another, and whether it is scaled on the way."""
 
 from __future__ import annotations
 

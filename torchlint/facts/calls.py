@@ -6,8 +6,29 @@ from typing import TYPE_CHECKING
 
 from torchlint import torch_api
 from torchlint.facts.domain import (
-    BOTTOM, LEAF, NO_GRAPH, PLAIN, UNKNOWN, Abstract, Argument, Atom, Carrier, ClassReference, Container, Derived,
-    Differentiable, External, FunctionReference, History, Instance, Module, Plain, Tensor, Tool, Unknown, join,
+    BOTTOM,
+    LEAF,
+    NO_GRAPH,
+    PLAIN,
+    UNKNOWN,
+    Abstract,
+    Argument,
+    Atom,
+    Carrier,
+    ClassReference,
+    Container,
+    Derived,
+    Differentiable,
+    External,
+    FunctionReference,
+    History,
+    Instance,
+    Module,
+    Plain,
+    Tensor,
+    Tool,
+    Unknown,
+    join,
 )  # fmt: skip
 from torchlint.facts.externals import COLLECTIONS, Meaning, meaning_of
 from torchlint.facts.frameworks import is_module_class
@@ -226,7 +247,9 @@ class Calls:
             return called or UNKNOWN
         if isinstance(atom, Unknown | Carrier) and operation.history is torch_api.History.KEEPS:
             return UNKNOWN if value.mode is not Mode.OFF else NO_GRAPH
-        arguments = [a for a in self._arguments(value) if any(isinstance(x, Tensor | Derived | Unknown | Argument) for x in a)]
+        arguments = [
+            a for a in self._arguments(value) if any(isinstance(x, Tensor | Derived | Unknown | Argument) for x in a)
+        ]
         chooses = self._chooses_overload(value, 0)
         inputs = [frozenset([atom]), *([] if chooses or name in LIKE_ANOTHER else arguments)]
         return apply(self.solution, value, operation, inputs, [PLAIN] if chooses else [])
@@ -279,9 +302,7 @@ class Calls:
             for argument in given
         )
 
-    def _substitute(
-        self, value: Value, atom: Atom, function: Function, binding: dict[Value, Value | None]
-    ) -> Abstract:
+    def _substitute(self, value: Value, atom: Atom, function: Function, binding: dict[Value, Value | None]) -> Abstract:
         """One alternative of a summary as it is at this call: parameters replaced, grad mode settled."""
         if isinstance(atom, Argument | Derived) and atom.parameter.function is function:
             argument = binding.get(atom.parameter)
@@ -344,7 +365,7 @@ class Calls:
         return apply(self.solution, value, operation, inputs, [PLAIN] if chooses else [])
 
     def _wrapped(self, value: Value, name: str, arguments: list[Abstract]) -> Abstract:
-        """``DataParallel(model)`` is the model to its user; ``Sequential(a, b)`` calls each with the last one's result."""
+        """``DataParallel(model)`` is the model to its user, ``Sequential(a, b)`` a module of its own."""
         contents = [self._contents(value, abstract) for abstract in arguments]
         modules = frozenset(a for abstract in contents for a in abstract if isinstance(a, Module | Instance))
         if modules and name.rpartition(".")[2].endswith(("Parallel", "AveragedModel")):

@@ -320,9 +320,7 @@ class _Search:
             trainings = self._trainings.get(function, ())
             loops = [] if None in trainings else [self.turn(loop) for loop in self._loops[function]]
             self._holds[function] = any(turn is not Turn.OTHER for turn in loops) or any(
-                self.holds(callee)
-                for call in self.steps.calls_in(function)
-                for callee in self.flows.functions_of(call)
+                self.holds(callee) for call in self.steps.calls_in(function) for callee in self.flows.functions_of(call)
             )
         return self._holds[function]
 
@@ -509,7 +507,9 @@ class _Search:
         for statement in block.body:
             if statement is node:
                 return False
-            if isinstance(statement, cst.If) and isinstance(_last(statement.body), cst.Return | cst.Continue | cst.Break):
+            if isinstance(statement, cst.If) and isinstance(
+                _last(statement.body), cst.Return | cst.Continue | cst.Break
+            ):
                 if _is_memory(statement.test, within.syntax, beyond=True):
                     return True
         return False

@@ -191,7 +191,11 @@ def _order(atom: Atom) -> tuple[str, str, int]:
     if isinstance(atom, Instance | ClassReference):
         return kind, atom.cls.name, atom.cls.number
     if isinstance(atom, FunctionReference):
-        return kind, atom.function.name, atom.function.result.index if atom.function.result is not None else -1
+        return (
+            kind,
+            atom.function.name,
+            atom.function.result.index if atom.function.result is not None else -1,
+        )
     if isinstance(atom, Tensor):
         return kind, atom.history.value, _index(atom)
     for name in ("allocation", "origin", "parameter"):

@@ -10,8 +10,23 @@ from typing import TYPE_CHECKING
 
 from torchlint import torch_api
 from torchlint.facts.domain import (
-    Argument, Atom, Carrier, ClassReference, Container, Derived, Differentiable, External, FunctionReference, History,
-    Instance, Module, Tensor, Unknown, is_graphless, is_live, sorted_values,
+    Argument,
+    Atom,
+    Carrier,
+    ClassReference,
+    Container,
+    Derived,
+    Differentiable,
+    External,
+    FunctionReference,
+    History,
+    Instance,
+    Module,
+    Tensor,
+    Unknown,
+    is_graphless,
+    is_live,
+    sorted_values,
 )  # fmt: skip
 from torchlint.facts.frameworks import trains_on_result
 from torchlint.facts.graph import Backward, Function, Mode, Op, Place, Value
@@ -156,7 +171,11 @@ class Evidence:
         base = value.inputs[0]
         abstract = self.solution.of(base)
         vague = not abstract or any(isinstance(a, Unknown) for a in abstract)
-        if vague and base.op in (Op.CALL, Op.PARAMETER, Op.UNKNOWN, Op.SUBSCRIPT, Op.ELEMENT) and base.mode is not Mode.OFF:
+        if (
+            vague
+            and base.op in (Op.CALL, Op.PARAMETER, Op.UNKNOWN, Op.SUBSCRIPT, Op.ELEMENT)
+            and base.mode is not Mode.OFF
+        ):
             if base.op is Op.CALL and base.callee.op is Op.EXTERNAL:
                 return
             self._add(base, Carrier(base))

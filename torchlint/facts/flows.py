@@ -13,7 +13,17 @@ from functools import cached_property
 
 from torchlint import torch_api
 from torchlint.facts.domain import (
-    Argument, Carrier, Container, Derived, History, Module, Tensor, Unknown, is_graphless, is_live, sorted_values,
+    Argument,
+    Carrier,
+    Container,
+    Derived,
+    History,
+    Module,
+    Tensor,
+    Unknown,
+    is_graphless,
+    is_live,
+    sorted_values,
 )  # fmt: skip
 from torchlint.facts.frameworks import is_module_class
 from torchlint.facts.graph import Function, Kind, Mode, Op, Place, Value
@@ -38,8 +48,9 @@ class Flows:
         self._into: dict[Place | Value, list[Value]] = defaultdict(list)
         for store in solution.graph.stores:
             if store.kind is Kind.INSERT and store.holder is not None:
-                for target in (store.holder, *places_of(solution, store.holder)):
-                    self._into[target].append(store.value)
+                self._into[store.holder].append(store.value)
+                for place in places_of(solution, store.holder):
+                    self._into[place].append(store.value)
         graph = solution.graph
         self._ends = self._ends_of_gradients()
         self.trained = self._ancestors(b.root for b in graph.backwards)
@@ -124,7 +135,7 @@ class Flows:
         return self._surely(value, (History.LIVE, History.LEAF, History.NONE), set())
 
     def brings_graph(self, value: Value) -> bool:
-        """Whether an operation on ``value``, with gradients on, has a graph: it is live, or a leaf, or an activation."""
+        """Whether an operation on ``value`` has a graph when gradients are on: it is live, a leaf, or an activation."""
         if self.live(value) is not None:
             return True
         if self.is_leaf(value):
@@ -178,9 +189,23 @@ class Flows:
         if value.op is Op.PARAMETER:
             given = self.arguments_of(value)
             return bool(given) and all(self._is_spent(argument, seen) for argument in given)
-        if any(isinstance(a, Module) for a in self.solution.final(value.callee) if value.op is Op.CALL):
-            return False
-        if value.op not in (Op.OPERATION, Op.CALL, Op.PHI, Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE, Op.READ, Op.CONTAINER):
+        if value.op is Op.CALL:
+            if any(isinstance(a, Module) for a in self.solution.final(value.callee)):
+                return False
+            functions = self.functions_of(value)
+            if functions:
+                # Each call records a graph of its own; only a backward within it has run over just that one.
+                return all(f in self.training_functions and f.result in self.spent_roots for f in functions)
+        if value.op not in (
+            Op.OPERATION,
+            Op.CALL,
+            Op.PHI,
+            Op.SUBSCRIPT,
+            Op.ELEMENT,
+            Op.ATTRIBUTE,
+            Op.READ,
+            Op.CONTAINER,
+        ):
             return False
         inputs = [source for source in self.sources(value) if self.carries(source)]
         return bool(inputs) and all(self._is_spent(source, seen) for source in inputs)
@@ -212,8 +237,10 @@ class Flows:
 
     def may_be_trained_on(self, value: Value) -> bool:
         """Like :meth:`is_trained_on`, where code that is not seen may run the backward."""
-        return self.is_trained_on(value) or value in self.escaped or any(
-            isinstance(a, Container) and a.allocation in self.escaped for a in self.solution.final(value)
+        return (
+            self.is_trained_on(value)
+            or value in self.escaped
+            or any(isinstance(a, Container) and a.allocation in self.escaped for a in self.solution.final(value))
         )
 
     @cached_property
@@ -244,7 +271,11 @@ class Flows:
         """Whether a CALL runs code that is not seen and that may train on its arguments."""
         callee = call.callee
         if callee.op is Op.ATTRIBUTE:
-            if torch_api.method(callee.name) is not None or callee.name in SINKS or callee.name in torch_api.module_methods():
+            if (
+                torch_api.method(callee.name) is not None
+                or callee.name in SINKS
+                or callee.name in torch_api.module_methods()
+            ):
                 return False
             receiver = self.solution.final(callee.inputs[0])
             return any(isinstance(a, Unknown | Argument) for a in receiver) and not any(
@@ -299,6 +330,18 @@ class Flows:
     def functions_of(self, call: Value) -> list[Function]:
         """The functions of this file that a CALL (or a read of a property) may run."""
         return self._callees.get(call, [])
+
+    @cached_property
+    def training_functions(self) -> frozenset[Function]:
+        """The functions in which, or in whose calls, a backward runs."""
+        found = {backward.function for backward in self.solution.graph.backwards if not backward.by_contract}
+        pending = list(found)
+        while pending:
+            for call in self.solution.callers.get(pending.pop(), {}):
+                if call.function not in found:
+                    found.add(call.function)
+                    pending.append(call.function)
+        return frozenset(found)
 
     @cached_property
     def _callees(self) -> dict[Value, list[Function]]:

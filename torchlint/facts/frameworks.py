@@ -12,7 +12,9 @@ from torchlint.facts.domain import NO_GRAPH, PLAIN, Abstract, Module, Tool
 from torchlint.facts.graph import Class, Function
 from torchlint.tree import dotted
 
-MODULE_BASES = frozenset(["Module", "LightningModule", "PreTrainedModel", "GraphModule", "ScriptModule", "FairseqEncoder"])
+MODULE_BASES = frozenset(
+    ["Module", "LightningModule", "PreTrainedModel", "GraphModule", "ScriptModule", "FairseqEncoder"]
+)
 
 WITHOUT_GRADIENTS: dict[str, frozenset[str]] = {
     # https://lightning.ai/docs/pytorch/stable/common/lightning_module.html#validation-loop

@@ -29,7 +29,11 @@ def _subjects(solution: Solution, value: Value) -> set[Value | Place | Class]:
     """The module behind ``value``: itself, or that of which it is a parameter in a loop."""
     while value.op in (Op.ELEMENT, Op.SUBSCRIPT):
         value = value.inputs[0]
-    if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in ("parameters", "named_parameters"):
+    if (
+        value.op is Op.CALL
+        and value.callee.op is Op.ATTRIBUTE
+        and value.callee.name in ("parameters", "named_parameters")
+    ):
         value = value.callee.inputs[0]
     found: set[Value | Place | Class] = {value}
     if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:

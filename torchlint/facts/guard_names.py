@@ -36,9 +36,7 @@ class Guards:
     def __init__(self, graph: ValueGraph, parents: Mapping[cst.CSTNode, cst.CSTNode]) -> None:
         """Prepare to look up the values of calls and of imported names."""
         self.parents = parents
-        self.values = {
-            v.syntax: v for v in graph.values if v.op in (Op.CALL, Op.EXTERNAL) and v.syntax is not None
-        }
+        self.values = {v.syntax: v for v in graph.values if v.op in (Op.CALL, Op.EXTERNAL) and v.syntax is not None}
         self._scopes: dict[Function, dict[str, str]] = {}
 
     def named_by(self, node: cst.BaseExpression, function: Function) -> Guard | None:
@@ -47,11 +45,7 @@ class Guards:
         if isinstance(node, cst.Call):
             if value is None or value.callee.op is not Op.EXTERNAL:
                 return None
-            mode = (
-                mode_of_guard(value)
-                if value.callee.name in SWITCHES or value.callee.name in SETTERS
-                else None
-            )
+            mode = mode_of_guard(value) if value.callee.name in SWITCHES or value.callee.name in SETTERS else None
             return None if mode is None else Guard(node, value.callee.name, True, mode)
         name = value.name if value is not None else self._imported(node, function)
         if name in SWITCHES or name in SETTERS:
@@ -81,9 +75,7 @@ class Guards:
                         table.setdefault(local, full)
                 elif isinstance(node, cst.FunctionDef | cst.ClassDef) and node is not function.syntax:
                     table[node.name.value] = ""
-                elif not isinstance(node, cst.Call) and not isinstance(
-                    self.parents.get(node), cst.ImportAlias
-                ):
+                elif not isinstance(node, cst.Call) and not isinstance(self.parents.get(node), cst.ImportAlias):
                     table.update((n, "") for target in bound_targets(node) for n in target_names(target))
         return self._scopes[function]
 

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 SUSPENDING = ("contextmanager", "fixture")
 """A generator decorated with one of these yields inside its guard on purpose, for its caller's sake."""
 
-KEEPS_GENERATOR = frozenset(
-    ["staticmethod", "classmethod", "abstractmethod", "abc.abstractmethod", "typing.override"]
-)
+KEEPS_GENERATOR = frozenset(["staticmethod", "classmethod", "abstractmethod", "abc.abstractmethod", "typing.override"])
 """Decorators after which a generator function is still one, and what it yields goes to whoever iterates."""
 
 
@@ -74,9 +72,7 @@ class IdleGuard:
 
 def idle_guards(facts: Facts) -> list[IdleGuard]:
     """Every guard of a file that does not do what it is written for, in no particular order."""
-    mentioned = any(
-        v.op is Op.EXTERNAL and (v.name in SWITCHES or v.name in SETTERS) for v in facts.graph.values
-    )
+    mentioned = any(v.op is Op.EXTERNAL and (v.name in SWITCHES or v.name in SETTERS) for v in facts.graph.values)
     return list(_Search(facts).found()) if mentioned else []
 
 
@@ -86,14 +82,10 @@ def guarded_in_vain(facts: Facts) -> frozenset[Function]:
     These are the functions that the guard stands in or decorates, those that it should have reached, and
     those that run only when one of these calls them. TLK202 reports the guard: that is finding enough.
     """
-    found = {
-        f for guard in idle_guards(facts) if guard.mode is not Mode.ON for f in _left_alone(facts, guard)
-    }
+    found = {f for guard in idle_guards(facts) if guard.mode is not Mode.ON for f in _left_alone(facts, guard)}
     while True:
         unguarded = {function for function in found if not facts.steps.trains(function)}
-        more = {
-            f for f in facts.graph.functions if f not in found and _is_called_only_by(facts, f, unguarded)
-        }
+        more = {f for f in facts.graph.functions if f not in found and _is_called_only_by(facts, f, unguarded)}
         if not more:
             return frozenset(found)
         found |= more
@@ -145,9 +137,7 @@ class _Search:
         yield from self._lazy()
         yield from self._threads()
 
-    def _idle(
-        self, kind: Idle, node: cst.CSTNode, guard: Guard, function: Function, at: cst.CSTNode
-    ) -> IdleGuard:
+    def _idle(self, kind: Idle, node: cst.CSTNode, guard: Guard, function: Function, at: cst.CSTNode) -> IdleGuard:
         return IdleGuard(kind, node, guard.node, self.facts.code(guard.node), guard.mode, function, at)
 
     # -- statements and blocks -------------------------------------------------------------------------------
@@ -173,9 +163,7 @@ class _Search:
     def _block(self, node: cst.With) -> Iterator[IdleGuard]:
         """``with torch.no_grad:``, and a guard that is held while others run."""
         function = self._function_of(node)
-        guards = [
-            guard for item in node.items if (guard := self.guards.named_by(item.item, function)) is not None
-        ]
+        guards = [guard for item in node.items if (guard := self.guards.named_by(item.item, function)) is not None]
         for guard in guards:
             if not guard.is_called:
                 yield self._idle(Idle.UNCALLED, node, guard, function, node)
@@ -225,8 +213,7 @@ class _Search:
         value = self.guards.values.get(awaited)
         functions = self.facts.flows.functions_of(value) if value is not None else []
         return bool(functions) and all(
-            function.is_async and not any(map(suspends, walk_scope(function.syntax)))
-            for function in functions
+            function.is_async and not any(map(suspends, walk_scope(function.syntax))) for function in functions
         )
 
     # -- decorators ------------------------------------------------------------------------------------------
@@ -299,18 +286,11 @@ class _Search:
                 seen.add(function.syntax)
                 yield from self._switches(function, self.facts.statement_of(call))
             around = self.guards.around(call.syntax, call.function) if call.syntax is not None else None
-            if (
-                call.mode is not Mode.OFF
-                or around is None
-                or around[1].mode is not Mode.OFF
-                or around[0] in seen
-            ):
+            if call.mode is not Mode.OFF or around is None or around[1].mode is not Mode.OFF or around[0] in seen:
                 continue
             if runs_forward(self.facts, function, work.modules) and not self.facts.steps.trains(function):
                 seen.add(around[0])
-                idle = self._idle(
-                    Idle.THREAD, around[0], around[1], call.function, self.facts.statement_of(call)
-                )
+                idle = self._idle(Idle.THREAD, around[0], around[1], call.function, self.facts.statement_of(call))
                 yield replace(idle, victims=(function,), work=call)
 
     def _switches(self, function: Function, started: cst.CSTNode) -> Iterator[IdleGuard]:

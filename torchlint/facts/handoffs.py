@@ -33,9 +33,7 @@ POOLS = frozenset(
      "multiprocessing.pool.ThreadPool", "multiprocessing.dummy.Pool"]
 )  # fmt: skip
 
-POOL_METHODS = frozenset(
-    ["submit", "map", "apply", "apply_async", "imap", "imap_unordered", "map_async", "starmap"]
-)
+POOL_METHODS = frozenset(["submit", "map", "apply", "apply_async", "imap", "imap_unordered", "map_async", "starmap"])
 
 LAZY = frozenset(["builtins.map", "builtins.filter", "itertools.starmap"])
 """They call their first argument when they are iterated over, not when they are made."""
@@ -104,9 +102,7 @@ def _handed_over(facts: Facts, call: Value) -> Iterable[ThreadWork]:
         is_default = executor is not None and executor.op is Op.CONSTANT and executor.name == "None"
         if executor is None or not (is_default or _is_thread_pool(facts, executor)):
             return
-    elif (
-        callee.op is Op.ATTRIBUTE and callee.name in POOL_METHODS and _is_thread_pool(facts, callee.inputs[0])
-    ):
+    elif callee.op is Op.ATTRIBUTE and callee.name in POOL_METHODS and _is_thread_pool(facts, callee.inputs[0]):
         task = call.argument(0)
     if task is None:
         return
@@ -123,9 +119,7 @@ def _is_thread_pool(facts: Facts, value: Value) -> bool:
     """Whether ``value`` is a pool of threads whose workers are not told anything when they start."""
     made = [v for v in origins(facts, value) if v.op is Op.CALL]
     return bool(made) and all(
-        call.callee.op is Op.EXTERNAL
-        and call.callee.name in POOLS
-        and call.argument(2, "initializer") is None
+        call.callee.op is Op.EXTERNAL and call.callee.name in POOLS and call.argument(2, "initializer") is None
         for call in made
     )
 
@@ -156,8 +150,7 @@ def origins(facts: Facts, value: Value) -> list[Value]:
 def is_network(facts: Facts, value: Value) -> bool:
     """Whether ``value`` is a module that may hold parameters."""
     return any(
-        (isinstance(atom, Module) and atom.has_parameters)
-        or (isinstance(atom, Instance) and is_module_class(atom.cls))
+        (isinstance(atom, Module) and atom.has_parameters) or (isinstance(atom, Instance) and is_module_class(atom.cls))
         for atom in facts.solution.final(value)
     )
 
@@ -183,18 +176,14 @@ def runs_forward(
             continue
         if _called_object(call) in modules or facts.steps.calls_module(call):
             return True
-        if depth and any(
-            runs_forward(facts, f, frozenset(), depth - 1, modes) for f in facts.flows.functions_of(call)
-        ):
+        if depth and any(runs_forward(facts, f, frozenset(), depth - 1, modes) for f in facts.flows.functions_of(call)):
             return True
     return False
 
 
 def _called_object(call: Value) -> Value:
     callee = call.callee
-    return (
-        callee.inputs[0] if callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__") else callee
-    )
+    return callee.inputs[0] if callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__") else callee
 
 
 # -- iterators that run later -------------------------------------------------------------------------------
@@ -237,9 +226,7 @@ def _of_map(facts: Facts, value: Value) -> tuple[Function, ...] | None:
         return None
     task = value.arguments[0]
     atoms = sorted_values(facts.solution.final(task))
-    functions = tuple(
-        a.function for a in atoms if isinstance(a, FunctionReference) and _is_work(facts, a.function)
-    )
+    functions = tuple(a.function for a in atoms if isinstance(a, FunctionReference) and _is_work(facts, a.function))
     return functions if functions or is_network(facts, task) else None
 
 

@@ -139,7 +139,14 @@ class Inferences:
         """Whether a value comes from ``torch.randn`` and the like alone, whatever is done with it."""
         if value.op is Op.CONSTANT:
             return True
-        if depth == 0 or value.op not in (Op.CALL, Op.OPERATION, Op.CONTAINER, Op.PHI, Op.SUBSCRIPT, Op.ELEMENT):
+        if depth == 0 or value.op not in (
+            Op.CALL,
+            Op.OPERATION,
+            Op.CONTAINER,
+            Op.PHI,
+            Op.SUBSCRIPT,
+            Op.ELEMENT,
+        ):
             return False
         if value.op is Op.CALL and value.callee.op is Op.EXTERNAL:
             operation = torch_api.function(value.callee.name)

@@ -62,9 +62,13 @@ class Insertions:
         made = [home for home in homes if isinstance(home, Value)]
         allocation = made[0] if made else None
         return Insertion(
-            store.statement, store.holder, tuple(uses_of(store.value, store.syntax, parts)), text_of(store.target, store.holder), allocation,
-            allocation is not None and is_bounded(allocation),
-        )  # fmt: skip
+            store.statement,
+            store.holder,
+            tuple(uses_of(store.value, store.syntax, parts)),
+            text_of(store.target, store.holder),
+            allocation,
+            bounded=allocation is not None and is_bounded(allocation),
+        )
 
     def _of_comprehension(self, value: Value) -> Insertion | None:
         """``[step(x) for x in loader]``: the list outlives the loop in it."""
@@ -83,12 +87,18 @@ class Insertions:
     def _homes_of_root(self, holder: Value) -> list[Place | Value]:
         """Where the container behind ``holder`` is kept; that of the outer one for a container in a container."""
         while True:
-            homes = [home for home in homes_of(self.solution, holder) if home is not holder or holder.op is Op.CONTAINER]
+            homes = [
+                home for home in homes_of(self.solution, holder) if home is not holder or holder.op is Op.CONTAINER
+            ]
             if homes:
                 return homes
             if holder.op in (Op.SUBSCRIPT, Op.ELEMENT):
                 holder = holder.inputs[0]
-            elif holder.op is Op.CALL and holder.callee.op is Op.ATTRIBUTE and holder.callee.name in ("setdefault", "get"):
+            elif (
+                holder.op is Op.CALL
+                and holder.callee.op is Op.ATTRIBUTE
+                and holder.callee.name in ("setdefault", "get")
+            ):
                 holder = holder.callee.inputs[0]
             else:
                 return []
@@ -117,7 +127,9 @@ def _depends_on(value: Value, loop: Loop) -> bool:
         if current in seen:
             continue
         seen.add(current)
-        if current in loop.phis or (current.loop is loop and current.op in (Op.ELEMENT, Op.CONSTANT) and current.syntax is None):
+        if current in loop.phis or (
+            current.loop is loop and current.op in (Op.ELEMENT, Op.CONSTANT) and current.syntax is None
+        ):
             return True
         if current.op is Op.ELEMENT and current.loop is loop:
             return True

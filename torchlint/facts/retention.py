@@ -52,7 +52,11 @@ class Retention:
         if self.backward is None:
             return (", whose backward has run: host memory grows each step, GPU memory does not",)
         line = LineOf(self.backward.statement)
-        return (", whose backward has run (line ", line, "): host memory grows each step, GPU memory does not")
+        return (
+            ", whose backward has run (line ",
+            line,
+            "): host memory grows each step, GPU memory does not",
+        )
 
     def evidence(self) -> tuple[Step, ...]:
         """Where the value comes from and where its backward runs."""
@@ -64,9 +68,7 @@ class Retention:
         return tuple(steps)
 
 
-def retention_of(
-    facts: Facts, holder: Value, uses: Sequence[Use], *, may_leave: bool = True
-) -> Retention | None:
+def retention_of(facts: Facts, holder: Value, uses: Sequence[Use], *, may_leave: bool = True) -> Retention | None:
     """What keeping the values of ``uses`` in ``holder`` costs.
 
     Args:
@@ -96,7 +98,7 @@ def _retention(facts: Facts, holder: Value, use: Use, may_leave: bool) -> Retent
 
 
 def _backward_of(facts: Facts, value: Value) -> Backward | None:
-    """A backward that runs over ``value``'s graph, one that starts from it first, in the same function before others."""
+    """A backward that runs over ``value``'s graph: one that starts from it, or else one in the same function."""
     graph = facts.graph
     ranked = sorted(
         (backward for backward in graph.backwards if not backward.by_contract),

@@ -12,8 +12,21 @@ from collections.abc import Iterable
 
 from torchlint.facts.calls import Calls
 from torchlint.facts.domain import (
-    BOTTOM, UNKNOWN, Abstract, Argument, Atom, ClassReference, Container, Derived, History, Instance, Plain, Tensor,
-    Unknown, join, sorted_values,
+    BOTTOM,
+    UNKNOWN,
+    Abstract,
+    Argument,
+    Atom,
+    ClassReference,
+    Container,
+    Derived,
+    History,
+    Instance,
+    Plain,
+    Tensor,
+    Unknown,
+    join,
+    sorted_values,
 )  # fmt: skip
 from torchlint.facts.evidence import Evidence
 from torchlint.facts.graph import Class, Function, Key, Op, Place, Store, Value, ValueGraph
@@ -24,6 +37,7 @@ ROUNDS = 20
 
 PATIENCE = 12
 """How often one value is computed anew before it may only grow, which forces an end."""
+
 
 class Solution:
     """What is known of each value; the solver fills it, queries read it.
@@ -156,7 +170,7 @@ class Solution:
         self._settle()
 
     def _settle(self) -> None:
-        """Run to a fixpoint for the evidence at hand: first as if what nothing reached did not exist, then as unknown."""
+        """Run to a fixpoint for the evidence at hand: first as if what nothing reached were not there, then as unknown."""
         self._visits.clear()
         self._dirty.update(self.graph.values)
         for self._optimistic in (True, False):
@@ -164,7 +178,8 @@ class Solution:
                 self._dirty.update(value for value in self.graph.values if not self.abstract.get(value))
             for _ in range(ROUNDS):
                 self._drain()
-                if not any([self._reach(store) for store in self.graph.stores]):
+                reached = [self._reach(store) for store in self.graph.stores]
+                if not any(reached):
                     break
 
     def _drain(self) -> None:

@@ -134,7 +134,7 @@ class Steps:
         if callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__"):
             callee = callee.inputs[0]
         return any(
-            isinstance(atom, Module) and atom.has_parameters
+            (isinstance(atom, Module) and atom.has_parameters)
             or (isinstance(atom, Instance) and is_module_class(atom.cls))
             for atom in self.solution.final(callee)
         )

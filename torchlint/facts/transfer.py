@@ -9,8 +9,29 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.domain import (
-    BOTTOM, LEAF, NO_GRAPH, PLAIN, UNKNOWN, Abstract, Argument, Atom, Carrier, ClassReference, Container, Derived,
-    External, FunctionReference, History, Instance, Module, Plain, Tensor, Tool, Unknown, is_graphless, join,
+    BOTTOM,
+    LEAF,
+    NO_GRAPH,
+    PLAIN,
+    UNKNOWN,
+    Abstract,
+    Argument,
+    Atom,
+    Carrier,
+    ClassReference,
+    Container,
+    Derived,
+    External,
+    FunctionReference,
+    History,
+    Instance,
+    Module,
+    Plain,
+    Tensor,
+    Tool,
+    Unknown,
+    is_graphless,
+    join,
 )  # fmt: skip
 from torchlint.facts.frameworks import annotated
 from torchlint.facts.graph import Class, Function, Mode, Op, Place, Value
@@ -153,7 +174,16 @@ def _comparison(solution: Solution, value: Value) -> Abstract:
 
 def _operation(solution: Solution, value: Value) -> Abstract:
     inputs = [solution.of(source) for source in value.inputs]
-    if value.name in ("BitInvert", "BitAnd", "BitOr", "BitXor", "LeftShift", "RightShift", "FloorDivide", "BitAndAssign"):
+    if value.name in (
+        "BitInvert",
+        "BitAnd",
+        "BitOr",
+        "BitXor",
+        "LeftShift",
+        "RightShift",
+        "FloorDivide",
+        "BitAndAssign",
+    ):
         return NO_GRAPH
     containers = frozenset(a for abstract in inputs for a in abstract if isinstance(a, Container))
     if containers and value.name in ("Add", "AddAssign", "Multiply"):
@@ -188,7 +218,9 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
     if isinstance(atom, External):
         return external(f"{atom.name}.{name}")
     if isinstance(atom, Container):
-        return solution.load(atom.allocation, name, value) if name in solution.fields.get(atom.allocation, {}) else UNKNOWN
+        return (
+            solution.load(atom.allocation, name, value) if name in solution.fields.get(atom.allocation, {}) else UNKNOWN
+        )
     known = torch_api.attribute(name)
     if isinstance(atom, Tensor | Derived) or (isinstance(atom, Argument | Unknown) and known is not None):
         if known is not None:

@@ -16,7 +16,6 @@ from torchlint.facts.graph import Op, Value
 from torchlint.tree import arguments_in_order
 
 
-
 @dataclass(frozen=True)
 class Use:
     """A value and the expression that stands for it where it is used; None where nothing is written for it."""

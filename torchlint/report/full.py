@@ -17,9 +17,7 @@ __all__ = ["render"]
 
 def render(run: Run) -> str:
     """Every finding as a block, an empty line behind each, then the summary."""
-    blocks = [
-        _block(diagnostic, Lines(file.text)) for file in run.in_order for diagnostic in file.diagnostics
-    ]
+    blocks = [_block(diagnostic, Lines(file.text)) for file in run.in_order for diagnostic in file.diagnostics]
     return "\n".join([*blocks, f"{summary(run)}\n"])
 
 

@@ -19,9 +19,7 @@ STDIN = "-"
 
 def render(run: Run) -> str:
     """A list of objects, one a finding; ASCII only, so that no code page can spoil it."""
-    found = [
-        _object(diagnostic, Lines(file.text)) for file in run.in_order for diagnostic in file.diagnostics
-    ]
+    found = [_object(diagnostic, Lines(file.text)) for file in run.in_order for diagnostic in file.diagnostics]
     return json.dumps(found, indent=2) + "\n"
 
 

@@ -164,9 +164,7 @@ def torch_version() -> str:
     return str(_data()["torch"])
 
 
-_TENSOR_HOMES = frozenset(
-    {"torch.Tensor", "torch.Tensor.Tensor", "torch._tensor.Tensor", "torch._C.TensorBase"}
-)
+_TENSOR_HOMES = frozenset({"torch.Tensor", "torch.Tensor.Tensor", "torch._tensor.Tensor", "torch._C.TensorBase"})
 
 _PUBLIC_HOMES = {
     "torch._C._VariableFunctions": "torch",
@@ -220,18 +218,14 @@ def _classes() -> dict[str, TorchClass]:
 
 def _expanded(groups: dict[str, str]) -> dict[str, Operation]:
     return {
-        name: operation
-        for key, names in groups.items()
-        for operation in (_operation(key),)
-        for name in names.split()
+        name: operation for key, names in groups.items() for operation in (_operation(key),) for name in names.split()
     }
 
 
 def _operation(key: str) -> Operation:
     returns, *rest = key.split()
     elements = tuple(
-        (field, History(history))
-        for field, _, history in (part.partition("=") for part in rest if "=" in part)
+        (field, History(history)) for field, _, history in (part.partition("=") for part in rest if "=" in part)
     )
     plain = [part for part in rest if "=" not in part]
     if plain:
@@ -242,9 +236,7 @@ def _operation(key: str) -> Operation:
 
 
 def _together(histories: tuple[History, ...]) -> History:
-    return next(
-        (history for history in (History.KEEPS, History.UNKNOWN) if history in histories), History.ENDS
-    )
+    return next((history for history in (History.KEEPS, History.UNKNOWN) if history in histories), History.ENDS)
 
 
 def _class_from(key: str) -> TorchClass:

@@ -60,13 +60,11 @@ TABLE: tuple[Entry, ...] = (
         "torch.Tensor",
         "cuda cpu xpu ipu mtia to type type_as pin_memory",
         "tensor keeps",
-        "copies to a device or dtype are differentiable; a cast to an integer dtype by argument is the "
-        "caller's to see",
+        "copies to a device or dtype are differentiable; a cast to an integer dtype by argument is the caller's to see",
     ),
     Entry(
         "torch.Tensor",
-        "broadcast_to coalesce cross istft stft lu_solve orgqr prelu reshape smm sspaddmm take_along_dim "
-        "unflatten",
+        "broadcast_to coalesce cross istft stft lu_solve orgqr prelu reshape smm sspaddmm take_along_dim unflatten",
         "tensor keeps",
         "composed of differentiable operations, but refuses the generic arguments",
     ),
@@ -89,9 +87,7 @@ TABLE: tuple[Entry, ...] = (
     # --- attributes of Tensor ---
     Entry("attributes", "data", "tensor ends", "an alias outside the graph"),
     Entry("attributes", "grad", "tensor ends", "has no graph unless backward ran with create_graph=True"),
-    Entry(
-        "attributes", "T mT H mH real imag", "tensor keeps", "views; the stubs do not say so of attributes"
-    ),
+    Entry("attributes", "T mT H mH real imag", "tensor keeps", "views; the stubs do not say so of attributes"),
     Entry("attributes", "name is_xla", "other ends", "not in the stubs"),
     # --- torch ---
     Entry(
@@ -155,12 +151,8 @@ TABLE: tuple[Entry, ...] = (
     ),
     Entry("torch", "sparse_csr_tensor sparse_csc_tensor", "tensor keeps", "differentiable in the values"),
     Entry("torch", "lstm", "tuple =keeps =keeps =keeps", "output, hidden state, cell state"),
-    Entry(
-        "torch", "gru rnn_tanh rnn_relu lstm_cell", "tuple =keeps =keeps", "the hidden state has history too"
-    ),
-    Entry(
-        "torch", "embedding_bag", "tuple =keeps =ends =ends =ends", "bags, then offsets, sizes and indices"
-    ),
+    Entry("torch", "gru rnn_tanh rnn_relu lstm_cell", "tuple =keeps =keeps", "the hidden state has history too"),
+    Entry("torch", "embedding_bag", "tuple =keeps =ends =ends =ends", "bags, then offsets, sizes and indices"),
     Entry(
         "torch",
         "bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift gcd lcm "
@@ -171,8 +163,7 @@ TABLE: tuple[Entry, ...] = (
     ),
     Entry(
         "torch",
-        "is_tensor is_storage is_autocast_enabled is_anomaly_enabled sym_int sym_float sym_max sym_min "
-        "sym_not",
+        "is_tensor is_storage is_autocast_enabled is_anomaly_enabled sym_int sym_float sym_max sym_min sym_not",
         "number ends",
         "no annotation that tells",
     ),
@@ -187,9 +178,7 @@ TABLE: tuple[Entry, ...] = (
     Entry("torch", "get_autocast_dtype broadcast_shapes", "other ends", "no annotation; a dtype, a Size"),
     Entry("torch", "set_printoptions", "nothing ends", "no annotation"),
     Entry("torch", "load cond", "other unknown", "whatever the file or the function gives"),
-    Entry(
-        "torch", "compile", "module unknown", "returns what it was given, compiled: a module or a function"
-    ),
+    Entry("torch", "compile", "module unknown", "returns what it was given, compiled: a module or a function"),
     # --- torch.nn.functional ---
     Entry(
         "torch.nn.functional",
@@ -237,8 +226,7 @@ TABLE: tuple[Entry, ...] = (
     ),
     Entry(
         "torch.signal.windows",
-        "bartlett blackman cosine exponential gaussian general_cosine general_hamming hamming hann kaiser "
-        "nuttall",
+        "bartlett blackman cosine exponential gaussian general_cosine general_hamming hamming hann kaiser nuttall",
         "tensor fresh",
         "made from numbers",
     ),
@@ -283,9 +271,7 @@ TABLE: tuple[Entry, ...] = (
         "module ends",
         "return the module that they are given, or one made of it",
     ),
-    Entry(
-        "torch.nn.utils.parametrizations", "weight_norm spectral_norm orthogonal", "module ends", "as above"
-    ),
+    Entry("torch.nn.utils.parametrizations", "weight_norm spectral_norm orthogonal", "module ends", "as above"),
     Entry("torch.nn.utils.rnn", "pad_packed_sequence", "tuple =keeps =ends", "padded batch and lengths"),
     Entry(
         "torch.nn.utils.rnn",

@@ -6,7 +6,20 @@ import libcst as cst
 
 from torchlint.facts.build.names import ScopeNames, constant_key, path_of
 from torchlint.facts.build.state import State
-from torchlint.facts.graph import Backward, Class, Function, Key, Kind, Loop, Mode, Op, Place, Store, Value, ValueGraph
+from torchlint.facts.graph import (
+    Backward,
+    Class,
+    Function,
+    Key,
+    Kind,
+    Loop,
+    Mode,
+    Op,
+    Place,
+    Store,
+    Value,
+    ValueGraph,
+)
 
 
 class Context:
@@ -140,7 +153,15 @@ class Context:
         if path is not None:
             self.state.bind(path, value)
         if base.op is not Op.EXTERNAL:
-            self.keep(_kind(added), value, syntax, added=added, holder=base, attribute=target.attr.value, target=target)
+            self.keep(
+                _kind(added),
+                value,
+                syntax,
+                added=added,
+                holder=base,
+                attribute=target.attr.value,
+                target=target,
+            )
 
     def _assign_item(
         self, target: cst.Subscript, value: Value, syntax: cst.CSTNode | None, added: Value | None = None
@@ -208,9 +229,9 @@ class Context:
         computed = receiver.op in (Op.CALL, Op.OPERATION, Op.SUBSCRIPT, Op.ELEMENT, Op.PHI)
         self._add_backward(call, receiver if first is None or computed else first)
 
-    def run_gradients(self, call: Value) -> None:
-        """A call of ``torch.autograd.grad`` or ``backward``: it starts from its first argument."""
-        root = call.argument(0, "outputs") or call.argument(0, "tensors")
+    def run_gradients(self, call: Value, position: int) -> None:
+        """A call of ``torch.autograd.grad`` or ``backward``: it starts from the argument at ``position``."""
+        root = call.argument(position, "outputs") or call.argument(position, "tensors")
         if root is not None:
             ends = call.argument(1, "inputs") if call.callee.name.endswith("grad") else None
             inputs = () if ends is None else ends.inputs if ends.op is Op.CONTAINER else (ends,)

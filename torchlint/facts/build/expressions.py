@@ -14,7 +14,19 @@ from torchlint.facts.graph import Kind, Loop, Op, Reset, Value
 from torchlint.tree import arguments_in_order
 
 INSERTING = frozenset(
-    ["append", "appendleft", "extend", "extendleft", "insert", "add", "put", "put_nowait", "setdefault", "update", "push"]
+    [
+        "append",
+        "appendleft",
+        "extend",
+        "extendleft",
+        "insert",
+        "add",
+        "put",
+        "put_nowait",
+        "setdefault",
+        "update",
+        "push",
+    ]
 )
 """Methods that put an argument into their receiver."""
 
@@ -24,8 +36,12 @@ EMPTYING = frozenset(["clear", "pop", "popleft", "popitem", "get_nowait"])
 NAMED = frozenset(["named_parameters", "named_buffers", "named_modules", "named_children"])
 """Methods of modules whose items are pairs of a name and an object."""
 
-GRADIENT_FUNCTIONS = frozenset(["torch.autograd.grad", "torch.autograd.backward"])
-"""Functions that run a backward from their first argument."""
+GRADIENT_FUNCTIONS = {
+    "torch.autograd.grad": 0,
+    "torch.autograd.backward": 0,
+    "torch.distributed.autograd.backward": 1,
+}
+"""Functions that run a backward, and the position of what they start from."""
 
 FIRST_ITEM_WRAPPERS = frozenset(
     ["builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "builtins.iter", "itertools.islice",
@@ -182,6 +198,7 @@ class ExpressionBuilder(Context):
             self.visit(node.key)
             item = self.visit(node.value)
         else:
+            assert isinstance(node, cst.BaseSimpleComp)
             item = self.visit(node.elt)
         self.loop = loop
         self.state = outside
@@ -251,7 +268,7 @@ class ExpressionBuilder(Context):
         if callee.op is Op.ATTRIBUTE and isinstance(node.func, cst.Attribute):
             self._method_call(node, node.func, call)
         elif callee.op is Op.EXTERNAL and callee.name in GRADIENT_FUNCTIONS:
-            self.run_gradients(call)
+            self.run_gradients(call, GRADIENT_FUNCTIONS[callee.name])
         call.is_bare = self.is_bare(node)
         if call.is_bare and is_setter(call):
             self.state.mode = mode_of_argument(call, default=self.state.mode)
@@ -347,7 +364,7 @@ class ExpressionBuilder(Context):
             isinstance(small, cst.Expr) and small.value is node for small in statement.body
         )
 
-    _HANDLERS: ClassVar[dict[type[cst.CSTNode], Callable[[ExpressionBuilder, cst.CSTNode], Value]]] = {
+    _HANDLERS: ClassVar[dict[type[cst.CSTNode], Callable[..., Value]]] = {
         cst.Name: _name, cst.Attribute: _attribute, cst.Subscript: _subscript, cst.Call: _call,
         cst.Integer: _constant, cst.Float: _constant, cst.Imaginary: _constant, cst.SimpleString: _constant,
         cst.Ellipsis: _constant, cst.FormattedString: _string, cst.ConcatenatedString: _string,
@@ -356,4 +373,4 @@ class ExpressionBuilder(Context):
         cst.BooleanOperation: _boolean, cst.IfExp: _conditional, cst.NamedExpr: _named, cst.Await: _await,
         cst.Yield: _yield, cst.Lambda: _lambda, cst.ListComp: _comprehension, cst.SetComp: _comprehension,
         cst.DictComp: _comprehension, cst.GeneratorExp: _comprehension,
-    }  # type: ignore[dict-item]  # fmt: skip
+    }  # fmt: skip

@@ -8,7 +8,13 @@ from typing import ClassVar
 import libcst as cst
 
 from torchlint.facts.build.expressions import ExpressionBuilder
-from torchlint.facts.build.guards import SETTERS, SWITCHES, mode_of_argument, mode_of_guard, yields_inside_with
+from torchlint.facts.build.guards import (
+    SETTERS,
+    SWITCHES,
+    mode_of_argument,
+    mode_of_guard,
+    yields_inside_with,
+)
 from torchlint.facts.build.names import all_parameters, assigned_in, bound_targets, import_names
 from torchlint.facts.build.state import State, merge
 from torchlint.facts.graph import Class, Function, Kind, Loop, Mode, Op, Reset, Value
@@ -239,13 +245,13 @@ class StatementBuilder(ExpressionBuilder):
 
     def define(self, node: cst.FunctionDef | cst.Lambda) -> Value:
         """A FUNCTION value; the body is built after the code around it."""
-        is_function = isinstance(node, cst.FunctionDef)
-        function = Function(
-            node.name.value if is_function else "<lambda>", node, self.cls if is_function else None, self.function,
-            is_async=is_function and node.asynchronous is not None, is_generator=self.scopes[node].is_generator,
-        )  # fmt: skip
-        if is_function:
+        is_generator = self.scopes[node].is_generator
+        if isinstance(node, cst.FunctionDef):
+            is_async = node.asynchronous is not None
+            function = Function(node.name.value, node, self.cls, self.function, is_async, is_generator)
             self._decorate(function, node)
+        else:
+            function = Function("<lambda>", node, None, self.function, False, is_generator)
         defaults = {p: self.visit(p.default) for p in all_parameters(node.params) if p.default is not None}
         outside = self.function
         self.function = function
