@@ -130,6 +130,17 @@ class Flows:
         calls = self.solution.callers.get(parameter.function, {})
         return [given for binding in calls.values() if (given := binding.get(parameter)) is not None]
 
+    def passed_by(self, value: Value) -> Value | None:
+        """The call that passes the graph in, where ``value`` has it from a parameter of its function."""
+        for atom in sorted_values(self.solution.final(value)):
+            if isinstance(atom, Argument | Derived):
+                calls = self.solution.callers.get(atom.parameter.function, {})
+                for call in sorted(calls, key=lambda call: call.index):
+                    given = calls[call].get(atom.parameter)
+                    if given is not None and self.live(given) is not None:
+                        return call
+        return None
+
     def surely_tensor(self, value: Value) -> bool:
         """Whether ``value`` is a tensor on every path, so that ``.detach()`` works."""
         return self._surely(value, (History.LIVE, History.LEAF, History.NONE), set())

@@ -26,6 +26,7 @@ class Retention:
         name: its source text, shortened.
         spent: True when a backward runs over its graph, so that only graph nodes stay (host memory).
         backward: that backward.
+        passed: the call that hands the value to the function which keeps it, if another one made it.
         inferred: True when the value comes from inference with gradients on, which TLK201 reports.
     """
 
@@ -33,6 +34,7 @@ class Retention:
     name: str
     spent: bool
     backward: Backward | None
+    passed: Value | None
     inferred: bool
 
     @property
@@ -63,6 +65,8 @@ class Retention:
         steps = []
         if self.value.statement is not None:
             steps.append(Step(self.value.statement, f"`{self.name}` is computed here with gradients on"))
+        if self.passed is not None and self.passed.statement is not None:
+            steps.append(Step(self.passed.statement, "it is passed on from here"))
         if self.backward is not None:
             steps.append(Step(self.backward.statement, "backward runs here"))
         return tuple(steps)
@@ -94,7 +98,7 @@ def _retention(facts: Facts, holder: Value, use: Use, may_leave: bool) -> Retent
     if may_leave and not spent and not inferred and flows.may_be_trained_on(holder) and not flows.touches_spent(value):
         return None
     backward = _backward_of(facts, value) if spent else None
-    return Retention(value, name_of(facts, use), spent, backward, inferred)
+    return Retention(value, name_of(facts, use), spent, backward, facts.flows.passed_by(value), inferred)
 
 
 def _backward_of(facts: Facts, value: Value) -> Backward | None:
