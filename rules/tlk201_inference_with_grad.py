@@ -67,6 +67,8 @@ class InferenceWithGrad(Rule):
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each function that infers, or for each statement where it also trains."""
         for inference in facts.inferences.found.values():
+            if inference.function in facts.guarded_in_vain:
+                continue  # TLK202 names the guard that has no effect
             if inference.inline:
                 yield from self._inline(facts, inference)
             else:

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import libcst as cst
-
-from torchlint.edits import replace
-from torchlint.facts import Facts
-from torchlint.facts.graph import Mode
-from torchlint.facts.guarding import Idle, IdleGuard, idle_guards, statements_after, suspends
-from torchlint.rule import Edit, Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
-from torchlint.tree import walk
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.guarding import IdleGuard
 
 _COSTS = ": forwards keep every activation, GPU memory peaks; "
 _MESSAGES = {
-    Idle.STATEMENT: "`{guard}` as a statement of its own switches nothing{costs}write `with {call}:` {where}",
-    Idle.UNCALLED: "`with {guard}:` raises, since the class itself cannot be entered; write `with {call}:`",
-    Idle.OVERRIDDEN: "`@{guard}` on `{function}` does not hold for `{victim}` ({line}), which overrides it"
+    "STATEMENT": "`{guard}` as a statement of its own switches nothing{costs}write `with {call}:` {where}",
+    "UNCALLED": "`with {guard}:` raises, since the class itself cannot be entered; write `with {call}:`",
+    "OVERRIDDEN": "`@{guard}` on `{function}` does not hold for `{victim}` ({line}), which overrides it"
     "{costs}decorate the overriding method",
-    Idle.COROUTINE: "`@{guard}` on the async `{function}` ends before its body runs{costs}write"
+    "COROUTINE": "`@{guard}` on the async `{function}` ends before its body runs{costs}write"
     " `with {call}:` around the forward, with no `await` or `yield` inside",
-    Idle.LAZY: "{work} is made under `{guard}` ({line}) and runs where it is consumed, outside{costs}"
+    "LAZY": "{work} is made under `{guard}` ({line}) and runs where it is consumed, outside{costs}"
     "consume it inside the guard, or put the guard into what it calls",
-    Idle.THREAD: "`{guard}` holds in this thread only, and {work} ({line}) has `{victim}` run in another"
+    "THREAD": "`{guard}` holds in this thread only, and {work} ({line}) has `{victim}` run in another"
     "{costs}put the guard into `{victim}`",
-    Idle.SWITCH: "`{guard}` holds in the thread of `{function}` only (started in {line}), and `{victim}`"
+    "SWITCH": "`{guard}` holds in the thread of `{function}` only (started in {line}), and `{victim}`"
     " runs in another{costs}put a guard into `{victim}`",
-    Idle.YIELD: "`{guard}` is held over the `yield` in {line}: the consumer runs in its mode, too; end the"
+    "YIELD": "`{guard}` is held over the `yield` in {line}: the consumer runs in its mode, too; end the"
     " block before the `yield`{decorate}",
-    Idle.AWAIT: "`{guard}` is held over the `await` in {line}: whatever runs meanwhile in this thread gets"
+    "AWAIT": "`{guard}` is held over the `await` in {line}: whatever runs meanwhile in this thread gets"
     " its mode, and may end it; await outside of the block",
 }
 
@@ -92,64 +90,25 @@ class GuardWithoutEffect(Rule):
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each guard that does not do what it is written for."""
-        for guard in idle_guards(facts):
+        for guard in facts.idle_guards:
             why = Step(guard.at, guard.kind.value)
-            message, fix = _message(facts, guard), _fix(facts, guard)
+            message, fix = _message(facts, guard), facts.start_guarding(guard)
             yield Finding(guard.node, message, Level.WARNING, Memory.PEAK, evidence=(why,), fix=fix)
 
 
 def _message(facts: Facts, guard: IdleGuard) -> tuple[str | LineOf, ...]:
     call = guard.written if guard.written.endswith(")") else f"{guard.written}()"
     victim = guard.victims[0] if guard.victims else guard.function
-    is_call = guard.work is not None and isinstance(guard.work.syntax, cst.Call)
-    text = _MESSAGES[guard.kind].format(
+    text = _MESSAGES[guard.kind.name].format(
         guard=guard.written,
         call=call,
-        costs=": gradients are not switched on; " if guard.mode is Mode.ON else _COSTS,
+        costs=": gradients are not switched on; " if guard.mode.value == "on" else _COSTS,
         function=guard.function.name,
         victim=f"{victim.owner.name}.{victim.name}" if victim.owner is not None else victim.name,
-        work=f"`{facts.called(guard.work)}(...)`" if guard.work is not None and is_call else "this generator",
-        where="over the rest of the block" if statements_after(facts, guard.node) else "around the forward",
+        work=f"`{facts.called(guard.work)}(...)`" if guard.work is not None and guard.calls else "this generator",
+        where="over the rest of the block" if guard.followed else "around the forward",
         decorate="" if guard.function.is_async else f", or decorate the generator with `@{call}`",
         line="\0",
     )
     before, found, after = text.partition("\0")
     return (f"{before}line ", LineOf(guard.at), after) if found else (text,)
-
-
-def _fix(facts: Facts, guard: IdleGuard) -> Fix | None:
-    """The call that is missing, or a ``with`` over the rest of the block where that runs something."""
-    if guard.kind is Idle.UNCALLED:
-        return Fix(f"Call `{guard.written}`", (replace(guard.expression, _called),), safe=False)
-    if guard.kind is not Idle.STATEMENT or facts.steps.trains(guard.function):
-        return None
-    rest = [node for statement in statements_after(facts, guard.node) for node in walk(statement)]
-    waits = any(isinstance(node, cst.Yield) or suspends(node) for node in rest)
-    edit = _with_over_the_rest(facts, guard)
-    if edit is None or waits or not any(isinstance(node, cst.Call) for node in rest):
-        return None
-    return Fix(f"Put the rest of the block under `with {guard.written}:`", (edit,), safe=False)
-
-
-def _called(node: cst.CSTNode) -> cst.Call:
-    assert isinstance(node, cst.BaseExpression)
-    return cst.Call(node)
-
-
-def _with_over_the_rest(facts: Facts, guard: IdleGuard) -> Edit | None:
-    """The statement becomes the head of a block of all that follows; comments stay where they are."""
-    block, line, entered = facts.parents[guard.node], guard.node, guard.expression
-    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1:
-        return None
-    if not isinstance(block, cst.IndentedBlock):
-        return None  # a whole script, with the functions that it defines, does not belong into a block
-    position = [child is line for child in block.body].index(True)
-
-    def build(node: cst.CSTNode) -> cst.CSTNode:
-        assert isinstance(node, cst.IndentedBlock)
-        body = cst.IndentedBlock(list(node.body[position + 1 :]), line.trailing_whitespace, node.indent)
-        item = cst.WithItem(entered if isinstance(entered, cst.Call) else _called(entered))
-        head = cst.With([item], body, leading_lines=line.leading_lines)
-        return node.with_changes(body=[*node.body[:position], head])
-
-    return replace(block, build)

@@ -8,7 +8,10 @@ from textwrap import dedent, indent
 import libcst as cst
 
 from torchlint.facts import Facts
-from torchlint.facts.domain import History, Tensor, Unknown, is_graphless
+from torchlint.facts.domain import (
+    Argument, ClassReference, Container, Derived, External, FunctionReference, History, Instance, Module, Plain, Tensor,
+    Tool,
+)  # fmt: skip
 from torchlint.facts.graph import Function, Loop, Mode, Op, Value
 
 HEAD = """
@@ -83,21 +86,18 @@ class Program:
 
     def accumulated(self) -> list[str]:
         """The names of what is accumulated beyond a step, running states included."""
-        return sorted(found.name for found in self.facts.lifetimes.accumulations())
+        return sorted(found.name for found in self.facts.accumulations)
 
     def inserted(self) -> list[str]:
         """The names of the unbounded containers into which graphs are put beyond a step."""
-        return sorted(found.name for found in self.facts.lifetimes.insertions() if not found.bounded)
+        return sorted(found.name for found in self.facts.insertions if not found.bounded)
 
     def leaks(self) -> list[str]:
         """The names of holders that keep graphs from step to step which no backward needs."""
-        lifetimes, retention = self.facts.lifetimes, self.facts.retention
-        sums = [a.name for a in lifetimes.accumulations() if retention(a.held, a.added) is not None]
-        lists = [
-            i.name
-            for i in lifetimes.insertions()
-            if not i.bounded and retention(i.allocation or i.holder, i.parts) is not None
-        ]
+        keeps = self.facts.retention
+        sums = [found.name for found in self.facts.accumulations if keeps(found.held, found.added) is not None]
+        unbounded = [found for found in self.facts.insertions if not found.bounded]
+        lists = [i.name for i in unbounded if keeps(i.allocation or i.holder, i.parts) is not None]
         return sorted(sums + lists)
 
     def infers(self) -> list[str]:
@@ -106,27 +106,45 @@ class Program:
 
     def kinds(self, value: Value) -> set[str]:
         """What ``value`` may be, in the words of :func:`kind_in_torch`; "unknown" stands for all that is not known."""
-        kinds = set()
+        return self._kinds(value, set())
+
+    def _kinds(self, value: Value, seen: set[Value]) -> set[str]:
+        if value in seen:
+            return set()
+        found: set[str] = set()
         for atom in self.facts.solution.final(value):
             if isinstance(atom, Tensor):
-                kinds.add(self._kind_of(atom))
-            elif isinstance(atom, Unknown) or not (is_graphless(atom) or _is_object(atom)):
-                kinds.add("unknown")
+                found.add(self._kind_of(atom))
+            elif isinstance(atom, Argument | Derived):
+                found |= self._kinds_of_argument(atom, seen | {value})
             else:
-                kinds.add("no tensor")
-        return kinds
+                found.add("no tensor" if isinstance(atom, OBJECTS) else "unknown")
+        return found
 
     def _kind_of(self, atom: Tensor) -> str:
         if atom.history is History.LIVE:
-            entered = Mode.ON if atom.inherits is None else None
-            on = entered is Mode.ON or (atom.inherits is not None and Mode.ON in self.facts.modes.entry(atom.inherits))
-            return "live" if on else "without graph"
+            return "live" if self._may_record(atom.inherits) else "without graph"
         return {History.LEAF: "leaf", History.NONE: "without graph"}.get(atom.history, "unknown")
 
+    def _kinds_of_argument(self, atom: Argument | Derived, seen: set[Value]) -> set[str]:
+        """What the calls of the file pass, or what is computed from it."""
+        parameter = atom.parameter
+        bindings = self.facts.solution.callers.get(parameter.function, {}).values()
+        given = {argument for binding in bindings if (argument := binding.get(parameter)) is not None}
+        if any(binding.get(parameter) is None for binding in bindings):
+            given |= set(parameter.inputs)
+        kinds = {kind for argument in given for kind in self._kinds(argument, seen)} or {"unknown"}
+        if isinstance(atom, Derived):
+            computed = "live" if self._may_record(atom.inherits) else "without graph"
+            kinds = {computed if kind in ("live", "leaf") else kind for kind in kinds}
+        return kinds
 
-def _is_object(atom: object) -> bool:
-    names = ("Module", "Tool", "Instance", "FunctionReference", "ClassReference", "External", "Container")
-    return type(atom).__name__ in names
+    def _may_record(self, function: Function | None) -> bool:
+        return function is None or Mode.ON in self.facts.modes.entry(function)
+
+
+OBJECTS = (Plain, Module, Tool, Instance, FunctionReference, ClassReference, External, Container)
+"""Alternatives that are no tensor."""
 
 
 def kind_in_torch(value: object) -> str:

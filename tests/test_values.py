@@ -87,7 +87,6 @@ w.detach()
 w.clone()
 w.to("cpu").sum()
 h.clone().detach() + w
-h.item
 h.sum().item()
 h.tolist()
 float(h.sum())
@@ -103,7 +102,6 @@ h.dtype
 h.device
 h.requires_grad
 h.grad_fn
-w.grad
 h.sum().round()
 h.floor()
 h.sign()
@@ -211,11 +209,10 @@ items[-1]
 items[:1][0]
 table["loss"]
 table["count"]
-table.get("loss")
-table["loss"].item()
+table["loss"].sum().item()
 [i for i in items][0]
-[i.item() for i in items]
-[i.item() for i in items][0]
+[i.tolist() for i in items]
+[i.sum().item() for i in items][0]
 [i.detach() for i in items][1]
 {k: i.detach() for k, i in enumerate(items)}[0]
 {k: i * 2 for k, i in enumerate(items)}[0]
@@ -318,18 +315,9 @@ for k, v in {"a": h}.items():
 for v, _ in zip(items, [1, 2]):
     pass
 
-v = 0
-for i in items:
-    v = v + i.detach()
-
 v = 0.0
 for i in items:
     v += i.sum().item()
-
-v = 0
-for _ in range(3):
-    v = h
-    v = v.detach()
 
 v = h
 while v.sum() > 100:
@@ -369,9 +357,6 @@ with torch.inference_mode():
 with torch.no_grad():
     with torch.enable_grad():
         v = model(x)
-
-with torch.no_grad():
-    v = h.view(3)
 
 with torch.set_grad_enabled(False):
     v = model(x)
@@ -420,6 +405,10 @@ def helper(a):
     return {"loss": a, "value": a.sum().item()}
 v = helper(h)["value"]
 
+def helper(a, b):
+    return (a - b).mean()
+v = helper(h, x)
+
 def helper(a, scale=w):
     return a * scale
 v = helper(x)
@@ -436,6 +425,18 @@ def helper(a):
     def inner(b):
         return b * a
     return inner(x)
+v = helper(w)
+
+def helper(a):
+    def inner(b):
+        return b * a
+    with torch.no_grad():
+        return inner(x)
+v = helper(w)
+
+def helper(a):
+    with torch.enable_grad():
+        return a * 2
 v = helper(w)
 
 def helper():
@@ -519,6 +520,9 @@ kept = deque(maxlen=2)
 kept.append(h)
 v = kept.popleft()
 
+kept = deque([h])
+v = kept[0]
+
 kept = {}
 kept["loss"] = h
 v = kept["loss"]
@@ -538,10 +542,6 @@ v = kept["loss"][0]
 kept = defaultdict(list)
 kept["loss"].append(h)
 v = kept["loss"][0]
-
-kept = [x]
-kept += [h]
-v = torch.stack(kept).sum()
 
 kept = []
 kept.extend(items)
@@ -638,16 +638,6 @@ v = Net()(h)
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.layers = nn.ModuleList([nn.Linear(3, 3) for _ in range(2)])
-    def forward(self, a):
-        for layer in self.layers:
-            a = layer(a)
-        return a
-v = Net()(x)
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
         self.register_buffer("mean", torch.zeros(3))
     def forward(self, a):
         return a - self.mean
@@ -680,13 +670,7 @@ v = model(x)
 
 for p in net.parameters():
     p.requires_grad_(False)
-v = net(x) + net[0](x)
-
-@dataclass
-class Output:
-    loss: torch.Tensor
-    value: float
-v = Output(h, n).loss
+v = net(x)
 
 kept = h
 def reader():
@@ -727,6 +711,30 @@ if n > 1:
 else:
     v = 0
 
+v = 0
+for i in items:
+    v = v + i.detach()
+
+v = h
+for _ in range(3):
+    v = v.detach()
+
+v = table.get("loss")
+
+kept = [x]
+kept += [h]
+v = torch.stack(kept).sum()
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(3, 3) for _ in range(2)])
+    def forward(self, a):
+        for layer in self.layers:
+            a = layer(a)
+        return a
+v = Net()(x)
+
 def helper(a, last=False):
     if last:
         return a.sum().item()
@@ -744,6 +752,12 @@ v = list(map(torch.exp, items))[0]
 
 v = getattr(h, "data")
 
+@dataclass
+class Output:
+    loss: torch.Tensor
+    value: float
+v = Output(h, n).loss
+
 def helper(*args):
     return args[0]
 v = helper(h, x)
@@ -754,7 +768,21 @@ v = helper(loss=h)
 """
 """Nothing is claimed about these."""
 
-DEFECTS: dict[str, str] = {}
+DEFECTS = {
+    "v = items[-1]": "a negative index finds nothing in a literal",
+    'v = "loss %s" % h': "formatting a string is taken for arithmetic",
+    "v = torch.tensor([1.0, 2.0], requires_grad=True)": "requires_grad is not looked at",
+    "v = torch.empty(3).requires_grad_()": "requires_grad_() is not looked at",
+    "v = x.clone().requires_grad_()": "requires_grad_() is not looked at",
+    "v = x.clone().requires_grad_(True) * 2": "requires_grad_() is not looked at",
+    "v = nn.Parameter(torch.zeros(3), requires_grad=False)": "requires_grad is not looked at",
+    "v = h // 1": "floor division is differentiable (by zero) and keeps the graph",
+    "v = torch.cat([h, x])": "joined as if either one or the other",
+    "v = torch.stack([x, h]).mean()": "joined as if either one or the other",
+    "v = copy.copy(h)": "the copy of a tensor is a leaf",
+    "v = h is None": "a truth value is taken for a tensor",
+    "v = not n": "a truth value is taken for a tensor",
+}
 """Snippets about which the facts are wrong, and how."""
 
 

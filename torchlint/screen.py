@@ -95,6 +95,8 @@ def profile_of(tree: ast.AST) -> Profile:
             profile.names.add(node.attr)
         elif isinstance(node, ast.Name):
             profile.names.add(node.id)
+        elif isinstance(node, ast.alias):
+            profile.names.add(node.name.rpartition(".")[2])
         elif isinstance(node, ast.AugAssign):
             profile.accumulates = profile.inserts = True
         elif isinstance(node, ast.Assign | ast.AnnAssign):

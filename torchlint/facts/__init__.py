@@ -14,6 +14,8 @@ from torchlint.facts.build.names import import_names
 from torchlint.facts.flows import Flows
 from torchlint.facts.freezing import frozen_subjects
 from torchlint.facts.graph import Function, Op, Value, ValueGraph
+from torchlint.facts.guard_repairs import start_guarding
+from torchlint.facts.guarding import IdleGuard, guarded_in_vain, idle_guards
 from torchlint.facts.inference import Inferences
 from torchlint.facts.insertions import Insertion, Insertions
 from torchlint.facts.lifetimes import Lifetimes
@@ -65,6 +67,20 @@ class Facts:
     def insertions(self) -> list[Insertion]:
         """Every insertion of a live tensor into a container that outlives a step."""
         return Insertions(self.lifetimes).found()
+
+    @cached_property
+    def idle_guards(self) -> list[IdleGuard]:
+        """Guards that guard nothing."""
+        return idle_guards(self)
+
+    def start_guarding(self, guard: IdleGuard) -> Fix | None:
+        """The repair of an idle guard, if there is an automatic one."""
+        return start_guarding(self, guard)
+
+    @cached_property
+    def guarded_in_vain(self) -> frozenset[Function]:
+        """Functions whose inference records graphs only since a guard guards nothing."""
+        return guarded_in_vain(self)
 
     @cached_property
     def parents(self) -> dict[cst.CSTNode, cst.CSTNode]:

@@ -144,7 +144,7 @@ class Accumulations:
         """An update of an attribute, a global or an item: ``self.total += loss``, ``self.avg = m * self.avg + x``."""
         places = targets_of(self.solution, store)
         if store.is_item and store.holder is not None:
-            places = homes_of(self.solution, store.holder)
+            places = [home for home in homes_of(self.solution, store.holder) if home is not store.holder]
         elif not places or (isinstance(places[0], Place) and places[0].owner is store.function):
             return []
         reads = self._reads_of(store, places)

@@ -263,9 +263,21 @@ class Calls:
 
     # -- the file's own functions ---------------------------------------------------------------------------------
 
+    def _apply_to_items(self, value: Value) -> Abstract:
+        """``map(f, xs)``: each item is what ``f`` gives; when it runs is another matter (``handoffs.py``)."""
+        for atom in self.solution.of(value.arguments[0]) if value.arguments else ():
+            if isinstance(atom, FunctionReference):
+                binding = dict.fromkeys(atom.function.parameters[1 if atom.bound else 0 :])
+                self.solution.set_field(value, None, self._run(value, atom.function, binding))
+            else:
+                self.solution.set_field(value, None, self._called(value, atom))
+        return frozenset([Container(value)])
+
     def run_function(self, value: Value, function: Function, *, bound: bool) -> Abstract:
         """The result of a call of ``function`` from ``value``, and what the call tells about its parameters."""
-        binding = bind(value, function, bound)
+        return self._run(value, function, bind(value, function, bound))
+
+    def _run(self, value: Value, function: Function, binding: dict[Value, Value | None]) -> Abstract:
         known = self.solution.callers[function]
         if value not in known:
             known[value] = binding
@@ -342,6 +354,8 @@ class Calls:
             return join(item_of(self.solution, value, atom, None) for atom in arguments[0])
         if meaning is Meaning.COLLECTS:
             return self._collect(value, name, arguments)
+        if meaning is Meaning.APPLIES:
+            return self._apply_to_items(value)
         if meaning is Meaning.SUPER and value.function.owner is not None:
             return frozenset(Instance(parent) for parent in value.function.owner.parents) or UNKNOWN
         return UNKNOWN

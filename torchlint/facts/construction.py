@@ -9,7 +9,7 @@ A branch that is taken when something is first needed builds once, however often
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property
@@ -221,6 +221,15 @@ class _Search:
             for value in values
         )
 
+    def _is_builder_of(self, call: Value) -> bool:
+        """Whether the function around ``call`` builds for its caller, or hands out this one."""
+        function = call.function
+        if self.made_by(function) is not None:
+            return True
+        handed = _choices(function.result)
+        handed += [choice for v in handed if v.op is Op.CONTAINER for item in v.inputs for choice in _choices(item)]
+        return any(self._is_same(value, call) for value in handed)
+
     def made_by(self, function: Function) -> Product | None:
         """What a builder builds: a function each of whose results is fresh. None for any other function."""
         if function not in self._made_by:
@@ -336,7 +345,7 @@ class _Search:
             turn = self.turn(loop)
             if turn is not Turn.OTHER:
                 return None if self._is_skipped(at, loop) else _Repetition(loop, turn, chain)
-        if function.parent is None or function.name == "__init__" or hops == 0 or self.made_by(function) is not None:
+        if function.parent is None or function.name == "__init__" or hops == 0 or self._is_builder_of(at):
             return None
         if self.holds(function) or self._is_skipped(at, function):
             return None
@@ -429,8 +438,10 @@ class _Search:
             pending.extend(value.inputs)
             if value.op is Op.PARAMETER:
                 bindings = self.solution.callers.get(value.function, {})
-                given = (bindings[caller].get(value) for caller in chain if caller in bindings)
-                pending.extend(argument for argument in given if argument is not None)
+                for caller in chain:
+                    if value in bindings.get(caller, ()):
+                        given = bindings[caller][value]
+                        pending.extend(caller.arguments if given is None else (given,))
         return seen
 
     def _is_trained_in_turn(self, model: Value, loop: Loop) -> bool:
@@ -490,7 +501,7 @@ class _Search:
             if isinstance(parent, cst.ExceptHandler | cst.MatchCase):
                 return True
             if isinstance(parent, cst.If | cst.IfExp) and node is not parent.test:
-                if self._differs(parent.test, parent, within):
+                if self._differs(parent.test, parent, at, within):
                     return True
             if isinstance(parent, cst.BooleanOperation) and node is parent.right:
                 return True
@@ -510,13 +521,14 @@ class _Search:
             if isinstance(statement, cst.If) and isinstance(
                 _last(statement.body), cst.Return | cst.Continue | cst.Break
             ):
-                if _is_memory(statement.test, within.syntax, beyond=True):
+                if _is_memory(statement.test, within.syntax):
                     return True
         return False
 
-    def _differs(self, test: cst.BaseExpression, branch: cst.CSTNode, within: Loop | Function) -> bool:
+    def _differs(self, test: cst.BaseExpression, branch: cst.CSTNode, at: Value, within: Loop | Function) -> bool:
         """Whether ``test`` can come out otherwise from time to time: a first time, an n-th step, a late phase."""
-        if _is_memory(test, branch):
+        bound = assigned_in(at.statement) if isinstance(at.statement, cst.SimpleStatementLine) else set()
+        if _is_memory(test, branch, bound):
             return True
         assigned = assigned_in(within.syntax) if isinstance(within, Loop) else frozenset()
         parameters = {p.name for p in within.parameters[:]} if isinstance(within, Function) else set()
@@ -535,11 +547,10 @@ class _Search:
     @cached_property
     def _changing(self) -> frozenset[str]:
         """Attributes that are assigned outside ``__init__``."""
-        return frozenset(
-            store.attribute or (store.place.path.rpartition(".")[2] if store.place is not None else "")
-            for store in self.facts.graph.stores
-            if store.function.name not in ("__init__", "__post_init__")
-        )
+        later = [s for s in self.facts.graph.stores if s.function.name not in ("__init__", "__post_init__")]
+        named = {store.attribute for store in later if store.attribute}
+        places = (store.place for store in later if store.place is not None)
+        return frozenset(named | {p.path.rpartition(".")[2] for p in places if not isinstance(p.owner, Function)})
 
 
 def _known(products: Iterable[Product | None]) -> list[Product]:
@@ -604,15 +615,16 @@ def _last(block: cst.CSTNode) -> cst.CSTNode | None:
     return line.body[-1] if isinstance(line, cst.SimpleStatementLine) else None
 
 
-def _is_memory(test: cst.BaseExpression, body: cst.CSTNode, *, beyond: bool = False) -> bool:
-    """Whether ``test`` asks for what the code under ``body`` sets: ``if self.net is None``, ``if not hasattr(...)``.
+def _is_memory(test: cst.BaseExpression, body: cst.CSTNode, bound: Set[str] = frozenset()) -> bool:
+    """Whether ``test`` asks for what is set when something is built: ``if self.net is None``, ``if not hasattr(...)``.
 
     Args:
         test: the condition.
-        body: the code.
-        beyond: count only what outlives the function: attributes and items.
+        body: the code under it, of which attributes, items and globals count: they outlive the function.
+        bound: the names to which the thing itself is bound.
     """
-    settled = {path for path in assigned_in(body) if not beyond or not path.isidentifier()}
+    settled = {path for path in assigned_in(body) if not path.isidentifier()} | bound
+    settled.update(item.name.value for node in walk(body) if isinstance(node, cst.Global) for item in node.names)
     for node in walk(test):
         if isinstance(node, cst.Call) and dotted(node.func) in ("hasattr", "getattr"):
             return True

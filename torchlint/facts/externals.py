@@ -15,6 +15,7 @@ class Meaning(Enum):
     COLLECTS = "a new container of what its arguments hold"
     MODULE = "a module with parameters"
     LOADER = "something that yields batches"
+    APPLIES = "a container of what its first argument gives for each item"
     SUPER = "the instance, as its parent class"
     UNKNOWN = "anything"
 
@@ -37,7 +38,8 @@ _SINGLE: dict[str, Meaning] = {
     "builtins.next": Meaning.ITEM,
     "builtins.super": Meaning.SUPER,
     "builtins.getattr": Meaning.UNKNOWN,
-    "builtins.map": Meaning.UNKNOWN,
+    "builtins.map": Meaning.APPLIES,
+    "itertools.starmap": Meaning.APPLIES,
     "builtins.vars": Meaning.UNKNOWN,
     "builtins.eval": Meaning.UNKNOWN,
     "copy.copy": Meaning.FIRST,

@@ -57,6 +57,7 @@ class IdleGuard:
         at: the place at which it fails: the ``yield``, the override, the hand-over to a thread.
         victims: functions of this file whose forwards it should have guarded.
         work: the call or iterator that runs elsewhere.
+        followed: whether something follows the statement in its block.
     """
 
     kind: Idle
@@ -68,12 +69,19 @@ class IdleGuard:
     at: cst.CSTNode
     victims: tuple[Function, ...] = ()
     work: Value | None = None
+    followed: bool = False
+
+    @property
+    def calls(self) -> bool:
+        """Whether the work is written as a call, not as a generator expression."""
+        return self.work is not None and isinstance(self.work.syntax, cst.Call)
 
 
 def idle_guards(facts: Facts) -> list[IdleGuard]:
     """Every guard of a file that does not do what it is written for, in no particular order."""
     mentioned = any(v.op is Op.EXTERNAL and (v.name in SWITCHES or v.name in SETTERS) for v in facts.graph.values)
-    return list(_Search(facts).found()) if mentioned else []
+    found = _Search(facts).found() if mentioned else ()
+    return [replace(guard, followed=bool(statements_after(facts, guard.node))) for guard in found]
 
 
 def guarded_in_vain(facts: Facts) -> frozenset[Function]:
@@ -82,7 +90,7 @@ def guarded_in_vain(facts: Facts) -> frozenset[Function]:
     These are the functions that the guard stands in or decorates, those that it should have reached, and
     those that run only when one of these calls them. TLK202 reports the guard: that is finding enough.
     """
-    found = {f for guard in idle_guards(facts) if guard.mode is not Mode.ON for f in _left_alone(facts, guard)}
+    found = {f for guard in facts.idle_guards if guard.mode is not Mode.ON for f in _left_alone(facts, guard)}
     while True:
         unguarded = {function for function in found if not facts.steps.trains(function)}
         more = {f for f in facts.graph.functions if f not in found and _is_called_only_by(facts, f, unguarded)}

@@ -110,9 +110,9 @@ class Inferences:
         callees = self.flows.functions_of(call)
         if any(map(self.steps.trains, callees)):
             return False  # forces, gradient penalties: the forward itself differentiates
-        if self.steps.calls_module(call):
-            return not self._on_a_dummy(call)
-        return any(map(self._runs_forward, callees))
+        if self._on_a_dummy(call):
+            return False
+        return self.steps.calls_module(call) or any(map(self._runs_forward, callees))
 
     def _is_used(self, call: Value) -> bool:
         """Whether the call's own result reaches a backward; other calls of the same function do not matter."""
@@ -131,7 +131,7 @@ class Inferences:
 
     def _on_a_dummy(self, call: Value) -> bool:
         """Whether a single forward runs on made-up numbers: a shape probe, a summary, an export."""
-        if call.loop is not None or not call.arguments:
+        if not call.arguments:
             return False
         return all(self._is_made_up(argument) for argument in call.arguments)
 

@@ -170,7 +170,7 @@ class Solution:
         self._settle()
 
     def _settle(self) -> None:
-        """Run to a fixpoint for the evidence at hand: first as if what nothing reached were not there, then as unknown."""
+        """Run to a fixpoint: first as if what nothing reached were not there, then as unknown."""
         self._visits.clear()
         self._dirty.update(self.graph.values)
         for self._optimistic in (True, False):

@@ -142,7 +142,8 @@ def _parameter(solution: Solution, value: Value) -> Abstract:
     function = value.function
     is_first = bool(function.parameters) and function.parameters[0] is value
     if function.owner is not None and is_first and not function.is_static:
-        return frozenset([Instance(function.owner)])
+        takes_class = "classmethod" in function.decorators or function.name in ("__new__", "__init_subclass__")
+        return frozenset([ClassReference(function.owner) if takes_class else Instance(function.owner)])
     syntax = value.syntax
     if isinstance(syntax, cst.Param):
         if syntax.star:

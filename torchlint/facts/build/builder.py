@@ -64,11 +64,14 @@ def _module_imports(module: cst.Module) -> dict[str, str]:
 
 
 def _context_helpers(module: cst.Module) -> dict[str, list[cst.FunctionDef]]:
-    """The file's own functions that are decorated as context managers, by name."""
+    """What ``with helper():`` runs first, by the helper's name: its own function, or its class's ``__enter__``."""
     helpers: dict[str, list[cst.FunctionDef]] = {}
     for node in walk(module):
-        if isinstance(node, cst.FunctionDef) and any(
-            (dotted(d.decorator) or "").endswith("contextmanager") for d in node.decorators
-        ):
-            helpers.setdefault(node.name.value, []).append(node)
+        if isinstance(node, cst.FunctionDef):
+            if any((dotted(d.decorator) or "").endswith("contextmanager") for d in node.decorators):
+                helpers.setdefault(node.name.value, []).append(node)
+        elif isinstance(node, cst.ClassDef):
+            for inner in node.body.body:
+                if isinstance(inner, cst.FunctionDef) and inner.name.value == "__enter__":
+                    helpers.setdefault(node.name.value, []).append(inner)
     return helpers

@@ -68,10 +68,22 @@ def is_setter(value: Value) -> bool:
     return value.op is Op.CALL and value.callee.op is Op.EXTERNAL and value.callee.name in SETTERS
 
 
-def yields_inside_with(function: cst.FunctionDef) -> list[cst.With]:
-    """The ``with`` statements of a generator function around a ``yield``: what a contextmanager helper opens."""
-    return [
-        node
-        for node in walk_scope(function)
-        if isinstance(node, cst.With) and any(isinstance(inner, cst.Yield) for inner in walk_scope(node))
-    ]
+def guards_held_by(helper: cst.FunctionDef) -> list[cst.BaseExpression]:
+    """The expressions that may be guards and that are open while a context manager of this file is.
+
+    Args:
+        helper: a generator function decorated as a context manager, or the ``__enter__`` of a class.
+
+    Returns:
+        what stands in a ``with`` around a ``yield``, what is given to ``enter_context`` and what is entered by hand.
+    """
+    found: list[cst.BaseExpression] = []
+    for node in walk_scope(helper):
+        if isinstance(node, cst.With) and any(isinstance(inner, cst.Yield) for inner in walk_scope(node)):
+            found += [item.item for item in node.items]
+        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+            if node.func.attr.value == "enter_context" and node.args:
+                found.append(node.args[0].value)
+            elif node.func.attr.value == "__enter__":
+                found.append(node.func.value)
+    return found

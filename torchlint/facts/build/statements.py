@@ -11,9 +11,9 @@ from torchlint.facts.build.expressions import ExpressionBuilder
 from torchlint.facts.build.guards import (
     SETTERS,
     SWITCHES,
+    guards_held_by,
     mode_of_argument,
     mode_of_guard,
-    yields_inside_with,
 )
 from torchlint.facts.build.names import all_parameters, assigned_in, bound_targets, import_names
 from torchlint.facts.build.state import State, merge
@@ -184,12 +184,10 @@ class StatementBuilder(ExpressionBuilder):
         if value.op is not Op.CALL:
             return None
         for helper in self.context_helpers.get(value.callee.name, ()):
-            for block in yields_inside_with(helper):
-                for item in block.items:
-                    expression = item.item.func if isinstance(item.item, cst.Call) else item.item
-                    mode = SWITCHES.get(self.full_name(expression) or "")
-                    if mode is not None:
-                        return mode
+            for guard in guards_held_by(helper):
+                mode = SWITCHES.get(self.full_name(guard.func if isinstance(guard, cst.Call) else guard) or "")
+                if mode is not None:
+                    return mode
         return None
 
     def full_name(self, node: cst.CSTNode) -> str | None:
