@@ -60,8 +60,11 @@ class GraphStored(Rule):
     triggers = (Trigger(inserts=True),)
 
     def check(self, facts: Facts) -> Iterator[Finding]:
-        """Yield one finding for each insertion into a container that is not trained on."""
+        """Yield one finding for each insertion into a container that is not trained on and no accumulation."""
+        accumulated = {accumulation.statement for accumulation in facts.accumulations}
         for insertion in facts.insertions:
+            if insertion.statement in accumulated:
+                continue
             retention = facts.retention(insertion.allocation or insertion.holder, insertion.parts)
             if retention is not None and not facts.flows.is_trained_on(insertion.holder):
                 yield self._finding(facts, insertion, retention)

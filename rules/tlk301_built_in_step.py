@@ -75,11 +75,13 @@ def _step(facts: Facts, construction: Construction) -> Finding:
     light = product.kind in ("module", "loss") and not product.weighs
     if isinstance(place, Function):
         often: tuple[str | LineOf, ...] = (f"each call of `{place.name}`",)
-        inside = place.owner is not None
-        advice: tuple[str | LineOf, ...] = ("in `__init__`" if inside else f"outside of `{place.name}`",)
+        advice: tuple[str | LineOf, ...] = (f"; build it once, {_outside(place)}",)
     else:
         often = ("each turn of the loop in line ", LineOf(place.syntax))
-        advice = ("before line ", LineOf(place.syntax))
+        advice = ("; build it once, before line ", LineOf(place.syntax))
+    if light:
+        function = "the function of `torch.nn.functional` that does the same"
+        advice = (f"; call {function}",) if construction.follows_input else (*advice, f", or call {function}")
     statement = facts.statement_of(construction.call)
     return Finding(
         node=statement,
@@ -93,6 +95,10 @@ def _step(facts: Facts, construction: Construction) -> Finding:
         memory=Memory.TIME,
         evidence=(Step(place.syntax, "this is what repeats it"),),
     )
+
+
+def _outside(function: Function) -> str:
+    return "in `__init__`" if function.owner is not None else f"outside of `{function.name}`"
 
 
 def _cost(construction: Construction) -> str:

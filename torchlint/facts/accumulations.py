@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchlint.facts.arithmetic import Arithmetic
+from torchlint.facts.calls import CONTAINER_READERS
 from torchlint.facts.domain import surely_graphless
 from torchlint.facts.graph import Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.homes import homes_of, places_of, targets_of
@@ -169,7 +170,7 @@ class Accumulations:
                 continue
             seen.add(value)
             if any(place in places for place in places_of(self.solution, value)) or (
-                value.op is Op.SUBSCRIPT and store.is_item and value.inputs[0] is store.holder
+                store.is_item and _item_owner(value) is store.holder
             ):
                 found.append(value)
             else:
@@ -211,3 +212,11 @@ def _is_owned_by_module(element: Value) -> bool:
         base = element.inputs[0]
     names = ("parameters", "named_parameters", "buffers", "named_buffers", "values", "items")
     return base.op is Op.CALL and base.callee.op is Op.ATTRIBUTE and base.callee.name in names
+
+
+def _item_owner(value: Value) -> Value | None:
+    """The container from which ``d[k]``, ``d.get(k, 0)`` or ``d.pop(k)`` reads an item."""
+    if value.op is Op.SUBSCRIPT:
+        return value.inputs[0]
+    reads = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in CONTAINER_READERS
+    return value.callee.inputs[0] if reads else None

@@ -20,7 +20,7 @@ import libcst as cst
 from torchlint import torch_api
 from torchlint.facts.build.names import assigned_in, path_of
 from torchlint.facts.calls import SAME_OBJECT
-from torchlint.facts.domain import ClassReference, FunctionReference, Tool, sorted_values
+from torchlint.facts.domain import ClassReference, FunctionReference, History, Tensor, Tool, sorted_values
 from torchlint.facts.externals import Meaning, meaning_of
 from torchlint.facts.frameworks import is_module_class, runs_without_gradients, trains_on_result
 from torchlint.facts.graph import Class, Function, Kind, Loop, Op, Value
@@ -94,6 +94,7 @@ class Construction:
         call: what builds it.
         product: what it builds.
         repeated_by: the loop each turn of which builds it, or the method that does with each call.
+        follows_input: True when it is built from what differs from step to step, and so cannot be built before.
         trial: True when each turn is a whole training and the last model is still referenced.
         holder: TRIAL: the variable or the container that references it.
         piles_up: TRIAL: the holder is a container and keeps all of them.
@@ -102,6 +103,7 @@ class Construction:
     call: Value
     product: Product
     repeated_by: Loop | Function
+    follows_input: bool = False
     trial: bool = False
     holder: str = ""
     piles_up: bool = False
@@ -152,13 +154,14 @@ class _Search:
         if repetition is None:
             return None
         product, loop = self.products[call], repetition.by
+        follows = self._follows_input(call, repetition)
         if isinstance(loop, Function):
-            return Construction(call, product, loop)
+            return Construction(call, product, loop, follows)
         if repetition.turn is Turn.HOLDS or (product.weighs and self._is_trained_in_turn(call, loop)):
             return self._trial(call, product, loop)
         if self._belongs_to_turn(call, product, repetition):
             return None
-        return Construction(call, product, loop)
+        return Construction(call, product, loop, follows)
 
     # -- what is built --------------------------------------------------------------------------------------------
 
@@ -299,6 +302,8 @@ class _Search:
         is_loader = loop.iterable is not None and self.steps.is_loader(loop.iterable)
         if Turn.TRAINS in inner or Turn.HOLDS in inner or any(map(self.holds, callees)):
             return Turn.HOLDS
+        if loop.iterable is not None and loop.iterable.op is Op.CONTAINER:
+            return Turn.OTHER  # over what is written out: a few cases, no steps
         if any(map(self.steps.trains, callees)):
             return Turn.TRAINS
         if is_loader:
@@ -415,17 +420,29 @@ class _Search:
         if not isinstance(loop, Loop):
             return False
         sources = self._sources(call, repetition.chain)
-        if any(
-            source in self.products and self.products[source].weighs and source is not call
-            and source.loop is not None and loop in source.loop.around()
-            for source in sources
-        ):  # fmt: skip
-            return True  # an optimizer for a model that is new as well
+        if any(self._is_trained_thing(s) and s.loop is not None and loop in s.loop.around() for s in sources):
+            return True  # an optimizer for what is new as well
         if loop.iterable is not None and self.steps.is_loader(loop.iterable):
             return False
         if product.kind == "loader" and repetition.turn is Turn.TRAINS:
             return False
         return any(_changes_with(source, loop) for source in sources)
+
+    def _follows_input(self, call: Value, repetition: _Repetition) -> bool:
+        """Whether what a step is given decides how ``call`` builds."""
+        sources, by = self._sources(call, repetition.chain), repetition.by
+        if isinstance(by, Loop):
+            return any(_changes_with(source, by) for source in sources)
+        return any(source in by.parameters[1 if by.owner is not None else 0 :] for source in sources)
+
+    def _is_trained_thing(self, value: Value) -> bool:
+        """Whether a CALL makes a model, or a tensor that requires grad."""
+        if value.op is not Op.CALL:
+            return False
+        if value in self.products:
+            return self.products[value].weighs
+        atoms = self.solution.final(value)
+        return any(isinstance(atom, Tensor) and atom.history is History.LEAF for atom in atoms)
 
     def _sources(self, call: Value, chain: tuple[Value, ...] = ()) -> set[Value]:
         """All that ``call`` is computed from, in its function and in those that led to it by ``chain``."""
@@ -456,7 +473,7 @@ class _Search:
 
     def _trial(self, call: Value, product: Product, loop: Loop) -> Construction | None:
         """A model of each turn while the last one is still referenced."""
-        if not product.weighs or call.function is not loop.function:
+        if not product.weighs or call.function is not loop.function or not self._trains(loop):
             return None
         for store in self.facts.graph.stores:
             if store.kind is Kind.INSERT and store.holder is not None and self._is_same(store.value, call):
@@ -467,6 +484,13 @@ class _Search:
         if name is None or name in _dropped_in(loop.syntax):
             return None
         return Construction(call, product, loop, trial=True, holder=name)
+
+    def _trains(self, loop: Loop) -> bool:
+        """Whether something is trained in each turn of ``loop``."""
+        if any(at is not None and loop in at.around() for at in self._trainings.get(loop.function, ())):
+            return True
+        calls = (c for c in self.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around())
+        return any(self.steps.trains(function) for call in calls for function in self.flows.functions_of(call))
 
     def _is_same(self, value: Value, call: Value) -> bool:
         """Whether ``value`` is what ``call`` built, by ``model.to(device)`` and the like."""

@@ -206,7 +206,10 @@ class Flows:
             functions = self.functions_of(value)
             if functions:
                 # Each call records a graph of its own; only a backward within it has run over just that one.
-                return all(f in self.training_functions and f.result in self.spent_roots for f in functions)
+                return all(
+                    f in self.training_functions and f.result is not None and self._is_spent(f.result, seen)
+                    for f in functions
+                )
         if value.op not in (
             Op.OPERATION,
             Op.CALL,
@@ -223,14 +226,13 @@ class Flows:
 
     def carries(self, value: Value) -> bool:
         """Whether ``value`` is, or holds, a tensor with a graph."""
-        if self.live_parts(value):
+        if self.live(value) is not None:
             return True
+        containers = [a.allocation for a in self.solution.final(value) if isinstance(a, Container)]
         return any(
-            is_live(item)
-            for atom in self.solution.final(value)
-            if isinstance(atom, Container)
-            for abstract in self.solution.fields.get(atom.allocation, {}).values()
-            for item in abstract
+            any(self.live(held) is not None for _, held in self.solution.held.get(container, ()))
+            or any(is_live(item) for field in self.solution.fields.get(container, {}).values() for item in field)
+            for container in containers
         )
 
     def touches_spent(self, value: Value) -> bool:

@@ -223,11 +223,11 @@ class Context:
         """A call of something named ``backward``: find out what it starts from.
 
         ``loss.backward()`` starts from its receiver, ``accelerator.backward(loss)`` from its argument. Both have one
-        argument when ``y.backward(gradient)`` is written; there the receiver is something computed.
+        argument when ``y.backward(gradient)`` is written; there the receiver is something computed, and not made by
+        a class.
         """
         first = call.argument(0)
-        computed = receiver.op in (Op.CALL, Op.OPERATION, Op.SUBSCRIPT, Op.ELEMENT, Op.PHI)
-        self._add_backward(call, receiver if first is None or computed else first)
+        self._add_backward(call, receiver if first is None or _is_computed(receiver) else first)
 
     def run_gradients(self, call: Value, position: int) -> None:
         """A call of ``torch.autograd.grad`` or ``backward``: it starts from the argument at ``position``."""
@@ -256,3 +256,9 @@ class Context:
 
 def _kind(added: Value | None) -> Kind:
     return Kind.ASSIGN if added is None else Kind.UPDATE
+
+
+def _is_computed(value: Value) -> bool:
+    if value.op is Op.CALL and value.callee.op is Op.EXTERNAL:
+        return not value.callee.name.rpartition(".")[2][:1].isupper()
+    return value.op in (Op.CALL, Op.OPERATION, Op.SUBSCRIPT, Op.ELEMENT, Op.PHI)
