@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.facts import Facts
 from torchlint.facts.construction import Construction, constructions
-from torchlint.facts.graph import Function
+from torchlint.facts.graph import Function, Op
 from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -62,7 +62,7 @@ class BuiltInStep(Rule):
     level = Level.WARNING
     harms = (Harm.CHURN, Harm.PEAK)
     symptoms = (Symptom.SLOW,)
-    triggers = (Trigger(defines=True), Trigger(names=frozenset(["nn", "optim", "DataLoader", "GradScaler"])))
+    triggers = (Trigger(),)  # any class of torch may be built, under any name
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each statement that builds something again and again."""
@@ -73,24 +73,20 @@ class BuiltInStep(Rule):
 def _step(facts: Facts, construction: Construction) -> Finding:
     product, place = construction.product, construction.repeated_by
     light = product.kind in ("module", "loss") and not product.weighs
+    build = "make one iterator" if product.kind == "iterator" else "build it once"
     if isinstance(place, Function):
         often: tuple[str | LineOf, ...] = (f"each call of `{place.name}`",)
-        advice: tuple[str | LineOf, ...] = (f"; build it once, {_outside(place)}",)
+        advice: tuple[str | LineOf, ...] = (f"; {build}, {_outside(place)}",)
     else:
         often = ("each turn of the loop in line ", LineOf(place.syntax))
-        advice = ("; build it once, before line ", LineOf(place.syntax))
-    if light:
+        advice = (f"; {build}, before line ", LineOf(place.syntax))
+    if light and construction.call.callee.op is Op.EXTERNAL:
         function = "the function of `torch.nn.functional` that does the same"
         advice = (f"; call {function}",) if construction.follows_input else (*advice, f", or call {function}")
     statement = facts.statement_of(construction.call)
     return Finding(
         node=statement,
-        message=(
-            f"`{_written(facts, construction)}` is built anew in ",
-            *often,
-            f"{_cost(construction)}; build it once, ",
-            *advice,
-        ),
+        message=(f"`{_written(facts, construction)}` is built anew in ", *often, _cost(construction), *advice),
         level=Level.NOTE if light else Level.WARNING,
         memory=Memory.TIME,
         evidence=(Step(place.syntax, "this is what repeats it"),),

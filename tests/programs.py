@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import io
 from textwrap import dedent, indent
+from typing import Any
 
 import libcst as cst
+import pytest
 
 from torchlint.facts import Facts
 from torchlint.facts.domain import (
@@ -145,6 +149,90 @@ class Program:
 
 OBJECTS = (Plain, Module, Tool, Instance, FunctionReference, ClassReference, External, Container)
 """Alternatives that are no tensor."""
+
+
+PREPARED = """
+import copy
+import functools
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from dataclasses import dataclass
+from functools import partial, reduce
+torch.manual_seed(0)
+w = nn.Parameter(torch.rand(3))
+x = torch.rand(3)
+h = x * w
+n = 2.0
+target = torch.tensor([0])
+model = nn.Linear(3, 3)
+relu = nn.ReLU()
+criterion = nn.CrossEntropyLoss()
+net = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 2))
+pair = (h, n)
+items = [h, h * 2]
+table = {"loss": h, "count": n}
+class Layered(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.head = nn.Linear(3, 3), nn.Linear(3, 3)
+"""
+"""The variables of a snippet: a leaf, data, a tensor with a graph, a number, modules, containers of these."""
+
+
+def snippets(text: str) -> list[str]:
+    """The snippets of a text, which blank lines separate."""
+    return [snippet.strip() for snippet in text.split("\n\n") if snippet.strip()]
+
+
+def defects(text: str) -> list[Any]:
+    """Snippets about which the facts are wrong, as parameters; the first line says how."""
+    found = []
+    for snippet in snippets(text):
+        reason, _, code = snippet.partition("\n")
+        mark = pytest.mark.xfail(strict=True, reason=reason.removeprefix("# "))
+        found.append(pytest.param(code, marks=mark, id=code))
+    return found
+
+
+def in_torch(snippet: str) -> str:
+    """What ``v`` is when torch has run the snippet, as a module's code and as a function's."""
+    import torch
+
+    kinds = set()
+    for source in (f"{HEAD}{PREPARED}{snippet}\n", f"{HEAD}{inside_a_function(PREPARED + snippet, 'v')}v = run()\n"):
+        names: dict[str, Any] = {}
+        with torch.enable_grad(), contextlib.redirect_stdout(io.StringIO()):
+            exec(source, names)
+        kinds.add(kind_in_torch(names["v"]))
+    (kind,) = kinds
+    return kind
+
+
+def claimed(snippet: str) -> list[set[str]]:
+    """What the facts say of ``v`` in the code of a module and in that of a function."""
+    as_module = Program(f"{PREPARED}{snippet}\nprint(v)\n")
+    as_function = Program(inside_a_function(PREPARED + snippet, "v"))
+    return [program.kinds(program.printed()[-1]) for program in (as_module, as_function)]
+
+
+def check_exact(snippet: str) -> None:
+    """The facts name what torch makes, and nothing else."""
+    expected = in_torch(snippet)
+    assert claimed(snippet) == [{expected}, {expected}]
+
+
+def check_one_of_several(snippet: str) -> None:
+    """The facts name what torch makes among other known things."""
+    expected = in_torch(snippet)
+    for kinds in claimed(snippet):
+        assert expected in kinds
+        assert "unknown" not in kinds
+        assert len(kinds) > 1
+
+
+def check_unknown(snippet: str) -> None:
+    """Torch runs it, and the facts do not claim to know."""
+    in_torch(snippet)
+    assert all("unknown" in kinds for kinds in claimed(snippet))
 
 
 def kind_in_torch(value: object) -> str:

@@ -146,7 +146,9 @@ class Accumulations:
         places = targets_of(self.solution, store)
         if store.is_item and store.holder is not None:
             places = [home for home in homes_of(self.solution, store.holder) if home is not store.holder]
-        elif not places or (isinstance(places[0], Place) and places[0].owner is store.function):
+        elif places and isinstance(places[0], Place) and places[0].owner is store.function:
+            return []  # a local variable, which its loop's PHI tells more of
+        if not places:
             return []
         reads = self._reads_of(store, places)
         found = []

@@ -91,7 +91,7 @@ class Steps:
             if call.loop is not None and loop in call.loop.around():
                 if any(self.trains(callee) for callee in self.flows.functions_of(call)):
                     return True
-                if self.is_forward(call) and not self._walks_modules(loop):
+                if self.is_forward(call) and not self._walks_modules(loop) and not _counts_few(loop):
                     return True
         return False
 
@@ -145,3 +145,11 @@ class Steps:
             return True
         owner = function.owner
         return owner is not None and function.name == "forward" and is_module_class(owner)
+
+
+def _counts_few(loop: Loop) -> bool:
+    """Whether a loop counts to a number that is written there, as over ten classes: bounded, whatever it keeps."""
+    iterable = loop.iterable
+    if iterable is None or iterable.op is not Op.CALL or iterable.callee.name != "builtins.range":
+        return False
+    return all(argument.op is Op.CONSTANT for argument in iterable.arguments)

@@ -1,0 +1,407 @@
+"""What is built in every step, and what is built once although it stands in a loop."""
+
+from __future__ import annotations
+
+import libcst as cst
+import pytest
+from torchlint.rules.tlk301_built_in_step import BuiltInStep
+
+from torchlint.facts import Facts
+from torchlint.facts.construction import constructions
+from torchlint.facts.graph import Function
+from torchlint.rule import Level
+
+IMPORTS = """
+import functools
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader
+"""
+
+
+def built(source: str) -> list[str]:
+    """What is found to be built again and again, each as "what by what"."""
+    facts = Facts(cst.parse_module(IMPORTS + source))
+    return [
+        f"{facts.called(found.call)} by {by.name if isinstance(by := found.repeated_by, Function) else 'loop'}"
+        + (f" in {found.holder}" if found.trial else "")
+        for found in constructions(facts)
+    ]
+
+
+def levels(source: str) -> list[Level]:
+    """The levels of the rule's findings."""
+    return [finding.level for finding in BuiltInStep().check(Facts(cst.parse_module(IMPORTS + source)))]
+
+
+def message(source: str) -> str:
+    """The message of the only finding, lines left out."""
+    (finding,) = BuiltInStep().check(Facts(cst.parse_module(IMPORTS + source)))
+    return "".join(piece if isinstance(piece, str) else "N" for piece in finding.message)
+
+
+def train(body: str, before: str = "") -> str:
+    """A function with a training loop that holds ``body``."""
+    return (
+        "def train(model, loader, optimizer, args, criterion=None):\n"
+        + "".join(f"    {line}\n" for line in before.splitlines())
+        + "    for step, (x, y) in enumerate(loader):\n"
+        + "".join(f"        {line}\n" for line in body.splitlines())
+        + "        loss = criterion(model(x), y)\n"
+        + "        loss.backward()\n"
+        + "        optimizer.step()\n"
+    )
+
+
+# -- what may be skipped ------------------------------------------------------------------------------------
+
+
+def test_each_turn_of_a_training_loop() -> None:
+    assert built(train("criterion = nn.CrossEntropyLoss()")) == ["nn.CrossEntropyLoss by loop"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if criterion is None:\n    criterion = nn.MSELoss()",
+        "if not hasattr(args, 'loss'):\n    args.loss = nn.MSELoss()",
+        "if step == 0:\n    criterion = nn.MSELoss()",
+        "if x.shape[0] != 4:\n    criterion = nn.MSELoss()",
+        "try:\n    criterion = args.loss\nexcept AttributeError:\n    criterion = args.loss = nn.MSELoss()",
+        "criterion = criterion or nn.MSELoss()",
+        "criterion = nn.MSELoss() if step < 100 else criterion",
+    ],
+)
+def test_built_when_first_needed_or_later_on(body: str) -> None:
+    assert built(train(body)) == []
+
+
+def test_a_condition_that_never_changes_does_not_save_it() -> None:
+    body = "if args.loss == 'mse':\n    criterion = nn.MSELoss()\nelse:\n    criterion = nn.L1Loss()"
+    assert built(train(body)) == ["nn.MSELoss by loop", "nn.L1Loss by loop"]
+
+
+def test_the_loop_is_left_after_it_was_built() -> None:
+    source = """
+def probe(loader: DataLoader):
+    for x, y in loader:
+        net = nn.Linear(x.shape[1], 4)
+        break
+    return net(x)
+"""
+    assert built(source) == []
+
+
+def test_forward_that_looks_into_its_cache_first() -> None:
+    source = """
+class Net(nn.Module):
+    def forward(self, x):
+        return self.layer(x.size(1))(x)
+    def layer(self, width):
+        if width in self.cache:
+            return self.cache[width]
+        made = nn.Linear(width, width)
+        self.cache[width] = made
+        return made
+"""
+    assert built(source) == []
+
+
+def test_an_early_return_for_another_reason_does_not_save_it() -> None:
+    source = """
+class Net(nn.Module):
+    def forward(self, x, labels=None):
+        logits = self.head(x)
+        if labels is None:
+            return logits
+        return nn.CrossEntropyLoss()(logits, labels)
+"""
+    assert built(source) == ["nn.CrossEntropyLoss by forward"]
+
+
+def test_a_parameter_that_may_be_missing_is_not_a_memory() -> None:
+    source = """
+class Net(nn.Module):
+    def forward(self, x, labels=None):
+        if labels is not None:
+            labels = labels.view(-1)
+            loss_fct = nn.CrossEntropyLoss()
+            return loss_fct(self.head(x), labels)
+"""
+    assert built(source) == ["nn.CrossEntropyLoss by forward"]
+
+
+# -- builders and helpers -----------------------------------------------------------------------------------
+
+
+def test_layers_that_are_tried_out_while_they_are_made() -> None:
+    source = """
+def width_after(layer, x):
+    return layer(x).shape[1]
+
+class Block(nn.Module):
+    def __init__(self, depth, x):
+        super().__init__()
+        self.layers = nn.ModuleList()
+        for _ in range(depth):
+            layer = nn.Linear(4, 4)
+            self.layers.append(layer)
+            print(width_after(layer, x))
+
+def stack(depth, x):
+    layers = []
+    for _ in range(depth):
+        layers.append(nn.Linear(4, 4))
+        x = layers[-1](x)
+    return nn.Sequential(*layers)
+"""
+    assert built(source) == []
+
+
+def test_a_class_that_wraps_its_input() -> None:
+    source = """
+class Given(nn.Module):
+    def __init__(self, out):
+        super().__init__()
+        self.out = out
+    def forward(self):
+        return self.out
+
+class Both(nn.Module):
+    def forward(self, x):
+        return self.loss(Given(x))
+"""
+    assert built(source) == []
+
+
+def test_a_cached_builder_builds_once() -> None:
+    source = "@functools.lru_cache\ndef make():\n    return nn.MSELoss()\n" + train("criterion = make()")
+    assert built(source) == []
+    assert built(source.replace("@functools.lru_cache\n", "")) == ["make by loop"]
+
+
+def test_a_builder_of_a_model_with_its_optimizer() -> None:
+    source = """
+def make(width):
+    layers = []
+    for _ in range(3):
+        layers += [nn.Linear(width, width), nn.ReLU()]
+    model = nn.Sequential(*layers)
+    return model.cuda(), optim.Adam(model.parameters())
+
+def main(loader: DataLoader):
+    for x in loader:
+        model, optimizer = make(8)
+        with torch.no_grad():
+            model(x)
+"""
+    assert built(source) == ["make by loop"]
+
+
+def test_a_getter_that_returns_what_a_global_holds() -> None:
+    source = """
+NET = None
+
+def net():
+    global NET
+    if NET is None:
+        NET = nn.Linear(4, 4)
+    return NET
+
+def main(loader: DataLoader):
+    for x in loader:
+        net()(x)
+"""
+    assert built(source) == []
+
+
+def test_what_a_helper_builds_for_an_epoch_is_no_step() -> None:
+    source = """
+def main(model, loader, optimizer, args):
+    for epoch in range(9):
+        train(model, loader, optimizer, args)
+"""
+    before = "criterion = nn.MSELoss()\nscaler = torch.amp.GradScaler('cuda')"
+    assert built(train("pass", before) + source) == []
+
+
+def test_a_step_without_callers_in_the_file() -> None:
+    source = """
+class Agent:
+    def __init__(self, net):
+        self.net = net
+        self.optimizer = optim.Adam(net.parameters())
+    def update(self, x, y):
+        loss = nn.SmoothL1Loss()(self.net(x), y)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+"""
+    assert built(source) == ["nn.SmoothL1Loss by update"]
+
+
+def test_a_test_that_trains_its_own_model_once() -> None:
+    source = """
+def test_one_step():
+    model = nn.Linear(4, 4)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    nn.MSELoss()(model(torch.ones(4)), torch.ones(4)).backward()
+    optimizer.step()
+"""
+    assert built(source) == []
+
+
+# -- what belongs to its turn -------------------------------------------------------------------------------
+
+
+def test_an_optimizer_for_a_tensor_that_is_new_in_each_turn() -> None:
+    source = """
+def attack(model, loader: DataLoader):
+    for x in loader:
+        delta = torch.zeros(4, requires_grad=True)
+        optimizer = optim.SGD([delta], lr=0.1)
+        model(x + delta).sum().backward()
+        optimizer.step()
+"""
+    assert built(source) == []
+
+
+def test_a_loop_over_a_few_cases_is_no_step() -> None:
+    source = """
+def test_aggregations(x):
+    for bias in [True, False]:
+        model = nn.Linear(4, 4, bias=bias)
+        assert model(x).shape == (4,)
+"""
+    assert built(source) == []
+
+
+def test_a_loop_over_widths_builds_different_layers() -> None:
+    source = """
+def scan(x, widths):
+    for width in widths:
+        net = nn.Linear(4, width)
+        print(net(x).shape)
+"""
+    assert built(source) == []
+
+
+# -- frameworks and servers ---------------------------------------------------------------------------------
+
+
+def test_methods_that_a_framework_calls_each_step_and_each_epoch() -> None:
+    source = """
+import lightning as L
+
+class Task(L.LightningModule):
+    def training_step(self, batch, index):
+        return nn.CrossEntropyLoss()(self.net(batch[0]), batch[1])
+    def validation_epoch_end(self, outputs):
+        self.criterion = nn.CrossEntropyLoss()
+    def configure_optimizers(self):
+        return optim.Adam(self.parameters())
+    def train_dataloader(self):
+        return DataLoader(self.data)
+"""
+    assert built(source) == ["nn.CrossEntropyLoss by training_step"]
+
+
+def test_request_handlers_of_a_web_framework() -> None:
+    source = """
+from fastapi import FastAPI
+app = FastAPI()
+
+@app.post("/predict")
+async def predict(x):
+    net = nn.Linear(4, 4)
+    return net(x)
+
+@app.on_event("startup")
+async def start():
+    app.net = nn.Linear(4, 4)
+"""
+    assert built(source) == ["nn.Linear by predict"]
+
+
+# -- folds and trials ---------------------------------------------------------------------------------------
+
+
+def folds(body: str, after: str = "pass") -> str:
+    """Cross-validation with ``body`` before the inner loop and ``after`` behind it."""
+    return f"""
+def search(folds):
+    models = []
+    for fold in folds:
+        {body}
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+        for x, y in fold:
+            nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+        {after}
+    return models
+"""
+
+
+def test_the_last_model_is_dropped_before_the_next() -> None:
+    assert built(folds("model = nn.Linear(4, 4).cuda()", "del model, optimizer")) == []
+    assert built(folds("model = None\n        model = nn.Linear(4, 4)")) == []
+
+
+def test_the_last_model_still_has_a_name() -> None:
+    source = folds("model = nn.Linear(4, 4).cuda()")
+    assert built(source) == ["nn.Linear by loop in model"]
+    assert levels(source) == [Level.NOTE]
+
+
+def test_all_models_are_kept() -> None:
+    source = folds("model = nn.Linear(4, 4).cuda()", "models.append(model)")
+    assert built(source) == ["nn.Linear by loop in models"]
+    assert levels(source) == [Level.WARNING]
+
+
+def test_cases_that_train_nothing_are_no_trials() -> None:
+    source = """
+def show(x, cases):
+    for case in cases:
+        net = nn.Linear(4, 4)
+        for _ in range(3):
+            net(x)
+"""
+    assert built(source) == []
+
+
+# -- what is said -------------------------------------------------------------------------------------------
+
+
+def test_levels_follow_the_cost() -> None:
+    assert levels(train("criterion = nn.MSELoss()")) == [Level.NOTE]
+    assert levels(train("scaler = torch.amp.GradScaler('cuda')")) == [Level.WARNING]
+    layer = "class Net(nn.Module):\n    def forward(self, x):\n        return nn.{}(x)\n"
+    assert levels(layer.format("Tanh()")) == [Level.NOTE]
+    assert levels(layer.format("Linear(4, 4)")) == [Level.WARNING]
+    assert levels(layer.format("Sequential(nn.Linear(4, 4), nn.ReLU())")) == [Level.WARNING]
+    assert levels(layer.format("Sequential(nn.Tanh(), nn.ReLU())")) == [Level.NOTE]
+
+
+def test_the_message_names_what_how_often_and_the_way_out() -> None:
+    assert message(train("optimizer = optim.Adam(model.parameters())")) == (
+        "`optim.Adam` is built anew in each turn of the loop in line N: it costs time, and its state (momentum,"
+        " averages) is lost each time; build it once, before line N"
+    )
+
+
+def test_what_follows_the_input_cannot_be_built_before() -> None:
+    source = """
+class Net(nn.Module):
+    def forward(self, x, w):
+        return nn.CrossEntropyLoss(weight=w)(self.net(x), x)
+"""
+    assert "in `__init__`" not in message(source)
+    assert "torch.nn.functional" in message(source)
+
+
+def test_an_iterator_for_one_batch() -> None:
+    source = train("old = next(iter(old_loader))", before="old_loader = DataLoader(args.data)")
+    assert "`next(iter(old_loader))`" in message(source)
+    assert "make one iterator, before line N" in message(source)
+    assert built(source.replace("next(iter(old_loader))", "next(old_iter)")) == []

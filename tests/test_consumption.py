@@ -1,0 +1,280 @@
+"""What becomes of a kept graph: trained on later (then it is no leak), spent by a backward, or alive; and the evidence."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+import pytest
+from programs import TRAINING, Program
+
+from torchlint.facts.domain import Module
+
+SETUP = """
+accelerator = make_accelerator()
+scaler = torch.cuda.amp.GradScaler()
+log = []
+"""
+
+
+def kept(*body: str, end: str = "", before: str = "") -> list[str]:
+    """What leaks where each step appends a loss to ``losses`` and then does ``body``; ``end`` follows the loop."""
+    lines = "".join(indent(part, "    ") + "\n" for part in body)
+    step = "    loss = F.mse_loss(model(x), y)\n    losses.append(loss)\n"
+    return Program(f"{TRAINING}{SETUP}{before}\nlosses = []\nfor x, y in loader:\n{step}{lines}{end}").leaks()
+
+
+# -- trained on -------------------------------------------------------------------------------------------------------
+
+TRAINING_ON_ALL = [
+    "sum(losses).backward()",
+    "(sum(losses) / len(losses)).backward()",
+    "torch.stack(losses).mean().backward()",
+    "torch.stack(losses, dim=0).sum().backward()",
+    "torch.cat([one[None] for one in losses]).mean().backward()",
+    "total = torch.stack(losses).mean()\ntotal.backward()",
+    "total = sum(losses)\nobjective = total / 2\nobjective.backward()",
+    "alias = losses\nsum(alias).backward()",
+    "total = 0\nfor one in losses:\n    total = total + one\ntotal.backward()",
+    "for one in losses:\n    one.backward()",
+    "for i in range(len(losses)):\n    losses[i].backward()",
+    "while losses:\n    losses.pop().backward()",
+    "for one in reversed(losses):\n    one.backward(retain_graph=True)",
+    "parts = {'all': torch.stack(losses).mean()}\nparts['all'].backward()",
+    "class Holder: pass\nholder = Holder()\nholder.total = sum(losses)\nholder.total.backward()",
+    "torch.autograd.backward(losses)",
+    "torch.autograd.backward(sum(losses))",
+    "grads = torch.autograd.grad(sum(losses), model.parameters())",
+    "accelerator.backward(sum(losses))",
+    "scaler.scale(sum(losses)).backward()",
+    "scaler.scale(torch.stack(losses).mean()).backward()",
+    "with amp.scale_loss(sum(losses), optimizer) as scaled:\n    scaled.backward()",
+    "def train(values):\n    sum(values).backward()\ntrain(losses)",
+    "def total(values):\n    return torch.stack(values).mean()\ntotal(losses).backward()",
+    "total = functools.reduce(torch.add, losses)\ntotal.backward()",
+]
+
+
+@pytest.mark.parametrize("end", TRAINING_ON_ALL)
+def test_what_reaches_a_backward_is_no_leak(end: str) -> None:
+    assert kept(end=end, before="import functools\nfrom apex import amp") == []
+
+
+def test_what_is_returned_to_a_caller_that_trains_is_no_leak() -> None:
+    source = """
+def collect():
+    losses = []
+    for x, y in loader:
+        losses.append(F.mse_loss(model(x), y))
+    return losses
+"""
+    assert Program(f"{TRAINING}{source}torch.stack(collect()).mean().backward()").leaks() == []
+    assert Program(TRAINING + source).leaks() == []  # a caller that is not seen may train
+
+
+def test_what_is_kept_on_an_attribute_and_trained_on_by_another_method_is_no_leak() -> None:
+    source = """
+class Agent:
+    def __init__(self):
+        self.losses = []
+    def act(self, x):
+        loss = model(x).sum()
+        self.losses.append(loss)
+    def learn(self):
+        torch.stack(self.losses).sum().backward()
+        del self.losses[:]
+agent = Agent()
+for x in loader:
+    agent.act(x)
+    agent.learn()
+"""
+    assert Program(TRAINING + source).leaks() == []
+
+
+def test_what_lightning_trains_on_is_no_leak() -> None:
+    source = """
+import lightning as L
+class A(L.LightningModule):
+    def training_step(self, batch, i):
+        losses = []
+        for part in batch.chunk(2):
+            losses.append(model(part).sum())
+        return torch.stack(losses).mean()
+"""
+    assert Program(TRAINING + source).leaks() == []
+
+
+def test_manual_backward_is_a_backward() -> None:
+    source = """
+import lightning as L
+class A(L.LightningModule):
+    def training_step(self, batch, i):
+        total = 0
+        for part in DataLoader(batch):
+            total = total + model(part).sum()
+        self.manual_backward(total)
+"""
+    assert Program(TRAINING + source).leaks() == []
+
+
+LOGGED = [
+    "print(torch.stack(losses).mean())",
+    "log.append(torch.stack(losses).mean().item())",
+    "print(sum(losses).item() / len(losses))",
+    "writer.add_scalar('loss', torch.stack(losses).mean())",
+    "mean = torch.stack(losses).detach().mean()",
+    "torch.stack(losses).detach().requires_grad_().sum().backward()",
+    "pass",
+]
+
+
+@pytest.mark.parametrize("end", LOGGED)
+def test_what_is_only_read_after_its_backward_is_a_leak(end: str) -> None:
+    assert kept("loss.backward()\noptimizer.step()", end=end) == ["losses"]
+
+
+# -- spent or alive ---------------------------------------------------------------------------------------------------
+
+MODEL = """
+features, head, side = nn.Linear(3, 3), nn.Linear(3, 1), nn.Linear(3, 1)
+for x, y in loader:
+    hidden = features(x)
+    out = head(hidden)
+    loss = F.mse_loss(out, y)
+    other = side(hidden).mean()
+"""
+
+
+def spent(expression: str, *body: str) -> bool:
+    """Whether the graph of an expression is spent in a step that does ``body``."""
+    lines = indent("\n".join(body) + f"\nprint({expression})\n", "    ")
+    program = Program(TRAINING + SETUP + MODEL + lines)
+    assert program.facts.flows.live(program.shown()) is not None
+    return program.facts.flows.is_spent(program.shown())
+
+
+@pytest.mark.parametrize("expression", ["loss", "loss * 2", "loss.sum()", "out", "out.mean()", "hidden", "[loss][0]"])
+def test_a_backward_spends_its_root_and_what_the_root_was_computed_from(expression: str) -> None:
+    assert spent(expression, "loss.backward()")
+
+
+def test_a_value_of_several_spent_ones_is_spent() -> None:
+    assert spent("loss + out.sum()", "loss.backward()")
+
+
+@pytest.mark.parametrize("expression", ["other", "other * 2", "loss + other", "side(hidden)", "torch.stack([loss, other])"])
+def test_another_head_on_the_same_features_stays_alive(expression: str) -> None:
+    assert not spent(expression, "loss.backward()")
+
+
+def test_without_a_backward_everything_is_alive() -> None:
+    assert not spent("loss", "pass")
+
+
+@pytest.mark.parametrize("flag", ["retain_graph=True", "create_graph=True", "retain_graph=flag", "inputs=[x], retain_graph=True"])
+def test_a_backward_that_retains_the_graph_spends_nothing(flag: str) -> None:
+    assert not spent("loss", f"loss.backward({flag})")
+
+
+@pytest.mark.parametrize("flag", ["", "retain_graph=False", "retain_graph=None", "torch.ones(1)"])
+def test_a_backward_that_does_not_retain_it_spends(flag: str) -> None:
+    assert spent("loss", f"loss.backward({flag})")
+
+
+def test_a_second_backward_that_does_not_retain_it_spends() -> None:
+    assert spent("loss", "loss.backward(retain_graph=True)\nloss.backward()")
+
+
+BACKWARDS = [
+    "accelerator.backward(loss)",
+    "scaler.scale(loss).backward()",
+    "(loss / 4).backward()",
+    "(loss + other).backward()",
+    "torch.autograd.backward(loss)",
+    "torch.autograd.backward([loss])",
+    "torch.autograd.backward(tensors=loss)",
+    "torch.autograd.grad(loss, model.parameters())",
+    "grads = torch.autograd.grad(outputs=loss, inputs=list(head.parameters()))",
+    "losses = {'loss': loss}\nlosses['loss'].backward()",
+    "total = sum([loss, other])\ntotal.backward()",
+    "def run(value):\n    value.backward()\nrun(loss)",
+    "engine.backward(loss)\nengine.step()",
+    "fabric.backward(loss)",
+    "with amp.scale_loss(loss, optimizer) as scaled:\n    scaled.backward()",
+]
+
+
+@pytest.mark.parametrize("backward", BACKWARDS)
+def test_every_spelling_of_a_backward_spends(backward: str) -> None:
+    assert spent("loss", backward)
+
+
+def test_gradients_of_gradients_keep_the_graph() -> None:
+    assert not spent("loss", "grads = torch.autograd.grad(loss, model.parameters(), create_graph=True)")
+
+
+def test_only_the_call_within_which_the_backward_runs_is_spent() -> None:
+    source = "def compute(x):\n    return model(x).sum()\nfor x in loader:\n    a = compute(x)\n    a.backward()\n"
+    program = Program(f"{TRAINING}{source}    b = compute(x)\n    print(a, b)")
+    assert [program.facts.flows.is_spent(value) for value in program.printed()] == [True, False]
+
+
+# -- evidence ---------------------------------------------------------------------------------------------------------
+
+
+def is_module(source: str, name: str = "net") -> bool:
+    program = Program(f"def f({name}, x):\n{indent(source, '    ')}\n    print({name})")
+    return any(isinstance(atom, Module) for atom in program.facts.solution.final(program.shown()))
+
+
+PROVING = ["net.eval()", "net.parameters()", "for p in net.parameters():\n    pass", "net.cuda()", "net.to('cuda')",
+           "optimizer = torch.optim.SGD(net.parameters())", "net(x).sum().backward()", "loss = net(x)\nloss.backward()"]  # fmt: skip
+
+
+@pytest.mark.parametrize("source", PROVING)
+def test_use_proves_a_module(source: str) -> None:
+    assert is_module(source)
+
+
+@pytest.mark.parametrize("source", ["net(x)", "x = net.cuda()", "net.step()", "net.eval('1')", "y = net + x", "net.run(x)"])
+def test_use_that_proves_no_module(source: str) -> None:
+    assert not is_module(source)
+
+
+def test_a_module_is_proven_back_to_where_it_comes_from() -> None:
+    program = Program("def f(net, x):\n    net.eval()\n    return net(x)\nnet = build()\nprint(f(net, x))\n")
+    assert program.kinds(program.shown()) == {"live"}
+
+
+def proven(source: str) -> list[bool]:
+    """Whether each printed value is proven to have a graph, in a function of which nothing else is known."""
+    program = Program(f"def f(net, head, x, y):\n{indent(source, '    ')}")
+    return [program.facts.flows.live(value) is not None for value in program.printed()]
+
+
+def test_a_backward_proves_its_root_and_the_only_candidate_behind_it() -> None:
+    assert proven("out = net(x)\nloss = (out - y).sum()\nprint(loss, out, x, y)\nloss.backward()") == [True, True, False, False]
+
+
+def test_a_backward_proves_nothing_where_two_values_may_be_the_cause() -> None:
+    assert proven("a = net(x)\nb = head(x)\nloss = a * b\nprint(loss, a, b)\nloss.backward()") == [True, False, False]
+
+
+def test_a_backward_proves_an_item_and_the_object_that_carries_it() -> None:
+    assert proven("out = net(x)\nloss = out['loss']\nprint(loss, out)\nloss.backward()") == [True, True]
+
+
+def test_without_a_backward_nothing_is_proven() -> None:
+    assert proven("out = net(x)\nloss = out.sum()\nprint(loss, out)") == [False, False]
+
+
+def test_a_name_is_no_evidence() -> None:
+    assert proven("loss = head.loss\nprint(loss, y.loss)") == [False, False]
+
+
+def test_what_is_known_to_have_no_graph_is_not_proven_otherwise() -> None:
+    assert proven("a = net(x).detach()\nb = head(x)\nloss = (a * b).sum()\nprint(a, b)\nloss.backward()") == [False, True]
+
+
+def test_a_wrapper_of_the_backward_proves_what_it_is_given() -> None:
+    assert proven("loss = net(x)\nprint(loss)\nself.manual_backward(loss)") == [True]
+    assert proven("loss = net(x)\nprint(loss)\nhead.backward(loss)") == [True]

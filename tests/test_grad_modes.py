@@ -1,0 +1,290 @@
+"""Where gradients are recorded: guards by every spelling, and what callers, frameworks and coroutines make of them.
+
+Each program calls ``model(x)`` once; the tests ask for the grad modes that are possible there.
+"""
+
+from __future__ import annotations
+
+import pytest
+from programs import TRAINING, Program
+
+from torchlint.facts.graph import Mode
+
+ON, OFF, BOTH, NEITHER = {Mode.ON}, {Mode.OFF}, {Mode.ON, Mode.OFF}, {Mode.UNKNOWN}
+
+
+def mode(source: str) -> set[Mode]:
+    program = Program(TRAINING + source)
+    return set(program.modes(program.value("model(x)")))
+
+
+# -- one function -----------------------------------------------------------------------------------------------------
+
+BLOCKS = {
+    "torch.no_grad()": OFF,
+    "torch.inference_mode()": OFF,
+    "torch.inference_mode(True)": OFF,
+    "torch.inference_mode(mode=True)": OFF,
+    "torch.inference_mode(False)": ON,
+    "torch.enable_grad()": ON,
+    "torch.autograd.no_grad()": OFF,
+    "torch.autograd.grad_mode.no_grad()": OFF,
+    "torch.set_grad_enabled(False)": OFF,
+    "torch.set_grad_enabled(True)": ON,
+    "torch.set_grad_enabled(mode=False)": OFF,
+    "torch.set_grad_enabled(phase == 'train')": BOTH,
+    "torch.set_grad_enabled(model.training)": BOTH,
+    "torch.autograd.set_grad_enabled(False)": OFF,
+    "torch.autocast('cuda')": ON,
+    "torch.autocast('cuda'), torch.no_grad()": OFF,
+    "torch.no_grad(), torch.autocast('cuda')": OFF,
+    "torch.no_grad(), torch.enable_grad()": ON,
+    "torch.no_grad() if frozen else torch.enable_grad()": BOTH,
+    "torch.no_grad() if frozen else torch.inference_mode()": OFF,
+    "open('log') as log": ON,
+    "somewhere.evaluating(model)": NEITHER,
+}
+
+
+@pytest.mark.parametrize(("guard", "expected"), BLOCKS.items(), ids=BLOCKS)
+def test_a_block_switches_the_mode(guard: str, expected: set[Mode]) -> None:
+    assert mode(f"with {guard}:\n    model(x)") == expected
+
+
+def test_without_a_guard_gradients_are_on() -> None:
+    assert mode("model(x)") == ON
+    assert mode("def f(x):\n    model(x)") == ON
+
+
+def test_a_guard_ends_with_its_block() -> None:
+    assert mode("with torch.no_grad():\n    pass\nmodel(x)") == ON
+
+
+def test_the_inner_guard_wins() -> None:
+    assert mode("with torch.no_grad():\n    with torch.enable_grad():\n        model(x)") == ON
+    assert mode("with torch.enable_grad():\n    with torch.no_grad():\n        model(x)") == OFF
+
+
+def test_a_guard_may_be_made_before_it_is_entered() -> None:
+    assert mode("guard = torch.no_grad()\nwith guard:\n    model(x)") == OFF
+
+
+def test_an_alias_of_the_guard_guards() -> None:
+    assert mode("from torch import no_grad as quiet\nwith quiet():\n    model(x)") == OFF
+    assert mode("import torch as th\nwith th.no_grad():\n    model(x)") == OFF
+
+
+def test_an_unrelated_no_grad_is_not_evidence() -> None:
+    assert mode("from mindspore import no_grad\nwith no_grad():\n    model(x)") == NEITHER
+
+
+def test_eval_is_no_grad_mode() -> None:
+    assert mode("model.eval()\nmodel(x)") == ON
+
+
+def test_an_exit_stack_enters_a_guard() -> None:
+    source = "import contextlib\nwith contextlib.ExitStack() as stack:\n    stack.enter_context({})\n    model(x)"
+    assert mode(source.format("torch.no_grad()")) == OFF
+    assert mode(source.format("open('log')")) == ON
+
+
+def test_a_branch_that_switches_leaves_both_modes() -> None:
+    assert mode("if frozen:\n    torch.set_grad_enabled(False)\nmodel(x)") == BOTH
+
+
+@pytest.mark.parametrize("ending", ["return", "raise ValueError"])
+def test_a_branch_that_leaves_does_not_count(ending: str) -> None:
+    source = f"def f(x):\n    if frozen:\n        torch.set_grad_enabled(False)\n        {ending}\n    model(x)"
+    assert mode(source) == ON
+
+
+def test_a_statement_switches_for_what_follows() -> None:
+    assert mode("torch.set_grad_enabled(False)\nmodel(x)") == OFF
+    assert mode("torch.set_grad_enabled(False)\ntorch.set_grad_enabled(True)\nmodel(x)") == ON
+    assert mode("old = torch.set_grad_enabled(flag)\nmodel(x)") in (ON, BOTH)
+
+
+@pytest.mark.xfail(strict=True, reason="the end of any block restores the mode")
+def test_a_statement_in_a_block_that_does_not_guard_outlives_it() -> None:
+    assert mode("with open('log'):\n    torch.set_grad_enabled(False)\nmodel(x)") == OFF
+
+
+def test_a_switch_inside_a_guard_ends_with_it() -> None:
+    assert mode("with torch.no_grad():\n    torch.set_grad_enabled(True)\nmodel(x)") == ON
+
+
+def test_a_switch_in_a_loop_may_or_may_not_have_run() -> None:
+    assert mode("for x in loader:\n    torch.set_grad_enabled(False)\nmodel(x)") == BOTH
+
+
+def test_an_in_place_function_leaves_torch_alone() -> None:
+    assert mode("def f(x):\n    torch.relu_(x)\n    with torch.no_grad():\n        model(x)") == OFF
+
+
+@pytest.mark.xfail(strict=True, reason="a generator expression is taken to run where it is written")
+def test_a_generator_expression_runs_where_it_is_consumed() -> None:
+    assert mode("with torch.no_grad():\n    lazy = (model(x) for x in loader)\nfor out in lazy:\n    pass") == ON
+
+
+def test_a_generator_expression_that_is_consumed_at_once_runs_under_the_guard() -> None:
+    assert mode("with torch.no_grad():\n    kept = list(model(x) for x in loader)") == OFF
+
+
+# -- decorators -------------------------------------------------------------------------------------------------------
+
+DECORATORS = {
+    "torch.no_grad()": OFF,
+    "torch.no_grad": OFF,
+    "torch.inference_mode()": OFF,
+    "torch.inference_mode": OFF,
+    "torch.inference_mode(False)": ON,
+    "torch.enable_grad()": ON,
+    "torch.set_grad_enabled(False)": OFF,
+    "torch.set_grad_enabled(mode=False)": OFF,
+    "torch.set_grad_enabled(flag)": BOTH,
+    "torch.compile": ON,
+    "cached": ON,
+}
+
+
+@pytest.mark.parametrize(("decorator", "expected"), DECORATORS.items(), ids=DECORATORS)
+def test_a_decorator_switches_the_mode(decorator: str, expected: set[Mode]) -> None:
+    assert mode(f"@{decorator}\ndef f(x):\n    model(x)") == expected
+
+
+@pytest.mark.parametrize("decorator", ["torch.no_grad()", "torch.no_grad", "torch.inference_mode()"])
+def test_a_decorated_coroutine_runs_without_the_guard(decorator: str) -> None:
+    assert mode(f"@{decorator}\nasync def f(x):\n    model(x)") == ON
+
+
+def test_a_block_in_a_coroutine_guards() -> None:
+    assert mode("async def f(x):\n    with torch.no_grad():\n        model(x)") == OFF
+
+
+def test_a_decorated_generator_runs_under_the_guard() -> None:
+    assert mode("@torch.no_grad()\ndef f():\n    for x in loader:\n        yield model(x)") == OFF
+
+
+def test_a_block_inside_a_decorated_function_wins() -> None:
+    assert mode("@torch.no_grad()\ndef f(x):\n    with torch.enable_grad():\n        model(x)") == ON
+
+
+def test_an_inner_function_has_its_callers_mode() -> None:
+    assert mode("@torch.no_grad()\ndef f(x):\n    def inner():\n        model(x)\n    inner()") == OFF
+    assert mode("def f(x):\n    @torch.no_grad()\n    def inner():\n        pass\n    inner()\n    model(x)") == ON
+
+
+# -- callers ----------------------------------------------------------------------------------------------------------
+
+CALLED = "def f(x):\n    model(x)\n"
+
+
+def test_the_only_caller_holds_the_guard() -> None:
+    assert mode(CALLED + "with torch.no_grad():\n    f(x)") == OFF
+    assert mode(CALLED + "@torch.no_grad()\ndef g(x):\n    f(x)") == OFF
+
+
+def test_all_callers_hold_the_guard() -> None:
+    assert mode(CALLED + "with torch.no_grad():\n    f(x)\n@torch.inference_mode()\ndef g(x):\n    f(x)") == OFF
+
+
+def test_some_callers_hold_the_guard() -> None:
+    assert mode(CALLED + "with torch.no_grad():\n    f(x)\nf(x)") == BOTH
+
+
+def test_the_guard_is_held_further_up() -> None:
+    assert mode(CALLED + "def g(x):\n    f(x)\nwith torch.no_grad():\n    g(x)") == OFF
+
+
+def test_recursion_adds_no_mode() -> None:
+    source = "def f(x):\n    model(x)\n    f(x)\n"
+    assert mode(source + "with torch.no_grad():\n    f(x)") == OFF
+    assert mode(source) == ON
+
+
+def test_a_guard_of_its_own_beats_the_callers() -> None:
+    assert mode("@torch.no_grad()\ndef f(x):\n    model(x)\nf(x)") == OFF
+
+
+def test_a_method_is_called_through_its_instance() -> None:
+    source = "class A:\n    def f(self, x):\n        model(x)\n    @torch.no_grad()\n    def g(self, x):\n        self.f(x)\n"
+    assert mode(source) == OFF
+    assert mode(source + "A().f(x)") == BOTH
+
+
+def test_a_subclass_calls_what_it_inherits() -> None:
+    source = "class A:\n    def f(self, x):\n        model(x)\n"
+    assert mode(source + "class B(A):\n    @torch.no_grad()\n    def g(self, x):\n        self.f(x)") == OFF
+
+
+def test_a_function_that_is_handed_over_is_called_where_it_arrives() -> None:
+    assert mode(CALLED + "def run(g, x):\n    with torch.no_grad():\n        g(x)\nrun(f, x)") == OFF
+
+
+def test_a_file_that_switches_gradients_off_does_so_for_its_functions() -> None:
+    assert mode("torch.set_grad_enabled(False)\n" + CALLED) == OFF
+    assert mode("if quiet:\n    torch.set_grad_enabled(False)\n" + CALLED) == BOTH
+
+
+# -- helpers and frameworks -------------------------------------------------------------------------------------------
+
+HELPER = """
+from contextlib import contextmanager
+@contextmanager
+def quiet(model):
+    model.eval()
+    with {guard}:
+        yield
+    model.train()
+with quiet(model):
+    model(x)
+"""
+
+
+def test_a_contextmanager_of_the_file_guards_what_it_yields_to() -> None:
+    assert mode(HELPER.format(guard="torch.no_grad()")) == OFF
+    assert mode(HELPER.format(guard="open('log')")) == ON
+
+
+@pytest.mark.xfail(strict=True, reason="the helper's argument is not looked at")
+def test_a_contextmanager_of_the_file_that_guards_nothing() -> None:
+    assert mode(HELPER.format(guard="torch.inference_mode(False)")) == ON
+
+
+def framework(base: str, method: str) -> str:
+    return f"{base}\nclass A(Base):\n    def {method}(self, x, y):\n        model(x)\n"
+
+
+LIGHTNING = "from lightning.pytorch import LightningModule as Base"
+
+
+@pytest.mark.parametrize("method", ["validation_step", "test_step", "predict_step", "on_validation_epoch_end"])
+def test_lightning_evaluates_without_gradients(method: str) -> None:
+    assert mode(framework(LIGHTNING, method)) == OFF
+
+
+@pytest.mark.parametrize("method", ["training_step", "forward", "configure_optimizers"])
+def test_lightning_trains_with_gradients(method: str) -> None:
+    assert mode(framework(LIGHTNING, method)) == ON
+
+
+def test_a_step_that_both_training_and_validation_share_has_both_modes() -> None:
+    source = (
+        f"{LIGHTNING}\nclass A(Base):\n    def step(self, x):\n        return model(x)\n"
+        "    def training_step(self, x, i):\n        return self.step(x)\n"
+        "    def validation_step(self, x, i):\n        self.step(x)\n"
+    )
+    assert mode(source) == BOTH
+
+
+def test_lightning_is_recognised_through_a_base_of_the_file() -> None:
+    source = f"{LIGHTNING}\nclass A(Base):\n    pass\nclass B(A):\n    def test_step(self, x, i):\n        model(x)\n"
+    assert mode(source) == OFF
+
+
+def test_a_metric_updates_without_gradients() -> None:
+    assert mode(framework("from torchmetrics import Metric as Base", "update")) == OFF
+
+
+def test_a_method_of_the_same_name_elsewhere_has_gradients() -> None:
+    assert mode(framework("class Base: pass", "validation_step")) == ON
