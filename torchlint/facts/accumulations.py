@@ -145,7 +145,7 @@ class Accumulations:
         """An update of an attribute, a global or an item: ``self.total += loss``, ``self.avg = m * self.avg + x``."""
         places = targets_of(self.solution, store)
         if store.is_item and store.holder is not None:
-            places = [home for home in homes_of(self.solution, store.holder) if home is not store.holder]
+            places = homes_of(self.solution, store.holder)[1:]
         elif places and isinstance(places[0], Place) and places[0].owner is store.function:
             return []  # a local variable, which its loop's PHI tells more of
         if not places:
