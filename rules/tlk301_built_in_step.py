@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.facts import Facts
 from torchlint.facts.construction import Construction, constructions
-from torchlint.facts.graph import Function, Op
+from torchlint.facts.graph import Function
 from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -80,7 +80,7 @@ def _step(facts: Facts, construction: Construction) -> Finding:
     else:
         often = ("each turn of the loop in line ", LineOf(place.syntax))
         advice = (f"; {build}, before line ", LineOf(place.syntax))
-    if light and construction.call.callee.op is Op.EXTERNAL:
+    if product.is_operation:
         function = "the function of `torch.nn.functional` that does the same"
         advice = (f"; call {function}",) if construction.follows_input else (*advice, f", or call {function}")
     statement = facts.statement_of(construction.call)

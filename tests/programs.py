@@ -13,7 +13,17 @@ import pytest
 
 from torchlint.facts import Facts
 from torchlint.facts.domain import (
-    Argument, ClassReference, Container, Derived, External, FunctionReference, History, Instance, Module, Plain, Tensor,
+    Argument,
+    ClassReference,
+    Container,
+    Derived,
+    External,
+    FunctionReference,
+    History,
+    Instance,
+    Module,
+    Plain,
+    Tensor,
     Tool,
 )  # fmt: skip
 from torchlint.facts.graph import Function, Loop, Mode, Op, Value

@@ -254,11 +254,12 @@ def test_one_step():
 # -- what belongs to its turn -------------------------------------------------------------------------------
 
 
-def test_an_optimizer_for_a_tensor_that_is_new_in_each_turn() -> None:
-    source = """
+@pytest.mark.parametrize("tensor", ["torch.zeros(4, requires_grad=True)", "torch.tensor(1.0, requires_grad=True)"])
+def test_an_optimizer_for_a_tensor_that_is_new_in_each_turn(tensor: str) -> None:
+    source = f"""
 def attack(model, loader: DataLoader):
     for x in loader:
-        delta = torch.zeros(4, requires_grad=True)
+        delta = {tensor}
         optimizer = optim.SGD([delta], lr=0.1)
         model(x + delta).sum().backward()
         optimizer.step()

@@ -1,7 +1,7 @@
 """What values are, against torch itself: each snippet is executed, and the facts must say what came out.
 
-A snippet works on the variables of ``programs.PREPARED`` and binds its result to ``v``. It is tried as a module's code and
-as the body of a function, where all variables are local.
+A snippet works on the variables of ``programs.PREPARED`` and binds its result to ``v``. It is tried as the code of a
+module and as the body of a function, where all variables are local.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ round(h.sum().item(), 2) ;; list(zip(items, items))[0][0] ;; [*items][0] ;; tabl
 torch.tensor([i.sum().item() for i in items]).mean() ;; (model(x) > 0.5).float().mean().item()
 F.linear(x, model.weight) ;; F.linear(x, torch.ones(3, 3)) ;; torch.gather(h, 0, torch.tensor([0]))
 torch.rand_like(h) ;; torch.ones(3).add(h) ;; torch.zeros(3).copy_(h) ;; torch.maximum(h, x)
-torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) ;; list(map(lambda i: i.sum().item(), items))[0]
+torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) ;; list(map(lambda i: i.sum().item(), items))[0] ;; list(map(torch.exp, items))[0]
 {"a": {"b": h}}["a"]["b"] ;; {"a": (h, x)}["a"][1]
 '''
 
@@ -267,8 +267,6 @@ v = partial(torch.mul, h)(x)
 
 v = reduce(torch.add, items)
 
-v = list(map(torch.exp, items))[0]
-
 v = getattr(h, "data")
 '''
 """Nothing is claimed about these."""
@@ -374,16 +372,16 @@ def expressions() -> list[str]:
     return [f"v = {one.strip()}" for row in EXPRESSIONS.strip().splitlines() for one in row.split(" ;; ")]
 
 
-@pytest.mark.parametrize("snippet", [*expressions(), *snippets(STATEMENTS), *defects(DEFECTS)])
+@pytest.mark.parametrize("snippet", [*expressions(), *snippets(STATEMENTS), *defects(DEFECTS)], ids=str)
 def test_what_is_claimed_is_what_torch_makes(snippet: str) -> None:
     check_exact(snippet)
 
 
-@pytest.mark.parametrize("snippet", snippets(EITHER))
+@pytest.mark.parametrize("snippet", snippets(EITHER), ids=str)
 def test_what_depends_on_a_condition_is_claimed_as_one_of_several(snippet: str) -> None:
     check_one_of_several(snippet)
 
 
-@pytest.mark.parametrize("snippet", snippets(UNKNOWN))
+@pytest.mark.parametrize("snippet", snippets(UNKNOWN), ids=str)
 def test_what_is_not_followed_stays_unknown(snippet: str) -> None:
     check_unknown(snippet)

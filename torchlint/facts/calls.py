@@ -120,13 +120,13 @@ class Calls:
         """Whether a module of this file holds anything that trains, as far as its attributes tell."""
         family = {cls.root() for cls in instance.cls.lineage()}
         return any(
-            self._may_train(value)
+            self.may_train(value)
             for place, values in self.solution.stored.items()
             if place.owner in family
             for value in values
         )
 
-    def _may_train(self, attribute: Value) -> bool:
+    def may_train(self, attribute: Value) -> bool:
         """Whether an attribute of a module holds parameters: a module, a leaf, or what an unknown class makes."""
         for atom in self.solution.of(attribute):
             if isinstance(atom, Module):

@@ -39,10 +39,12 @@ class Product:
     Attributes:
         kind: "module", "loss", "optimizer", "scheduler", "scaler", "loader"; "iterator" of a loader for one batch.
         weighs: True for a module that has parameters.
+        is_operation: True for a module of torch that only computes, as a function of ``torch.nn.functional`` does.
     """
 
     kind: str
     weighs: bool = False
+    is_operation: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,9 @@ class _Search:
             if made.kind not in BUILT:
                 return None
             inside = made.wraps and any(p.weighs for p in self._products_in(call))
-            return Product(made.kind, made.kind in ("module", "loss") and (made.has_parameters or inside))
+            is_module = made.kind in ("module", "loss")
+            weighs = is_module and (made.has_parameters or inside)
+            return Product(made.kind, weighs, is_operation=is_module and not weighs and not made.wraps)
         if meaning_of(name) is Meaning.MODULE and not name.endswith(LOADERS_OF_WEIGHTS):
             return Product("module", weighs=True)
         if name == "builtins.next" and call.arguments:
@@ -170,7 +174,7 @@ class _Search:
             return True
         family = {one.root() for one in cls.lineage()}
         return any(
-            self.solution.calls._may_train(value)
+            self.solution.calls.may_train(value)
             for place, values in self.solution.stored.items()
             if place.owner in family
             for value in values
@@ -248,6 +252,8 @@ class _Search:
             return False
         if value in self.products:
             return self.products[value].weighs
+        if value.argument(-1, "requires_grad") is not None:
+            return True
         atoms = self.solution.final(value)
         return any(isinstance(atom, Tensor) and atom.history is History.LEAF for atom in atoms)
 

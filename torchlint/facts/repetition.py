@@ -134,7 +134,7 @@ class Repetitions:
             return Turn.INFERS
         if Turn.INFERS in inner:
             return Turn.HOLDS
-        if not self.steps._walks_modules(loop) and self._runs_module(calls, callees):
+        if not self.steps.walks_modules(loop) and self._runs_module(calls, callees):
             return Turn.INFERS
         return Turn.TRAINS if self.steps.is_step(loop) else Turn.OTHER
 

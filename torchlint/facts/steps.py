@@ -91,7 +91,7 @@ class Steps:
             if call.loop is not None and loop in call.loop.around():
                 if any(self.trains(callee) for callee in self.flows.functions_of(call)):
                     return True
-                if self.is_forward(call) and not self._walks_modules(loop) and not _counts_few(loop):
+                if self.is_forward(call) and not self.walks_modules(loop) and not _counts_few(loop):
                     return True
         return False
 
@@ -111,7 +111,7 @@ class Steps:
                 pending.extend(current.inputs)
         return False
 
-    def _walks_modules(self, loop: Loop) -> bool:
+    def walks_modules(self, loop: Loop) -> bool:
         """Whether ``loop`` runs over layers: a container of modules, or a module itself."""
         if loop.iterable is None:
             return False

@@ -302,9 +302,7 @@ def apply(
             if field_name:
                 solution.set_field(value, field_name, part)
         return frozenset([Container(value)])
-    if operation.history in (Effect.ENDS, Effect.DETACHES_SELF):
-        return NO_GRAPH
-    if operation.history is Effect.FRESH:
+    if operation.history in (Effect.ENDS, Effect.FRESH, Effect.DETACHES_SELF):
         flag = value.argument(-1, "requires_grad") if value.op is Op.CALL else None
         return LEAF if flag is not None and flag.name == "True" else NO_GRAPH
     if operation.history is Effect.SELF and value.mode is Mode.OFF:
