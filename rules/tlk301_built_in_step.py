@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import libcst as cst
-
-from torchlint.facts import Facts
-from torchlint.facts.construction import Construction, constructions
-from torchlint.facts.graph import Function
 from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.construction import Construction
 
 
 class BuiltInStep(Rule):
@@ -62,27 +62,28 @@ class BuiltInStep(Rule):
     level = Level.WARNING
     harms = (Harm.CHURN, Harm.PEAK)
     symptoms = (Symptom.SLOW,)
-    triggers = (Trigger(),)  # any class of torch may be built, under any name
+    triggers = (Trigger(constructs=True),)
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each statement that builds something again and again."""
-        for construction in constructions(facts):
+        for construction in facts.constructions:
             yield _trial(facts, construction) if construction.trial else _step(facts, construction)
 
 
 def _step(facts: Facts, construction: Construction) -> Finding:
-    product, place = construction.product, construction.repeated_by
+    product, place, function = construction.product, construction.repeated_by, construction.function
     light = product.kind in ("module", "loss") and not product.weighs
     build = "make one iterator" if product.kind == "iterator" else "build it once"
-    if isinstance(place, Function):
-        often: tuple[str | LineOf, ...] = (f"each call of `{place.name}`",)
-        advice: tuple[str | LineOf, ...] = (f"; {build}, {_outside(place)}",)
+    if function is not None:
+        often: tuple[str | LineOf, ...] = (f"each call of `{function.name}`",)
+        outside = "in `__init__`" if function.owner is not None else f"outside of `{function.name}`"
+        advice: tuple[str | LineOf, ...] = (f"; {build}, {outside}",)
     else:
         often = ("each turn of the loop in line ", LineOf(place.syntax))
         advice = (f"; {build}, before line ", LineOf(place.syntax))
     if product.is_operation:
-        function = "the function of `torch.nn.functional` that does the same"
-        advice = (f"; call {function}",) if construction.follows_input else (*advice, f", or call {function}")
+        same = "the function of `torch.nn.functional` that does the same"
+        advice = (f"; call {same}",) if construction.follows_input else (*advice, f", or call {same}")
     statement = facts.statement_of(construction.call)
     return Finding(
         node=statement,
@@ -91,10 +92,6 @@ def _step(facts: Facts, construction: Construction) -> Finding:
         memory=Memory.TIME,
         evidence=(Step(place.syntax, "this is what repeats it"),),
     )
-
-
-def _outside(function: Function) -> str:
-    return "in `__init__`" if function.owner is not None else f"outside of `{function.name}`"
 
 
 def _cost(construction: Construction) -> str:
@@ -136,7 +133,7 @@ def _trial(facts: Facts, construction: Construction) -> Finding:
 def _written(facts: Facts, construction: Construction) -> str:
     """What is built as the program calls it: ``nn.Linear``, ``next(iter(loader))``."""
     call = construction.call
-    if construction.product.kind == "iterator" and isinstance(call.syntax, cst.Call):
+    if construction.product.kind == "iterator" and call.syntax is not None:
         text = facts.code(call.syntax)
         return text if len(text) <= 40 else "next(iter(...))"
     return facts.called(call)

@@ -60,7 +60,7 @@ FORMS: dict[str, Callable[[bytes], bytes]] = {
     "no final newline": lambda data: data.rstrip(b"\n"),
     "a form feed": lambda data: data.replace(b"\n\n", b"\n\x0c\n", 1),
     "trailing blanks": lambda data: data.replace(b":\n", b":  \n"),
-    "wide characters": lambda data: "# 𝛼 → β\n".encode() + data,
+    "wide characters": lambda data: "# 数 → β\n".encode() + data,
 }
 
 

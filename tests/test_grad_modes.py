@@ -207,7 +207,8 @@ def test_a_guard_of_its_own_beats_the_callers() -> None:
 
 
 def test_a_method_is_called_through_its_instance() -> None:
-    source = "class A:\n    def f(self, x):\n        model(x)\n    @torch.no_grad()\n    def g(self, x):\n        self.f(x)\n"
+    source = "class A:\n    def f(self, x):\n        model(x)\n"
+    source += "    @torch.no_grad()\n    def g(self, x):\n        self.f(x)\n"
     assert mode(source) == OFF
     assert mode(source + "A().f(x)") == BOTH
 

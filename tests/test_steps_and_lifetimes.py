@@ -7,6 +7,8 @@ from textwrap import indent
 import pytest
 from programs import TRAINING, Program
 
+TRAIN = "    loss = model(x).sum()\n    loss.backward()\n"
+
 # -- steps ------------------------------------------------------------------------------------------------------------
 
 
@@ -35,20 +37,10 @@ def test_a_loop_over_a_loader_is_a_step(header: str) -> None:
     assert steps(f"{imports}{header}\n    pass", "for") == [True]
 
 
-def test_a_loader_by_annotation_is_one() -> None:
+def test_a_loader_by_annotation_or_on_an_attribute_is_one() -> None:
     assert steps("def f(batches: DataLoader):\n    for x in batches:\n        pass", "for") == [True]
-
-
-def test_a_loader_on_an_attribute_is_one() -> None:
-    source = """
-class Trainer:
-    def __init__(self):
-        self.batches = DataLoader(dataset)
-    def run(self):
-        for x in self.batches:
-            pass
-"""
-    assert steps(source, "for") == [True]
+    source = "class A:\n    def __init__(self):\n        self.batches = DataLoader(dataset)\n"
+    assert steps(source + "    def run(self):\n        for x in self.batches:\n            pass", "for") == [True]
 
 
 @pytest.mark.parametrize("header", ["for name in names:", "for i in range(3):", "while True:"])
@@ -93,16 +85,8 @@ def test_a_loop_over_layers_is_no_step() -> None:
 
 
 def test_a_generator_that_trains_makes_its_consumer_a_step() -> None:
-    source = """
-def train():
-    for x in loader:
-        loss = model(x).sum()
-        loss.backward()
-        yield loss
-for loss in train():
-    pass
-"""
-    assert steps(source, "for loss") == [True]
+    source = f"def train():\n    for x in loader:\n{indent(TRAIN, '    ')}        yield loss\n"
+    assert steps(source + "for loss in train():\n    pass", "for loss") == [True]
 
 
 REPEATED = {
@@ -377,31 +361,22 @@ def test_an_attribute_of_an_object_made_in_each_step_does_not_outlive_it() -> No
 
 @pytest.mark.parametrize("holder", ["kept=[]", "*, kept=[]"])
 def test_a_default_argument_lives_for_ever(holder: str) -> None:
-    source = f"def step(x, {holder}):\n    loss = model(x).sum()\n    loss.backward()\n    kept.append(loss)\n"
+    source = f"def step(x, {holder}):\n{TRAIN}    kept.append(loss)\n"
     assert Program(TRAINING + source + "for x in loader:\n    step(x)").leaks() == ["kept"]
 
 
-@pytest.mark.parametrize(
-    ("declaration", "statement", "name"),
-    [("global total", "total += loss", "total"), ("pass", "kept.append(loss)", "kept")],
-)
+GLOBALS = [("global total", "total += loss", "total"), ("pass", "kept.append(loss)", "kept")]
+
+
+@pytest.mark.parametrize(("declaration", "statement", "name"), GLOBALS)
 def test_a_global_outlives_the_step(declaration: str, statement: str, name: str) -> None:
-    step = f"def step(x):\n    {declaration}\n    loss = model(x).sum()\n    loss.backward()\n    {statement}\n"
+    step = f"def step(x):\n    {declaration}\n{TRAIN}    {statement}\n"
     assert Program(f"{TRAINING}total, kept = 0, []\n{step}for x in loader:\n    step(x)").leaks() == [name]
 
 
 def test_a_captured_variable_outlives_the_step() -> None:
-    source = """
-def run():
-    kept = []
-    def step(x):
-        loss = model(x).sum()
-        loss.backward()
-        kept.append(loss)
-    for x in loader:
-        step(x)
-"""
-    assert Program(TRAINING + source).leaks() == ["kept"]
+    inner = indent(f"def step(x):\n{TRAIN}    kept.append(loss)\nfor x in loader:\n    step(x)\n", "    ")
+    assert Program(f"{TRAINING}def run():\n    kept = []\n{inner}").leaks() == ["kept"]
 
 
 def test_a_local_list_of_a_called_function_does_not() -> None:
@@ -410,12 +385,12 @@ def test_a_local_list_of_a_called_function_does_not() -> None:
 
 
 def test_a_container_in_a_container_lives_as_long_as_the_outer_one() -> None:
-    inner = "for x, y in loader:\n    kept = []\n    loss = model(x).sum()\n    loss.backward()\n    kept.append(loss)\n"
+    inner = f"for x, y in loader:\n    kept = []\n{TRAIN}    kept.append(loss)\n"
     assert Program(TRAINING + inner).inserted() == []
     assert Program(f"{TRAINING}outer = []\n{inner}    outer.append(kept)").leaks() == ["kept"]
 
 
 def test_a_parameter_is_kept_where_the_caller_made_it() -> None:
-    step = "def step(x, kept):\n    loss = model(x).sum()\n    loss.backward()\n    kept.append(loss)\n"
+    step = f"def step(x, kept):\n{TRAIN}    kept.append(loss)\n"
     assert Program(f"{TRAINING}{step}kept = []\nfor x in loader:\n    step(x, kept)").leaks() == ["kept"]
     assert Program(f"{TRAINING}{step}for x in loader:\n    kept = []\n    step(x, kept)").inserted() == []

@@ -7,7 +7,7 @@ from programs import Program, check_exact, check_one_of_several, check_unknown, 
 
 pytest.importorskip("torch")
 
-SHORT = '''
+SHORT = """
 twice = lambda a: a * 2; v = twice(h)
 def helper(a): return a.sum().item() ;; v = helper(h)
 def helper(a): return a * 2 ;; v = helper(h)
@@ -38,10 +38,10 @@ def outer(a): return inner(a) ;; def inner(a): return a * 2 ;; v = outer(w)
 def outer(a): return inner(a) ;; def inner(a): return a * 2 ;; with torch.no_grad(): v = outer(w)
 def make(): return nn.Linear(3, 3) ;; v = make()(x)
 def make(): return nn.Linear(3, 3), torch.rand(3) ;; m, d = make(); v = m(d)
-'''
+"""
 """One a line; two semicolons stand for a line's end."""
 
-FUNCTIONS = '''
+FUNCTIONS = """
 def helper(a):
     for i in range(2): yield a * i
 v = next(helper(h))
@@ -92,9 +92,9 @@ v = helper(x)
 def outer(a): return inner(a)
 def inner(a): return a * 2
 v = outer(w)
-'''
+"""
 
-CLASSES = '''
+CLASSES = """
 class Meter:
     total = 0
     def update(self, value): self.last = value.detach()
@@ -254,9 +254,9 @@ class Net(Layered):
         self.hidden = self.layer(a).detach()
         return self.hidden
 v = Net()(x)
-'''
+"""
 
-EITHER = '''
+EITHER = """
 class Net(nn.Module):
     def __init__(self): super().__init__(); self.layers = nn.ModuleList([nn.Linear(3, 3) for _ in range(2)])
     def forward(self, a):
@@ -278,10 +278,10 @@ def helper(a):
     if a is None: return None
     return a.detach()
 v = helper(h)
-'''
+"""
 """The facts join over calls and over attributes; they must name all that may come out."""
 
-UNKNOWN = '''
+UNKNOWN = """
 @dataclass
 class Output:
     loss: torch.Tensor
@@ -296,10 +296,10 @@ v = helper(loss=h)
 
 def helper(*values): return sum(values)
 v = helper(1, 2)
-'''
+"""
 """Nothing is claimed about these."""
 
-DEFECTS = '''
+DEFECTS = """
 # parameters that are combined are summed up as alternatives
 def helper(a, b=1.0): return a.detach(), a * b
 _, v = helper(h)
@@ -356,7 +356,7 @@ def make():
     for p in m.parameters(): p.requires_grad = False
     return m
 v = make()(x)
-'''
+"""
 """The facts are wrong about these; the first line says how."""
 
 

@@ -11,7 +11,7 @@ from programs import check_exact, check_one_of_several, check_unknown, defects, 
 
 pytest.importorskip("torch")
 
-EXPRESSIONS = '''
+EXPRESSIONS = """
 h + 1 ;; n + 1 ;; x * n ;; n * h ;; x - w ;; -h ;; h ** 2 ;; h @ w ;; 2 / w ;; x / x ;; abs(h) ;; w ;; h
 h[0] ;; x[0] ;; h[:2] ;; w[1:] ;; h[x > 0.5] ;; h[None, ...] ;; h.sum() ;; h.mean(dim=0) ;; h.view(3, 1)
 h.reshape(-1) ;; h.t() ;; h.T ;; h.unsqueeze(0).squeeze() ;; h.expand(2, 3) ;; h.contiguous() ;; h.clone()
@@ -26,7 +26,8 @@ torch.argmax(h) ;; h.max() ;; h.max(dim=0)[0] ;; h.max(0)[1] ;; h.max(0).values 
 torch.max(h, 0)[0] ;; torch.max(h, dim=0)[1] ;; torch.max(h, x) ;; h.topk(2)[0] ;; h.topk(2).values
 h.topk(2).indices ;; torch.topk(h, 2)[1] ;; h.sort()[0] ;; torch.sort(h).indices ;; h.median()
 h.min(dim=0).values.item() ;; torch.tensor(1.0) ;; torch.tensor([1.0, 2.0]) ;; torch.tensor(h.tolist())
-torch.as_tensor(h) ;; torch.as_tensor([1.0]) ;; x.new_tensor([1.0]) ;; h.new_zeros(3) ;; torch.zeros_like(h)
+torch.as_tensor(h) ;; torch.tensor([1.0], requires_grad=True) ;; torch.autograd.Variable(x, requires_grad=True) * 2
+torch.as_tensor([1.0]) ;; x.new_tensor([1.0]) ;; h.new_zeros(3) ;; torch.zeros_like(h)
 torch.randn(3) ;; torch.randn(3, requires_grad=True) ;; torch.zeros(3) + h ;; torch.arange(3)
 torch.multinomial(h.abs(), 1) ;; torch.bernoulli(h.clamp(0, 1)) ;; torch.cat((x, x))
 torch.stack([h, h], dim=1).sum(1) ;; torch.stack(items) ;; torch.cat(items, dim=0).mean() ;; sum(items)
@@ -63,11 +64,12 @@ round(h.sum().item(), 2) ;; list(zip(items, items))[0][0] ;; [*items][0] ;; tabl
 torch.tensor([i.sum().item() for i in items]).mean() ;; (model(x) > 0.5).float().mean().item()
 F.linear(x, model.weight) ;; F.linear(x, torch.ones(3, 3)) ;; torch.gather(h, 0, torch.tensor([0]))
 torch.rand_like(h) ;; torch.ones(3).add(h) ;; torch.zeros(3).copy_(h) ;; torch.maximum(h, x)
-torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) ;; list(map(lambda i: i.sum().item(), items))[0] ;; list(map(torch.exp, items))[0]
+torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) ;; list(map(lambda i: i.sum().item(), items))[0]
+list(map(torch.exp, items))[0]
 {"a": {"b": h}}["a"]["b"] ;; {"a": (h, x)}["a"][1]
-'''
+"""
 
-STATEMENTS = '''
+STATEMENTS = """
 a = v = h
 
 v = h; v = v.item() if v.numel() == 1 else v.tolist()
@@ -238,9 +240,9 @@ v = model(x)
 
 for name, p in model.named_parameters(): p.requires_grad = False
 v = model(h)
-'''
+"""
 
-EITHER = '''
+EITHER = """
 v = h if n > 1 else n
 
 v = h.detach() if n > 5 else h
@@ -259,24 +261,21 @@ for i in items: v = v + i.detach()
 
 v = h
 for _ in range(3): v = v.detach()
-'''
+"""
 """The result depends on a condition; the facts must name all that may come out."""
 
-UNKNOWN = '''
+UNKNOWN = """
 v = partial(torch.mul, h)(x)
 
 v = reduce(torch.add, items)
 
 v = getattr(h, "data")
-'''
+"""
 """Nothing is claimed about these."""
 
-DEFECTS = '''
+DEFECTS = """
 # floor division keeps the graph (its gradient is zero)
 v = h // 1
-
-# requires_grad is not looked at
-v = torch.tensor([1.0, 2.0], requires_grad=True)
 
 # requires_grad_() is not looked at
 v = torch.empty(3).requires_grad_()
@@ -348,9 +347,6 @@ model.requires_grad_(False); model.requires_grad_(True); v = model(x)
 # requires_grad is not looked at
 g = x.clone(); g.requires_grad = True; v = g * 2
 
-# requires_grad is not looked at
-v = torch.autograd.Variable(x, requires_grad=True) * 2
-
 # iterating over a dict yields keys
 for v in table: pass
 
@@ -364,7 +360,7 @@ v = ([h] * 3)[1]
 class Meter:
     def sum(self): pass
 v = sum(items)
-'''
+"""
 """The facts are wrong about these; the first line says how."""
 
 

@@ -52,8 +52,7 @@ def check(source: Source, rules: Sequence[Rule], *, tree: ast.Module | None = No
         Unreadable: the file cannot be parsed, or is nested too deep.
     """
     if not uses_torch(source.text):
-        _require_syntax(source, tree)
-        return Outcome((), False)
+        return Outcome((), False)  # not even parsed: what is wrong in it is for other tools to say
     wanted = _screened(source, rules, tree, use_screen)
     if not wanted:
         return Outcome((), True)
@@ -62,18 +61,6 @@ def check(source: Source, rules: Sequence[Rule], *, tree: ast.Module | None = No
         findings = _findings(module, wanted)
         diagnostics = _diagnostics(source, module, findings) if findings else []
     return Outcome(tuple(sorted(diagnostics, key=Diagnostic.sort_key)), True)
-
-
-def _require_syntax(source: Source, tree: ast.Module | None) -> None:
-    """A file without torch is not parsed twice: only what Python itself refuses and libcst too is reported."""
-    if tree is not None:
-        return
-    try:
-        parse_shallow(source.text)
-    except SyntaxError:
-        check_nesting(source.text, None)
-        with deep_recursion():
-            _parse(source)
 
 
 def _screened(source: Source, rules: Sequence[Rule], tree: ast.Module | None, use_screen: bool) -> Sequence[Rule]:

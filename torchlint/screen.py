@@ -42,6 +42,7 @@ class Trigger:
         accumulates: something is updated from itself (``+=``, ``x = x + y``, an in-place method).
         inserts: something is put into a container (``append``, ``d[k] = v``, a comprehension).
         defines: a function is defined.
+        constructs: something is called that is named like a class, or an iterator is made.
     """
 
     calls: frozenset[str] = frozenset()
@@ -49,6 +50,7 @@ class Trigger:
     accumulates: bool = False
     inserts: bool = False
     defines: bool = False
+    constructs: bool = False
 
 
 @dataclass
@@ -60,6 +62,7 @@ class Profile:
     accumulates: bool = False
     inserts: bool = False
     defines: bool = False
+    constructs: bool = False
 
     def meets(self, trigger: Trigger) -> bool:
         """Whether all that ``trigger`` asks for is here."""
@@ -69,6 +72,7 @@ class Profile:
             and (self.accumulates or not trigger.accumulates)
             and (self.inserts or not trigger.inserts)
             and (self.defines or not trigger.defines)
+            and (self.constructs or not trigger.constructs)
         )
 
 
@@ -89,6 +93,7 @@ def profile_of(tree: ast.AST) -> Profile:
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             profile.calls.add(name)
+            profile.constructs = profile.constructs or name[:1].isupper() or name == "iter"
             profile.inserts = profile.inserts or name in _INSERTING
             profile.accumulates = profile.accumulates or (name.endswith("_") and not name.endswith("__"))
         elif isinstance(node, ast.Attribute):
@@ -96,7 +101,10 @@ def profile_of(tree: ast.AST) -> Profile:
         elif isinstance(node, ast.Name):
             profile.names.add(node.id)
         elif isinstance(node, ast.alias):
-            profile.names.add(node.name.rpartition(".")[2])
+            name = node.name.rpartition(".")[2]
+            profile.names.add(name)
+            # `import Linear as dense` hides the class behind another name.
+            profile.constructs = profile.constructs or (node.asname is not None and name[:1].isupper())
         elif isinstance(node, ast.AugAssign):
             profile.accumulates = profile.inserts = True
         elif isinstance(node, ast.Assign | ast.AnnAssign):

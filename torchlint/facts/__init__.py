@@ -11,6 +11,7 @@ from torchlint.edits import decorate, detach
 from torchlint.facts.accumulations import Accumulation, Accumulations
 from torchlint.facts.build.builder import build
 from torchlint.facts.build.names import import_names
+from torchlint.facts.construction import Construction, constructions
 from torchlint.facts.flows import Flows
 from torchlint.facts.freezing import frozen_subjects
 from torchlint.facts.graph import Function, Op, Value, ValueGraph
@@ -67,6 +68,11 @@ class Facts:
     def insertions(self) -> list[Insertion]:
         """Every insertion of a live tensor into a container that outlives a step."""
         return Insertions(self.lifetimes).found()
+
+    @cached_property
+    def constructions(self) -> list[Construction]:
+        """What is built again and again, at most one thing for each statement."""
+        return constructions(self)
 
     @cached_property
     def idle_guards(self) -> list[IdleGuard]:

@@ -1,0 +1,85 @@
+"""One file's way through the engine: what is looked at, what is refused, what is said."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from torchlint.catalog import rules
+from torchlint.engine import Outcome, check
+from torchlint.source import Source, Unreadable
+
+LEAK = """\
+import torch
+
+def train(model, loader, criterion):
+    total = 0
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        total += loss
+    return total
+"""
+
+
+def outcome(text: str) -> Outcome:
+    return check(Source("program.py", text), rules())
+
+
+def test_a_leak_is_found_with_its_place_its_evidence_and_its_repair() -> None:
+    [diagnostic] = outcome(LEAK).diagnostics
+    assert (diagnostic.path, diagnostic.line, diagnostic.column, diagnostic.code) == ("program.py", 8, 9, "TLK101")
+    assert diagnostic.message.startswith("`total` (bound in line 4) keeps the graph of every `loss`")
+    assert [step.line for step in diagnostic.evidence] == [6, 7, 8]
+    assert diagnostic.repair is not None
+    assert [LEAK[: r.start].count("\n") + 1 for r in diagnostic.repair.replacements] == [8]
+
+
+def test_a_file_without_torch_is_not_parsed() -> None:
+    assert outcome("this is no Python") == Outcome((), uses_torch=False)
+
+
+def test_a_file_that_does_not_parse_is_refused() -> None:
+    with pytest.raises(Unreadable, match="syntax error in line 2"):
+        outcome("import torch\nthis is no Python\n")
+
+
+def test_a_file_that_is_nested_too_deep_is_refused_before_it_is_parsed() -> None:
+    with pytest.raises(Unreadable, match="deep"):
+        outcome("import torch\nx = " + "+".join(["1"] * 20_000) + "\n")
+
+
+def test_a_file_in_which_no_rule_can_find_anything_is_not_given_to_libcst() -> None:
+    program = (
+        "import sys\n"
+        "from torchlint.catalog import rules\n"
+        "from torchlint.engine import check\n"
+        "from torchlint.source import Source\n"
+        "print(check(Source('a.py', 'import torch\\nprint(torch.ones(3))\\n'), rules()).uses_torch)\n"
+        "print('libcst' in sys.modules, 'torch' in sys.modules)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["True", "False", "False"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import torch\n",
+        "import torch\nclass A(A): pass\nA()()\n",
+        "import torch\ndef f(x): return f(x)\nf(1)\n",
+        "import torch\nx = x\nwhile x: x = x.y\n",
+        "import torch\nfor x in x: x += x\nelse: del x\n",
+        "import torch\ntry:\n    raise X\nexcept* X as e:\n    pass\nfinally:\n    y = e\n",
+        "import torch\nmatch a:\n    case [x, *y]: z = x\n    case {'k': v, **w}: z = v\n    case _: pass\n",
+        "import torch\nlambda: (yield)\nglobal q\nq += q\n",
+        "import torch\nclass B:\n    def __init__(s): s.a = s.a + s\n    a = property(lambda s: s.a)\nB().a += B().a\n",
+        "import torch\nf = lambda f: f(f)\nf(f)\n",
+        "import torch\nasync def g():\n    async with a as b: [c async for c in b if await c]\n",
+        "import torch\n(a := [b := 1, *a])[0][a] = {**a, 'x': a}\n",
+    ],
+)
+def test_odd_programs_are_read_to_the_end(text: str) -> None:
+    assert outcome(text).uses_torch
