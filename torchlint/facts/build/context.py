@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchlint import torch_api
 from torchlint.facts.build.names import ScopeNames, constant_key, path_of
 from torchlint.facts.build.state import State
 from torchlint.facts.graph import (
@@ -223,11 +224,12 @@ class Context:
         """A call of something named ``backward``: find out what it starts from.
 
         ``loss.backward()`` starts from its receiver, ``accelerator.backward(loss)`` from its argument. Both have one
-        argument when ``y.backward(gradient)`` is written; there the receiver is something computed, and not made by
-        a class.
+        argument when ``y.backward(gradient)`` is written; a gradient is made up (``torch.ones_like(y)``) or given,
+        a loss is computed.
         """
         first = call.argument(0)
-        self._add_backward(call, receiver if first is None or _is_computed(receiver) else first)
+        from_argument = first is not None and _is_loss(first, receiver)
+        self._add_backward(call, first if from_argument and first is not None else receiver)
 
     def run_gradients(self, call: Value, position: int) -> None:
         """A call of ``torch.autograd.grad`` or ``backward``: it starts from the argument at ``position``."""
@@ -258,7 +260,11 @@ def _kind(added: Value | None) -> Kind:
     return Kind.ASSIGN if added is None else Kind.UPDATE
 
 
-def _is_computed(value: Value) -> bool:
-    if value.op is Op.CALL and value.callee.op is Op.EXTERNAL:
-        return not value.callee.name.rpartition(".")[2][:1].isupper()
-    return value.op in (Op.CALL, Op.OPERATION, Op.SUBSCRIPT, Op.ELEMENT, Op.PHI)
+def _is_loss(argument: Value, receiver: Value) -> bool:
+    if argument.op is Op.CALL and argument.callee.op is Op.EXTERNAL:
+        operation = torch_api.function(argument.callee.name)
+        if operation is not None and operation.history is torch_api.History.FRESH:
+            return False
+    if argument.op in (Op.CALL, Op.OPERATION, Op.PHI, Op.ATTRIBUTE):
+        return True
+    return receiver.op not in (Op.CALL, Op.OPERATION, Op.SUBSCRIPT, Op.ELEMENT, Op.PHI)

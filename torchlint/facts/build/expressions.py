@@ -228,7 +228,7 @@ class ExpressionBuilder(Context):
                     return self._pair(self.make(Op.CONSTANT, (), None), self.element(first, None), key)
                 if callee.name == "builtins.zip":
                     items = tuple(self.element(value, None) for value in iterable.arguments)
-                    return self.make(Op.CONTAINER, items, iterable.syntax, keys=tuple(range(len(items))))
+                    return self.make(Op.CONTAINER, items, None, keys=tuple(range(len(items))))
                 if callee.name == "builtins.range":
                     return self.make(Op.CONSTANT, (), None)
                 if first is not None and callee.name in FIRST_ITEM_WRAPPERS:
@@ -252,7 +252,7 @@ class ExpressionBuilder(Context):
         return self.make(Op.ELEMENT, (iterable,), iterable.syntax, keys=(key,))
 
     def _pair(self, first: Value, second: Value, key: int | None) -> Value:
-        return self.make(Op.CONTAINER, (first, second), second.syntax, keys=(0, 1))
+        return self.make(Op.CONTAINER, (first, second), None, keys=(0, 1))
 
     # -- calls ----------------------------------------------------------------------------------------------------
 
@@ -305,7 +305,7 @@ class ExpressionBuilder(Context):
         elif name == "__enter__":
             mode = mode_of_guard(receiver)
             self.state.mode = self.state.mode if mode is None else mode
-        elif name == "backward":
+        elif name in ("backward", "manual_backward"):
             self.run_backward(call, receiver)
         elif name == "register_buffer" and len(node.args) > 1:
             self._register_buffer(node, receiver, call)
