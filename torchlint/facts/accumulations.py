@@ -74,7 +74,7 @@ class Accumulations:
             return []
         updates: dict[Value, bool] = {}
         for back in phi.inputs[1:]:
-            self.arithmetic.trace(back, phi, updates, set())
+            self.arithmetic.trace(back, phi, updates)
         return [
             Accumulation(
                 update,
@@ -154,7 +154,7 @@ class Accumulations:
         found = []
         for read in reads:
             updates: dict[Value, bool] = {}
-            self.arithmetic.trace(store.value, read, updates, set())
+            self.arithmetic.trace(store.value, read, updates)
             for update, scales in updates.items():
                 added = self._added(update, read)
                 if added and self.lifetimes.outlives(places, store.function, store.loop):

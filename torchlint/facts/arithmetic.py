@@ -6,12 +6,6 @@ from torchlint.facts.externals import COLLECTIONS
 from torchlint.facts.flows import Flows
 from torchlint.facts.graph import Function, Op, Value
 
-DEPTH = 60
-"""How many operations deep an expression is followed."""
-
-NESTING = 2
-"""How many helpers deep a combination is followed."""
-
 SCALING = ("Multiply", "Divide", "mul", "lerp", "div")
 """Operations after which old content counts less: running averages."""
 
@@ -22,40 +16,41 @@ class Arithmetic:
     def __init__(self, flows: Flows) -> None:
         """Look through the helpers that ``flows`` knows."""
         self.flows = flows
-        self._nesting = 0
+        self._combinations: dict[Function, bool | None] = {}
 
     def comes_from(self, value: Value, source: Value) -> bool:
         """Whether ``value`` is ``source`` or computed from it."""
-        return self.trace(value, source, {}, set()) is not None
+        return self.trace(value, source, {}) is not None
 
-    def trace(self, value: Value, source: Value, updates: dict[Value, bool], path: set[Value]) -> bool | None:
+    def trace(self, value: Value, source: Value, updates: dict[Value, bool]) -> bool | None:
         """Follow arithmetic from ``value`` back to ``source``; collect the operations on the way.
 
         Args:
             value: where to begin.
             source: the holder's old content.
             updates: takes each operation on the way, and whether the old content is scaled before it or by it.
-            path: what has been followed to get here.
 
         Returns:
             None when ``value`` does not come from ``source``, else whether it is scaled on the way.
         """
-        if value is source:
-            return False
-        if value in path or len(path) > DEPTH:
-            return None
-        path = path | {value}
-        if value.op is Op.PHI:
-            steps = list(value.inputs)
-        else:
-            steps = self.operands(value) or self._parts(value)
-        arrived = [scaled for step in steps if (scaled := self.trace(step, source, updates, path)) is not None]
+        return self._trace(value, source, updates, {source: False})
+
+    def _trace(
+        self, value: Value, source: Value, updates: dict[Value, bool], known: dict[Value, bool | None]
+    ) -> bool | None:
+        if value in known:
+            return known[value]
+        known[value] = None  # a cycle adds nothing to itself
+        operands = [] if value.op is Op.PHI else self.operands(value)
+        steps = list(value.inputs) if value.op is Op.PHI else operands or self._parts(value)
+        arrived = [scaled for step in steps if (scaled := self._trace(step, source, updates, known)) is not None]
         if not arrived:
             return None
         scales = any(arrived)
-        if value.op is not Op.PHI and self.operands(value):
+        if operands:
             scales = scales or value.name.rpartition(".")[2].startswith(SCALING) or self._scales_inside(value)
-            updates[value] = updates.get(value, False) or scales
+            updates[value] = scales
+        known[value] = scales
         return scales
 
     def _scales_inside(self, call: Value) -> bool:
@@ -64,16 +59,19 @@ class Arithmetic:
 
     def _combination(self, function: Function) -> bool | None:
         """Whether a function computes its result from a parameter by arithmetic, scaling it; None if it does not."""
-        if function.result is None or self._nesting > NESTING:
-            return None
-        self._nesting += 1
-        found = None
-        for parameter in function.parameters:
-            updates: dict[Value, bool] = {}
-            if self.trace(function.result, parameter, updates, set()) is not None and updates:
-                found = bool(found) or any(updates.values())
-        self._nesting -= 1
-        return found
+        if function not in self._combinations:
+            self._combinations[function] = None  # a recursion adds nothing to itself
+            found = None
+            for parameter in function.parameters:
+                updates: dict[Value, bool] = {}
+                if (
+                    function.result is not None
+                    and self.trace(function.result, parameter, updates) is not None
+                    and updates
+                ):
+                    found = bool(found) or any(updates.values())
+            self._combinations[function] = found
+        return self._combinations[function]
 
     def _parts(self, value: Value) -> list[Value]:
         """What a value is taken from or built of without arithmetic: an item, a tuple, ``tuple(...)``."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchlint import torch_api
 from torchlint.facts.domain import (
     BOTTOM,
@@ -30,7 +32,7 @@ from torchlint.facts.domain import (
     Unknown,
     join,
 )  # fmt: skip
-from torchlint.facts.externals import COLLECTIONS, Meaning, meaning_of
+from torchlint.facts.externals import KEYWORD_ITEMS, Meaning, meaning_of
 from torchlint.facts.frameworks import is_module_class
 from torchlint.facts.graph import Function, Mode, Op, Value
 from torchlint.facts.transfer import apply, differentiate, heir, item_of, live
@@ -162,11 +164,16 @@ class Calls:
                 if current.name in ("forward", "module"):
                     pending.append(current.inputs[0])
             for place in places:
-                if place in frozen:
+                if place in frozen or place.owner in frozen:
                     return True
                 pending.extend(self.solution.stored.get(place, ()))
             if current.op is Op.PHI:
                 pending.extend(current.inputs)
+            if current.op is Op.CALL:
+                made_by = [
+                    a.function.result for a in self.solution.of(current.callee) if isinstance(a, FunctionReference)
+                ]
+                pending.extend(result for result in made_by if result is not None)
             if current.op is Op.PARAMETER:
                 bindings = self.solution.callers.get(current.function, {}).values()
                 pending.extend(given for binding in bindings if (given := binding.get(current)) is not None)
@@ -237,6 +244,10 @@ class Calls:
         return PLAIN
 
     def _method_of_tensor(self, value: Value, atom: Atom, name: str) -> Abstract:
+        if name == "requires_grad_" and isinstance(atom, Tensor):
+            flag = value.argument(0, "requires_grad")
+            is_off = flag is not None and flag.name == "False"
+            return frozenset([atom]) if is_off or atom.history is History.LIVE else LEAF
         operation = torch_api.method(name)
         symbolic = isinstance(atom, Argument | Unknown | Carrier)
         if symbolic and name in SAME_OBJECT and value.mode is not Mode.OFF:
@@ -250,7 +261,7 @@ class Calls:
         arguments = [
             a for a in self._arguments(value) if any(isinstance(x, Tensor | Derived | Unknown | Argument) for x in a)
         ]
-        chooses = self._chooses_overload(value, 0)
+        chooses = bool(operation.elements) and self._chooses_overload(value, 0)
         inputs = [frozenset([atom]), *([] if chooses or name in LIKE_ANOTHER else arguments)]
         return apply(self.solution, value, operation, inputs, [PLAIN] if chooses else [])
 
@@ -368,13 +379,15 @@ class Calls:
             if made.kind in ("module", "loss"):
                 return frozenset([Module(made.has_parameters)])
             if made.kind == "parameter":
-                return LEAF
-            return frozenset([Tool(made.kind)])
+                flag = value.argument(1, "requires_grad")
+                return NO_GRAPH if flag is not None and flag.name == "False" else LEAF
+            if made.kind != "other":
+                return frozenset([Tool(made.kind)])
         operation = torch_api.function(name)
         if operation is None:
             return None
-        contents = [self._contents(value, abstract) for abstract in arguments]
-        chooses = self._chooses_overload(value, 1)
+        contents = [part for argument in value.arguments for part in self._given(value, argument)]
+        chooses = bool(operation.elements) and self._chooses_overload(value, 1)
         inputs = [c for c in (contents[:1] if chooses else contents) if c != PLAIN] or [NO_GRAPH]
         return apply(self.solution, value, operation, inputs, [PLAIN] if chooses else [])
 
@@ -386,6 +399,13 @@ class Calls:
             return modules
         bare = bool(modules) and all(isinstance(a, Module) and not a.has_parameters for a in modules)
         return frozenset([Module(not bare)])
+
+    def _given(self, value: Value, argument: Value) -> list[Abstract]:
+        """What an argument gives an operation: each item of a literal on the spot, or what is in any other container."""
+        is_literal = argument.op is Op.CONTAINER and isinstance(argument.syntax, cst.List | cst.Tuple)
+        if is_literal and len(self.solution.held.get(argument, ())) == len(argument.inputs) > 0:
+            return [self._contents(value, self.solution.of(item)) for item in argument.inputs]
+        return [self._contents(value, self.solution.of(argument))]
 
     def _contents(self, value: Value, abstract: Abstract) -> Abstract:
         """``abstract`` with containers replaced by what is in them, for functions that take lists of tensors."""
@@ -399,9 +419,10 @@ class Calls:
     def _collect(self, value: Value, name: str, arguments: list[Abstract]) -> Abstract:
         """``list(x)``, ``dict(a=b)``, ``deque()``: a container of its own with what is in the arguments."""
         for key, argument in zip(value.keys[1:], arguments, strict=True):
-            if isinstance(key, str) and name in COLLECTIONS:
-                self.solution.set_field(value, key, argument)
-            else:
+            if isinstance(key, str):
+                if name in KEYWORD_ITEMS:
+                    self.solution.set_field(value, key, argument)
+            elif not (name == "collections.defaultdict" and key == 0):
                 self.solution.set_field(value, None, join(item_of(self.solution, value, a, None) for a in argument))
         return frozenset([Container(value)])
 
@@ -432,8 +453,9 @@ def bind(value: Value, function: Function, bound: bool) -> dict[Value, Value | N
 def _derived(value: Value, given: Abstract, *, inherits: bool) -> Abstract:
     if inherits:
         return differentiate(value, [given])
+    leaf, live_now = Tensor(History.LEAF), Tensor(History.LIVE, value)
     graph = [a if isinstance(a, Tensor | Plain | Unknown) else Unknown() for a in given]
-    return frozenset(graph)
+    return frozenset(live_now if atom == leaf else atom for atom in graph)
 
 
 def _literal_key(value: Value | None) -> str | int | None:

@@ -157,6 +157,8 @@ class Evidence:
             return [v for key, v in solution.held.get(value, ()) if key == "loss" or "loss" not in value.keys]
         if value.op in (Op.SUBSCRIPT, Op.ELEMENT):
             key = value.keys[0]
+            if isinstance(key, int) and key < 0:
+                key = None
             return [
                 held
                 for atom in sorted_values(solution.of(value.inputs[0]))

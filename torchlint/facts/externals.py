@@ -26,6 +26,9 @@ COLLECTIONS = frozenset(
      "collections.OrderedDict", "collections.namedtuple", "builtins.filter", "itertools.chain", "itertools.islice"]
 )  # fmt: skip
 
+KEYWORD_ITEMS = frozenset(["builtins.dict", "collections.OrderedDict"])
+"""Those whose keyword arguments are items."""
+
 _SINGLE: dict[str, Meaning] = {
     **dict.fromkeys(COLLECTIONS, Meaning.COLLECTS),
     "builtins.sum": Meaning.REDUCES,

@@ -11,18 +11,18 @@ def frozen_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
     """Modules that ``requires_grad_(False)`` or a loop over ``parameters()`` freezes.
 
     Returns:
-        the values, the places and the classes of this file (``self.requires_grad_(False)``) that are frozen.
+        the values, the places and the classes of this file (``self.requires_grad_(False)``) that are frozen and are
+        nowhere made to require grad again, as the networks of a GAN are in turn.
     """
-    found: set[Value | Place | Class] = set()
+    switched: dict[bool, set[Value | Place | Class]] = {False: set(), True: set()}
     for value in solution.graph.values:
         if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "requires_grad_":
             flag = value.argument(0, "requires_grad")
-            if flag is not None and flag.name == "False":
-                found |= _subjects(solution, value.callee.inputs[0])
+            switched[flag is None or flag.name != "False"] |= _subjects(solution, value.callee.inputs[0])
     for store in solution.graph.stores:
-        if store.attribute == "requires_grad" and store.value.name == "False" and store.holder is not None:
-            found |= _subjects(solution, store.holder)
-    return frozenset(found)
+        if store.attribute == "requires_grad" and store.holder is not None:
+            switched[store.value.name != "False"] |= _subjects(solution, store.holder)
+    return frozenset(switched[False] - switched[True])
 
 
 def _subjects(solution: Solution, value: Value) -> set[Value | Place | Class]:

@@ -87,9 +87,7 @@ class Insertions:
     def _homes_of_root(self, holder: Value) -> list[Place | Value]:
         """Where the container behind ``holder`` is kept; that of the outer one for a container in a container."""
         while True:
-            homes = [
-                home for home in homes_of(self.solution, holder) if home is not holder or holder.op is Op.CONTAINER
-            ]
+            homes = homes_of(self.solution, holder)[1:]
             if homes:
                 return homes
             if holder.op in (Op.SUBSCRIPT, Op.ELEMENT):

@@ -58,9 +58,12 @@ class Lifetimes:
     def outlives(self, homes: list[Place | Value], function: Function, loop: Loop | None) -> bool:
         """Whether a holder, changed at this position, lives through a step without being set anew in it."""
         resets = [position for home in homes for position in self._resets.get(home, ())]
-        at = _Position(function, loop)
-        births = [self._births(home, set()) for home in homes if isinstance(home, Value)]
-        return any(self._outlives(at, self._lifted([*resets, *born]), HOPS, set()) for born in births or [[]])
+        containers = [home for home in homes if isinstance(home, Value)]
+        # `kept += [x]` makes a list only to add it to the one that stays.
+        staying = [made for made in containers if not any(user.op is Op.OPERATION for user in made.users)]
+        for made in staying or containers:
+            resets += self._births(made, set())
+        return self._outlives(_Position(function, loop), self._lifted(resets), HOPS, set())
 
     def _births(self, allocation: Value, seen: set[Value]) -> list[_Position]:
         """Where a container was made; for one that is kept in another, where that one was made."""

@@ -108,6 +108,8 @@ class Solution:
     def load(self, container: Value, key: Key, reader: Value) -> Abstract:
         """What an item of a container may be; any item when ``key`` is None."""
         self.watch(container, reader)
+        if isinstance(key, int) and key < 0:
+            key = None  # counted from the end, which may be anywhere
         parts = [
             self.of(value)
             for known, value in self.held.get(container, ())

@@ -170,7 +170,11 @@ def _read(solution: Solution, value: Value) -> Abstract:
 
 
 def _comparison(solution: Solution, value: Value) -> Abstract:
-    return NO_GRAPH
+    syntax = value.syntax
+    if isinstance(syntax, cst.Comparison):
+        python = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
+        return PLAIN if all(isinstance(c.operator, python) for c in syntax.comparisons) else NO_GRAPH
+    return PLAIN  # `not x`
 
 
 def _operation(solution: Solution, value: Value) -> Abstract:
@@ -182,10 +186,13 @@ def _operation(solution: Solution, value: Value) -> Abstract:
         "BitXor",
         "LeftShift",
         "RightShift",
-        "FloorDivide",
         "BitAndAssign",
     ):
         return NO_GRAPH
+    if value.name == "Modulo" and isinstance(value.inputs[0].syntax, cst.SimpleString | cst.FormattedString):
+        return PLAIN
+    if value.mode is Mode.OFF and value.name.endswith("Assign"):
+        return inputs[0]  # in place: what it was stays what it was
     containers = frozenset(a for abstract in inputs for a in abstract if isinstance(a, Container))
     if containers and value.name in ("Add", "AddAssign", "Multiply"):
         return containers
@@ -253,6 +260,8 @@ def _item(solution: Solution, value: Value, base: Value, key: object) -> Abstrac
 def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None) -> Abstract:
     """What ``x[key]``, an unpacked part or an iterated item is, where ``x`` is ``atom``."""
     if isinstance(atom, Container):
+        if isinstance(atom.allocation.syntax, cst.Dict | cst.DictComp) and value.op is Op.ELEMENT and not value.name:
+            return PLAIN  # iterating over a dict yields its keys
         found = solution.load(atom.allocation, key, value)
         is_slice = isinstance(value.syntax, cst.Subscript) and isinstance(value.syntax.slice[0].slice, cst.Slice)
         return found | {atom} if is_slice and value.op is Op.SUBSCRIPT else found

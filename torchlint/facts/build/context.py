@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.build.names import ScopeNames, constant_key, path_of
+from torchlint.facts.build.names import ScopeNames, assigned_in, constant_key, path_of
 from torchlint.facts.build.state import State
 from torchlint.facts.graph import (
     Backward,
@@ -51,6 +53,23 @@ class Context:
         self.cls: Class | None = None
         self.pending: list[tuple[Function, cst.FunctionDef | cst.Lambda]] = []
         self.evaluations: list[tuple[Value, Function]] = []
+        self._assigned_by: dict[Function, set[str]] = {}
+
+    def assigned_by_methods(self, cls: Class, name: str) -> set[str]:
+        """The attributes of ``self`` that the method ``name`` of a class assigns itself."""
+        method = cls.method(name)
+        if method is None or not isinstance(method.syntax, cst.FunctionDef) or not method.parameters:
+            return set()
+        if method not in self._assigned_by:
+            prefix = f"{method.parameters[0].name}."
+            paths = assigned_in(method.syntax.body)
+            self._assigned_by[method] = {p.removeprefix(prefix) for p in paths if p.startswith(prefix)}
+        return self._assigned_by[method]
+
+    @cached_property
+    def declared_global(self) -> frozenset[str]:
+        """Names that some function of the file says ``global`` and may set anew."""
+        return frozenset(name for names in self.scopes.values() for name in names.declared)
 
     @property
     def names(self) -> ScopeNames:

@@ -119,10 +119,8 @@ class ExpressionBuilder(Context):
         return self.make(Op.CONSTANT, (), node)
 
     def _string(self, node: cst.FormattedString | cst.ConcatenatedString) -> Value:
-        for part in getattr(node, "parts", ()):
-            if isinstance(part, cst.FormattedStringExpression):
-                self.visit(part.expression)
-        return self._constant(node)
+        parts = [p for p in getattr(node, "parts", ()) if isinstance(p, cst.FormattedStringExpression)]
+        return self.make(Op.CONSTANT, tuple(self.visit(part.expression) for part in parts), node)
 
     def _sequence(self, node: cst.List | cst.Tuple | cst.Set) -> Value:
         inputs, keys = [], []
@@ -237,9 +235,10 @@ class ExpressionBuilder(Context):
                 return self._pair(self.make(Op.CONSTANT, (), None), self.make_element(iterable, key), None)
             elif callee.op is Op.ATTRIBUTE and len(iterable.inputs) == 1:
                 if callee.name == "items":
-                    return self._pair(self.make(Op.CONSTANT, (), None), self.element(callee.inputs[0], None), key)
+                    held = self.make_element(callee.inputs[0], None, name="values")
+                    return self._pair(self.make(Op.CONSTANT, (), None), held, key)
                 if callee.name == "values":
-                    return self.element(callee.inputs[0], key)
+                    return self.make_element(callee.inputs[0], key, name="values")
                 if callee.name == "keys":
                     return self.make(Op.CONSTANT, (), None)
         if iterable.op is Op.PHI and iterable.syntax is not None and iterable.inputs:
@@ -247,9 +246,9 @@ class ExpressionBuilder(Context):
             return self.make(Op.PHI, choices, iterable.syntax)
         return self.make_element(iterable, key)
 
-    def make_element(self, iterable: Value, key: int | None) -> Value:
-        """An ELEMENT value of ``iterable`` as it is."""
-        return self.make(Op.ELEMENT, (iterable,), iterable.syntax, keys=(key,))
+    def make_element(self, iterable: Value, key: int | None, name: str = "") -> Value:
+        """An ELEMENT value of ``iterable`` as it is; ``name`` is "values" where a dict's values are iterated."""
+        return self.make(Op.ELEMENT, (iterable,), iterable.syntax, keys=(key,), name=name)
 
     def _pair(self, first: Value, second: Value, key: int | None) -> Value:
         return self.make(Op.CONTAINER, (first, second), None, keys=(0, 1))
@@ -269,10 +268,23 @@ class ExpressionBuilder(Context):
             self._method_call(node, node.func, call)
         elif callee.op is Op.EXTERNAL and callee.name in GRADIENT_FUNCTIONS:
             self.run_gradients(call, GRADIENT_FUNCTIONS[callee.name])
+        self._forget_what_it_changes(call)
         call.is_bare = self.is_bare(node)
         if call.is_bare and is_setter(call):
             self.state.mode = mode_of_argument(call, default=self.state.mode)
         return call
+
+    def _forget_what_it_changes(self, call: Value) -> None:
+        """A method of this object, or a function of this file, may set attributes and globals anew."""
+        callee, function = call.callee, self.function
+        if callee.op is Op.ATTRIBUTE and function.owner is not None and function.parameters:
+            itself = function.parameters[0]
+            if callee.inputs[0] is itself:
+                for path in self.assigned_by_methods(function.owner, callee.name):
+                    self.state.forget(f"{itself.name}.{path}")
+        elif callee.op is Op.READ:
+            for name in self.declared_global:
+                self.state.forget(name)
 
     def _is_evaluating(self, call: Value) -> bool:
         """Whether the called object, the object that has the method, or an argument was put into evaluation mode."""

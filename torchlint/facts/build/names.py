@@ -156,6 +156,7 @@ def _collect(scope: cst.CSTNode, outer: list[ScopeNames], table: dict[cst.CSTNod
         names.assigned.update(p.name.value for p in all_parameters(scope.params))
     inner: list[cst.CSTNode] = []
     used: set[str] = set()
+    in_classes: set[cst.CSTNode] = set()
     for node in _own_code(scope):
         if isinstance(node, cst.Name):
             used.add(node.value)
@@ -165,13 +166,10 @@ def _collect(scope: cst.CSTNode, outer: list[ScopeNames], table: dict[cst.CSTNod
             names.declared.update(item.name.value for item in node.names)
         elif isinstance(node, cst.FunctionDef | cst.Lambda):
             inner.append(node)
-        elif isinstance(node, cst.Import | cst.ImportFrom):
-            names.assigned.update(local for local, _ in import_names(node))
-        if isinstance(node, cst.FunctionDef | cst.ClassDef):
-            names.assigned.add(node.name.value)
-        for target in bound_targets(node):
-            if not isinstance(node, cst.Call):
-                names.assigned.update(target_names(target))
+        if isinstance(node, cst.ClassDef):
+            in_classes.update(walk(node.body))
+        if node not in in_classes:
+            names.assigned.update(_bound_names(node))
     names.assigned -= names.declared
     for name in used - names.assigned:
         for enclosing in reversed(outer):
@@ -180,6 +178,17 @@ def _collect(scope: cst.CSTNode, outer: list[ScopeNames], table: dict[cst.CSTNod
                 break
     for node in inner:
         _collect(node, [*outer, names], table)
+
+
+def _bound_names(node: cst.CSTNode) -> Iterator[str]:
+    """The plain names that this one node binds."""
+    if isinstance(node, cst.Import | cst.ImportFrom):
+        yield from (local for local, _ in import_names(node))
+    elif isinstance(node, cst.FunctionDef | cst.ClassDef):
+        yield node.name.value
+    elif not isinstance(node, cst.Call):
+        for target in bound_targets(node):
+            yield from target_names(target)
 
 
 def _own_code(scope: cst.CSTNode) -> Iterator[cst.CSTNode]:

@@ -167,17 +167,17 @@ class StatementBuilder(ExpressionBuilder):
         return merge([after, *breaks], self.phi) or after
 
     def _with(self, node: cst.With) -> None:
-        mode = self.state.mode
+        before, guarded = self.state.mode, False
         for item in node.items:
             value = self.visit(item.item)
             inside = self._mode_of_helper(value) or mode_of_guard(value)
             if inside is not None:
-                self.state.mode = inside
+                self.state.mode, guarded = inside, True
             if item.asname is not None:
                 self.assign(item.asname.name, value, None)
         self.run(node.body)
-        if self.state is not None:
-            self.state.mode = mode
+        if guarded and self.state is not None:
+            self.state.mode = before
 
     def _mode_of_helper(self, value: Value) -> Mode | None:
         """The mode inside ``with helper():`` where the helper is a contextmanager function of this file."""
