@@ -104,7 +104,6 @@ def test_a_statement_switches_for_what_follows() -> None:
     assert mode("old = torch.set_grad_enabled(flag)\nmodel(x)") in (ON, BOTH)
 
 
-@pytest.mark.xfail(strict=True, reason="the end of any block restores the mode")
 def test_a_statement_in_a_block_that_does_not_guard_outlives_it() -> None:
     assert mode("with open('log'):\n    torch.set_grad_enabled(False)\nmodel(x)") == OFF
 

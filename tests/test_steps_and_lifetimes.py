@@ -195,21 +195,11 @@ INSERTIONS = {
 }
 """Each with what ``kept`` begins as."""
 
-MADE_BY_A_CALL = ("()", "(list)")
-
 
 @pytest.mark.parametrize(
     ("statement", "empty"),
-    [
-        pytest.param(
-            *case,
-            marks=pytest.mark.xfail(strict=True, reason="a variable bound to a call that makes a container has no home")
-            if case[1].endswith(MADE_BY_A_CALL)
-            else (),
-            id=" in ".join(case),
-        )
-        for case in INSERTIONS.items()
-    ],
+    INSERTIONS.items(),
+    ids=map(" in ".join, INSERTIONS.items()),
 )
 def test_a_container_that_outlives_the_step_keeps_graphs(statement: str, empty: str) -> None:
     program = loop(statement, before=f"from collections import defaultdict, deque\nkept = {empty}")
@@ -247,12 +237,10 @@ def test_a_container_that_keeps_no_graphs_or_not_for_long(statement: str, empty:
     assert as_function(program).inserted() == []
 
 
-@pytest.mark.xfail(strict=True, reason="a formatted key is taken for a constant")
 def test_a_key_that_is_formatted_from_the_step_is_new_in_each() -> None:
     assert loop("kept[f'step {i}'] = loss", before="kept = {}").leaks() == ["kept"]
 
 
-@pytest.mark.xfail(strict=True, reason="a list that is dropped for a new one is counted by its first allocation alone")
 def test_a_window_of_a_list_that_is_flushed_every_n_steps() -> None:
     assert loop("kept.append(loss)\nif len(kept) > 9:\n    kept = []", before="kept = []").inserted() == []
 

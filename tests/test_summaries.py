@@ -254,6 +254,23 @@ class Net(Layered):
         self.hidden = self.layer(a).detach()
         return self.hidden
 v = Net()(x)
+
+def helper(a):
+    with torch.enable_grad(): return a * 2
+v = helper(w)
+
+class Net(Layered):
+    def __init__(self):
+        super().__init__()
+        for p in self.parameters(): p.requires_grad = False
+    def forward(self, a): return self.layer(a)
+v = Net()(x)
+
+def make():
+    m = nn.Linear(3, 3)
+    for p in m.parameters(): p.requires_grad = False
+    return m
+v = make()(x)
 """
 
 EITHER = """
@@ -325,19 +342,6 @@ def helper(a):
 v = helper(w)
 
 # a leaf that is computed with is live, whoever sets the mode
-def helper(a):
-    with torch.enable_grad(): return a * 2
-v = helper(w)
-
-# `self.parameters()` freezes the module's own layers
-class Net(Layered):
-    def __init__(self):
-        super().__init__()
-        for p in self.parameters(): p.requires_grad = False
-    def forward(self, a): return self.layer(a)
-v = Net()(x)
-
-# a leaf that is computed with is live, whoever sets the mode
 @torch.no_grad()
 def outer(a): return inner(a)
 def inner(a):
@@ -349,13 +353,6 @@ def make(scale):
     def apply(a): return a * scale
     return apply
 v = make(w)(x)
-
-# a module that is frozen where it is made
-def make():
-    m = nn.Linear(3, 3)
-    for p in m.parameters(): p.requires_grad = False
-    return m
-v = make()(x)
 """
 """The facts are wrong about these; the first line says how."""
 
@@ -393,6 +390,5 @@ def test_a_global_is_read_anew_after_a_call() -> None:
     assert program.kinds(program.shown()) == {"no tensor", "live"}
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="the pair has the literal's syntax")
 def test_a_pair_of_an_enumerated_literal_does_not_stop_the_check() -> None:
     Program("kept = []\nfor pair in enumerate([1, 2, 3]):\n    kept.extend(pair)")

@@ -240,6 +240,47 @@ v = model(x)
 
 for name, p in model.named_parameters(): p.requires_grad = False
 v = model(h)
+
+v = h // 1
+
+v = torch.empty(3).requires_grad_()
+
+v = x.clone().requires_grad_()
+
+v = x.clone().requires_grad_(True) * 2
+
+v = torch.cat([h, x])
+
+v = torch.stack([x, h]).mean()
+
+v = nn.Parameter(torch.zeros(3), requires_grad=False)
+
+v = items[-1]
+
+v = "loss %s" % h
+
+v = h is None
+
+v = not n
+
+kept = deque(maxlen=2); kept.append(h); v = kept.popleft()
+
+v = torch.where(x > 0.5, 0.0, h)
+
+v = torch.zeros(3).scatter(0, torch.tensor([0]), h[:1])
+
+v = torch.Tensor([1.0])
+
+with torch.no_grad(): w -= 0.1
+v = w
+
+model.requires_grad_(False); model.requires_grad_(True); v = model(x)
+
+for v in table: pass
+
+class Meter:
+    def sum(self): pass
+v = sum(items)
 """
 
 EITHER = """
@@ -274,47 +315,11 @@ v = getattr(h, "data")
 """Nothing is claimed about these."""
 
 DEFECTS = """
-# floor division keeps the graph (its gradient is zero)
-v = h // 1
-
-# requires_grad_() is not looked at
-v = torch.empty(3).requires_grad_()
-
-# requires_grad_() is not looked at
-v = x.clone().requires_grad_()
-
-# requires_grad_() is not looked at
-v = x.clone().requires_grad_(True) * 2
-
-# items of a literal list are joined as if only one of them went in
-v = torch.cat([h, x])
-
-# items of a literal list are joined as if only one of them went in
-v = torch.stack([x, h]).mean()
-
-# requires_grad is not looked at
-v = nn.Parameter(torch.zeros(3), requires_grad=False)
-
-# a negative index finds nothing in a literal
-v = items[-1]
-
 # the copy of a tensor is a leaf
 v = copy.copy(h)
 
-# formatting a string is taken for arithmetic
-v = "loss %s" % h
-
-# a truth value is taken for a tensor
-v = h is None
-
-# a truth value is taken for a tensor
-v = not n
-
 # an item that is assigned does not change the tensor
 v = x.clone(); v[0] = h[0]
-
-# the keyword of a deque is taken for an item
-kept = deque(maxlen=2); kept.append(h); v = kept.popleft()
 
 # what a default factory makes is not seen
 kept = defaultdict(list); kept["loss"].append(h); v = kept["loss"][0]
@@ -325,41 +330,17 @@ v = torch.zeros(3); v[:] = h
 # an item that is updated does not change the tensor
 v = torch.zeros(3); v[0] += h.sum()
 
-# a number as second argument is taken to choose an overload of any function
-v = torch.where(x > 0.5, 0.0, h)
-
-# a number as first argument is taken to choose an overload of any method
-v = torch.zeros(3).scatter(0, torch.tensor([0]), h[:1])
-
-# torch.Tensor is taken for a tool, not for a tensor
-v = torch.Tensor([1.0])
-
-# under no_grad an augmented assignment changes the leaf in place
-with torch.no_grad(): w -= 0.1
-v = w
-
 # an initialiser changes its argument without gradients and gives it back
 v = nn.init.zeros_(w)
 
-# freezing is never taken back
-model.requires_grad_(False); model.requires_grad_(True); v = model(x)
-
 # requires_grad is not looked at
 g = x.clone(); g.requires_grad = True; v = g * 2
-
-# iterating over a dict yields keys
-for v in table: pass
 
 # the items of a parameter list are modules to the facts
 v = nn.ParameterList([nn.Parameter(x)])[0]
 
 # a repeated list has items at every index
 v = ([h] * 3)[1]
-
-# what the body of a class binds hides the built-in around it
-class Meter:
-    def sum(self): pass
-v = sum(items)
 """
 """The facts are wrong about these; the first line says how."""
 
