@@ -9,8 +9,8 @@ import libcst as cst
 
 from torchlint.edits import decorate, detach
 from torchlint.facts.accumulations import Accumulation, Accumulations
-from torchlint.facts.build.builder import build
-from torchlint.facts.build.names import import_names
+from torchlint.facts.building.builder import build
+from torchlint.facts.building.names import import_names
 from torchlint.facts.construction import Construction, constructions
 from torchlint.facts.flows import Flows
 from torchlint.facts.freezing import frozen_subjects

@@ -459,6 +459,6 @@ def _derived(value: Value, given: Abstract, *, inherits: bool) -> Abstract:
 
 
 def _literal_key(value: Value | None) -> str | int | None:
-    from torchlint.facts.build.names import constant_of
+    from torchlint.facts.building.names import constant_of
 
     return constant_of(value.syntax) if value is not None and value.syntax is not None else None

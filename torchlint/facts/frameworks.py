@@ -38,6 +38,29 @@ TRAINS_ON_RESULT: dict[str, frozenset[str]] = {
 }
 
 
+PER_STEP: dict[str, frozenset[str]] = {
+    # https://huggingface.co/docs/transformers/main_classes/trainer
+    "Trainer": frozenset(["compute_loss", "training_step", "prediction_step"]),
+    "Seq2SeqTrainer": frozenset(["compute_loss", "training_step", "prediction_step"]),
+    # https://docs.python.org/3/library/http.server.html
+    "BaseHTTPRequestHandler": frozenset(["do_GET", "do_POST"]),
+    # https://www.tornadoweb.org/en/stable/web.html, https://flask.palletsprojects.com/en/stable/views/
+    "RequestHandler": frozenset(["get", "post", "put"]),
+    "MethodView": frozenset(["get", "post", "put"]),
+    "Resource": frozenset(["get", "post", "put"]),
+    # https://pytorch.org/serve/custom_service.html
+    "BaseHandler": frozenset(["handle", "preprocess", "inference", "postprocess"]),
+    # https://cog.run/python/
+    "BasePredictor": frozenset(["predict"]),
+}
+"""Methods that a framework calls once for each step or request, by the name of a base class."""
+
+WEB = ("fastapi.", "flask.", "starlette.", "sanic.", "bottle.", "aiohttp.", "quart.", "litestar.", "robyn.")
+"""Packages whose objects decorate request handlers: ``@app.post("/predict")``."""
+
+ROUTES = frozenset(["route", "get", "post", "put", "patch", "websocket"])
+
+
 def is_module_class(cls: Class) -> bool:
     """Whether instances of a class of the file are modules: by a base of torch or, unknown bases, by a ``forward``."""
     bases = cls.all_bases()

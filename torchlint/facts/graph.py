@@ -1,6 +1,6 @@
 """The value graph: every value that a file computes, in static single assignment form, and what is done with it.
 
-The builder (``build/``) makes it in one walk; the solver gives each value its abstract value; rules read it through
+The builder (``building/``) makes it in one walk; the solver gives each value its abstract value; rules read it through
 the queries of this package. A :class:`Value` stands for what one expression yields, so an assignment makes none:
 two names for one value are one value, and evidence about one of them is evidence about both.
 """

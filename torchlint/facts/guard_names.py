@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from torchlint.facts.build.guards import SETTERS, SWITCHES, mode_of_guard
-from torchlint.facts.build.names import bound_targets, import_names, target_names
+from torchlint.facts.building.guards import SETTERS, SWITCHES, mode_of_guard
+from torchlint.facts.building.names import bound_targets, import_names, target_names
 from torchlint.facts.graph import Function, Mode, Op, ValueGraph
 from torchlint.tree import walk_scope
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.build.guards import SETTERS, SWITCHES
+from torchlint.facts.building.guards import SETTERS, SWITCHES
 from torchlint.facts.calls import SAME_OBJECT
 from torchlint.facts.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.guard_names import Guard, Guards

@@ -16,9 +16,16 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.build.names import assigned_in, path_of
+from torchlint.facts.building.names import assigned_in, path_of
 from torchlint.facts.domain import Tool
-from torchlint.facts.frameworks import is_module_class, runs_without_gradients, trains_on_result
+from torchlint.facts.frameworks import (
+    PER_STEP,
+    ROUTES,
+    WEB,
+    is_module_class,
+    runs_without_gradients,
+    trains_on_result,
+)
 from torchlint.facts.graph import Function, Loop, Op, Value
 from torchlint.tree import dotted, walk
 
@@ -27,28 +34,6 @@ if TYPE_CHECKING:
 
 HOPS = 4
 """How many callers up a repetition is looked for."""
-
-PER_STEP: dict[str, frozenset[str]] = {
-    # https://huggingface.co/docs/transformers/main_classes/trainer
-    "Trainer": frozenset(["compute_loss", "training_step", "prediction_step"]),
-    "Seq2SeqTrainer": frozenset(["compute_loss", "training_step", "prediction_step"]),
-    # https://docs.python.org/3/library/http.server.html
-    "BaseHTTPRequestHandler": frozenset(["do_GET", "do_POST"]),
-    # https://www.tornadoweb.org/en/stable/web.html, https://flask.palletsprojects.com/en/stable/views/
-    "RequestHandler": frozenset(["get", "post", "put"]),
-    "MethodView": frozenset(["get", "post", "put"]),
-    "Resource": frozenset(["get", "post", "put"]),
-    # https://pytorch.org/serve/custom_service.html
-    "BaseHandler": frozenset(["handle", "preprocess", "inference", "postprocess"]),
-    # https://cog.run/python/
-    "BasePredictor": frozenset(["predict"]),
-}
-"""Methods that a framework calls once for each step or request, by the name of a base class."""
-
-WEB = ("fastapi.", "flask.", "starlette.", "sanic.", "bottle.", "aiohttp.", "quart.", "litestar.", "robyn.")
-"""Packages whose objects decorate request handlers: ``@app.post("/predict")``."""
-
-ROUTES = frozenset(["route", "get", "post", "put", "patch", "websocket"])
 
 
 class Turn(Enum):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchlint.facts.build.names import import_names, scope_names
-from torchlint.facts.build.state import State
-from torchlint.facts.build.statements import StatementBuilder
+from torchlint.facts.building.names import import_names, scope_names
+from torchlint.facts.building.state import State
+from torchlint.facts.building.statements import StatementBuilder
 from torchlint.facts.graph import Function, Mode, Value, ValueGraph
 from torchlint.tree import dotted, walk, walk_scope
 

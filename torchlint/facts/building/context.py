@@ -7,8 +7,8 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.build.names import ScopeNames, assigned_in, constant_key, path_of
-from torchlint.facts.build.state import State
+from torchlint.facts.building.names import ScopeNames, assigned_in, constant_key, path_of
+from torchlint.facts.building.state import State
 from torchlint.facts.graph import (
     Backward,
     Class,

@@ -7,16 +7,16 @@ from typing import ClassVar
 
 import libcst as cst
 
-from torchlint.facts.build.expressions import ExpressionBuilder
-from torchlint.facts.build.guards import (
+from torchlint.facts.building.expressions import ExpressionBuilder
+from torchlint.facts.building.guards import (
     SETTERS,
     SWITCHES,
     guards_held_by,
     mode_of_argument,
     mode_of_guard,
 )
-from torchlint.facts.build.names import all_parameters, assigned_in, bound_targets, import_names
-from torchlint.facts.build.state import State, merge
+from torchlint.facts.building.names import all_parameters, assigned_in, bound_targets, import_names
+from torchlint.facts.building.state import State, merge
 from torchlint.facts.graph import Class, Function, Kind, Loop, Mode, Op, Reset, Value
 from torchlint.tree import dotted, walk
 
