@@ -35,16 +35,11 @@ from torchlint.facts.domain import (
 from torchlint.facts.externals import KEYWORD_ITEMS, Meaning, meaning_of
 from torchlint.facts.frameworks import is_module_class
 from torchlint.facts.graph import Function, Mode, Op, Value
+from torchlint.facts.parameters import SAME_OBJECT, has_parameters, is_frozen
 from torchlint.facts.transfer import apply, differentiate, heir, item_of, live
 
 if TYPE_CHECKING:
     from torchlint.facts.solve import Solution
-
-SAME_OBJECT = frozenset(
-    ["to", "cuda", "cpu", "half", "float", "double", "bfloat16", "type", "train", "eval", "requires_grad_", "apply",
-     "share_memory", "share_memory_", "contiguous", "pin_memory", "to_empty", "ipu", "xpu", "compile", "unwrap"]
-)  # fmt: skip
-"""Methods that give a module (or an object of unknown type) back; on a tensor they keep the history."""
 
 LIKE_ANOTHER = frozenset(["to", "type", "type_as", "view_as", "expand_as", "reshape_as", "resize_as_", "sum_to_size"])
 """Methods of tensors that take a type or a shape from their argument, and no graph."""
@@ -100,7 +95,7 @@ class Calls:
     # -- modules --------------------------------------------------------------------------------------------------
 
     def _forward(self, value: Value, module: Module) -> Abstract:
-        if module.has_parameters and not self._is_frozen(value.callee):
+        if module.has_parameters and not is_frozen(self.solution, value.callee):
             return live(value)
         return differentiate(value, self._arguments(value) or [UNKNOWN])
 
@@ -113,73 +108,10 @@ class Calls:
     def _run_forward(self, value: Value, instance: Instance) -> Abstract:
         forward = instance.cls.method("forward")
         result = UNKNOWN if forward is None else self.run_function(value, forward, bound=True)
-        if self._is_frozen(value.callee) or not self._has_parameters(instance):
+        if is_frozen(self.solution, value.callee) or not has_parameters(self.solution, instance.cls):
             return result
         vague = any(isinstance(atom, Unknown | Carrier) for atom in result)
         return join((result - {Unknown()}, live(value))) if vague else result
-
-    def _has_parameters(self, instance: Instance) -> bool:
-        """Whether a module of this file holds anything that trains, as far as its attributes tell."""
-        family = {cls.root() for cls in instance.cls.lineage()}
-        return any(
-            self.may_train(value)
-            for place, values in self.solution.stored.items()
-            if place.owner in family
-            for value in values
-        )
-
-    def may_train(self, attribute: Value) -> bool:
-        """Whether an attribute of a module holds parameters: a module, a leaf, or what an unknown class makes."""
-        for atom in self.solution.of(attribute):
-            if isinstance(atom, Module):
-                found = atom.has_parameters
-            elif isinstance(atom, Tensor):
-                found = atom.history is History.LEAF
-            else:
-                made = attribute.op is Op.CALL and attribute.callee.op is Op.EXTERNAL
-                found = isinstance(atom, Instance) or (isinstance(atom, Unknown) and made)
-            if found:
-                return True
-        return False
-
-    def _is_frozen(self, value: Value) -> bool:
-        """Whether the called module's parameters were told not to require grad."""
-        frozen = self.solution.frozen
-        if not frozen:
-            return False
-        seen: set[Value] = set()
-        pending = [value]
-        while pending:
-            current = pending.pop()
-            if current in seen:
-                continue
-            seen.add(current)
-            if current in frozen:
-                return True
-            if any(isinstance(a, Instance) and a.cls.root() in frozen for a in self.solution.of(current)):
-                return True
-            places = [current.place] if current.place is not None else []
-            if current.op is Op.ATTRIBUTE:
-                places = list(self.solution.places(current.inputs[0], current.name))
-                if current.name in ("forward", "module"):
-                    pending.append(current.inputs[0])
-            for place in places:
-                if place in frozen or place.owner in frozen:
-                    return True
-                pending.extend(self.solution.stored.get(place, ()))
-            if current.op is Op.PHI:
-                pending.extend(current.inputs)
-            if current.op is Op.CALL:
-                made_by = [
-                    a.function.result for a in self.solution.of(current.callee) if isinstance(a, FunctionReference)
-                ]
-                pending.extend(result for result in made_by if result is not None)
-            if current.op is Op.PARAMETER:
-                bindings = self.solution.callers.get(current.function, {}).values()
-                pending.extend(given for binding in bindings if (given := binding.get(current)) is not None)
-            if current.op is Op.CALL and current.callee.op is Op.ATTRIBUTE and current.callee.name in SAME_OBJECT:
-                pending.append(current.callee.inputs[0])
-        return False
 
     # -- methods --------------------------------------------------------------------------------------------------
 
@@ -218,7 +150,7 @@ class Calls:
         if name in ("forward", "__call__"):
             return self._forward(value, module)
         if name in ("parameters", "buffers", "named_parameters", "named_buffers"):
-            frozen = not module.has_parameters or self._is_frozen(value.callee.inputs[0])
+            frozen = not module.has_parameters or is_frozen(self.solution, value.callee.inputs[0])
             kept = NO_GRAPH if frozen or name.endswith("buffers") else LEAF
             self.solution.set_field(value, None, kept)
             return frozenset([Container(value)])
@@ -401,7 +333,7 @@ class Calls:
         return frozenset([Module(not bare)])
 
     def _given(self, value: Value, argument: Value) -> list[Abstract]:
-        """What an argument gives an operation: each item of a literal on the spot, or what is in any other container."""
+        """What an argument gives an operation: each item of a literal, or what is in any other container."""
         is_literal = argument.op is Op.CONTAINER and isinstance(argument.syntax, cst.List | cst.Tuple)
         if is_literal and len(self.solution.held.get(argument, ())) == len(argument.inputs) > 0:
             return [self._contents(value, self.solution.of(item)) for item in argument.inputs]

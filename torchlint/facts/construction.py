@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.calls import SAME_OBJECT
 from torchlint.facts.domain import ClassReference, FunctionReference, History, Tensor, Tool, sorted_values
 from torchlint.facts.externals import Meaning, meaning_of
 from torchlint.facts.frameworks import is_module_class
 from torchlint.facts.graph import Class, Function, Kind, Loop, Op, Value
+from torchlint.facts.parameters import SAME_OBJECT, has_parameters
 from torchlint.facts.repetition import Repetition, Repetitions, Turn, changes_with
 from torchlint.tree import dotted, walk
 
@@ -177,13 +177,7 @@ class _Search:
         bases = (torch_api.torch_class(base) for base in cls.all_bases())
         if any(base is not None and base.has_parameters for base in bases):
             return True
-        family = {one.root() for one in cls.lineage()}
-        return any(
-            self.solution.calls.may_train(value)
-            for place, values in self.solution.stored.items()
-            if place.owner in family
-            for value in values
-        )
+        return has_parameters(self.solution, cls)
 
     def _is_builder_of(self, call: Value) -> bool:
         """Whether the function around ``call`` builds for its caller, or hands out this one."""

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.guards import SETTERS, SWITCHES
-from torchlint.facts.calls import SAME_OBJECT
 from torchlint.facts.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.guard_names import Guard, Guards
 from torchlint.facts.handoffs import is_network, lazy_work, runs_forward, thread_work
+from torchlint.facts.parameters import SAME_OBJECT
 from torchlint.tree import walk_scope
 
 if TYPE_CHECKING:
