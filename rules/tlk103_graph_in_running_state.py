@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.accumulations import Accumulation
     from torchlint.facts.retention import Retention
+    from torchlint.facts.writing import Use
 
 
 class GraphInRunningState(Rule):
@@ -63,12 +64,12 @@ class GraphInRunningState(Rule):
             if not accumulation.is_state:
                 continue
             is_local = accumulation.first is not None
-            retention = facts.retention(accumulation.held, accumulation.added, may_leave=is_local)
+            carriers = [facts.carrier(use) for use in accumulation.added]
+            retention = facts.retention(accumulation.held, carriers, may_leave=is_local)
             if retention is not None:
-                yield self._finding(facts, accumulation, retention)
+                yield self._finding(facts, accumulation, carriers, retention)
 
-    def _finding(self, facts: Facts, accumulation: Accumulation, retention: Retention) -> Finding:
-        carriers = [facts.carrier(use) for use in accumulation.added]
+    def _finding(self, facts: Facts, accumulation: Accumulation, carriers: list[Use], retention: Retention) -> Finding:
         return Finding(
             node=accumulation.statement,
             message=(

@@ -198,7 +198,7 @@ class Flows:
             return True
         seen.add(value)
         if value.op is Op.PARAMETER:
-            given = self.arguments_of(value)
+            given = [argument for argument in self.arguments_of(value) if self.carries(argument)]
             return bool(given) and all(self._is_spent(argument, seen) for argument in given)
         if value.op is Op.CALL:
             if any(isinstance(a, Module) for a in self.solution.final(value.callee)):
