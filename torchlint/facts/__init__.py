@@ -26,7 +26,7 @@ from torchlint.facts.solve import Solution
 from torchlint.facts.steps import Steps
 from torchlint.facts.writing import Use, operands
 from torchlint.rule import Fix
-from torchlint.tree import parents, walk
+from torchlint.tree import parents
 
 __all__ = ["Facts"]
 
@@ -100,10 +100,6 @@ class Facts:
     def statement_of(self, value: Value) -> cst.CSTNode:
         """The statement in which a value is computed."""
         return value.statement if value.statement is not None else self.module
-
-    def nodes_under(self, node: cst.CSTNode) -> list[cst.CSTNode]:
-        """A node and all code under it."""
-        return list(walk(node))
 
     def called(self, call: Value) -> str:
         """How the program writes what a CALL calls, shortened to 40 characters."""
@@ -181,7 +177,3 @@ class Facts:
     def calls(self) -> list[Value]:
         """Every call of the file in the order of the walk."""
         return [value for value in self.graph.values if value.op is Op.CALL]
-
-    def is_module_body(self, function: Function) -> bool:
-        """Whether ``function`` stands for the code at the top level of the file."""
-        return function.parent is None

@@ -92,7 +92,7 @@ class Evidence:
         else:
             self._add(value, atom)
             if value.op is Op.PARAMETER:
-                for argument in self.arguments_of(value):
+                for argument in self.solution.arguments_of(value):
                     self._prove(argument, atom, seen)
 
     def _prove_place(self, place: Place, atom: Atom, seen: set[Value]) -> None:
@@ -108,11 +108,6 @@ class Evidence:
         if any(type(a) is type(atom) for a in known):
             return
         self.changed |= self.solution.add_evidence(subject, atom)
-
-    def arguments_of(self, parameter: Value) -> list[Value]:
-        """What the calls in this file pass for ``parameter``."""
-        calls = self.solution.callers.get(parameter.function, {})
-        return [given for binding in calls.values() if (given := binding.get(parameter)) is not None]
 
     # -- tensors --------------------------------------------------------------------------------------------------
 
@@ -137,7 +132,7 @@ class Evidence:
             for source in again:
                 self._prove_live(source, backward, seen)
         elif value.op is Op.PARAMETER:
-            for argument in self.arguments_of(value):
+            for argument in self.solution.arguments_of(value):
                 self._prove_live(argument, backward, seen)
         elif value.op is Op.OPERATION:
             self._prove_candidates(list(value.inputs), backward, seen)

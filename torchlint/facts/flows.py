@@ -78,7 +78,7 @@ class Flows:
             elif isinstance(atom, Argument | Derived):
                 if isinstance(atom, Derived) and atom.inherits and Mode.ON not in self.modes.entry(atom.inherits):
                     continue
-                for argument in self.arguments_of(atom.parameter):
+                for argument in self.solution.arguments_of(atom.parameter):
                     found = self._live(argument, seen)
                     if found is not None:
                         return found
@@ -117,18 +117,13 @@ class Flows:
             if isinstance(atom, Tensor) and atom.history in histories:
                 continue
             if isinstance(atom, Argument | Derived):
-                given = self.arguments_of(atom.parameter)
+                given = self.solution.arguments_of(atom.parameter)
                 if given and all(self._surely(argument, histories, seen) for argument in given):
                     continue
                 if isinstance(atom, Derived) and History.NONE in histories:
                     continue  # computed by an operation of torch from whatever is passed
             return False
         return bool(abstract)
-
-    def arguments_of(self, parameter: Value) -> list[Value]:
-        """What the calls in this file pass for ``parameter``."""
-        calls = self.solution.callers.get(parameter.function, {})
-        return [given for binding in calls.values() if (given := binding.get(parameter)) is not None]
 
     def passed_by(self, value: Value) -> Value | None:
         """The call that passes the graph in, where ``value`` has it from a parameter of its function."""
@@ -198,7 +193,7 @@ class Flows:
             return True
         seen.add(value)
         if value.op is Op.PARAMETER:
-            given = [argument for argument in self.arguments_of(value) if self.carries(argument)]
+            given = [argument for argument in self.solution.arguments_of(value) if self.carries(argument)]
             return bool(given) and all(self._is_spent(argument, seen) for argument in given)
         if value.op is Op.CALL:
             if any(isinstance(a, Module) for a in self.solution.final(value.callee)):
@@ -330,7 +325,7 @@ class Flows:
                 found += solution.stored.get(place, ())
                 found += self._into.get(place, ())
         elif value.op is Op.PARAMETER:
-            found += self.arguments_of(value)
+            found += self.solution.arguments_of(value)
         elif value.op is Op.CALL:
             found += [f.result for f in self.functions_of(value) if f.result is not None]
         found += self._into.get(value, ())

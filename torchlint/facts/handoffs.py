@@ -135,7 +135,7 @@ def origins(facts: Facts, value: Value) -> list[Value]:
         if current.op is Op.PHI:
             pending += current.inputs
         elif current.op is Op.PARAMETER:
-            pending += facts.flows.arguments_of(current)
+            pending += facts.solution.arguments_of(current)
         elif current.place is not None:
             pending += facts.solution.stored.get(current.place, ())
         elif current.op is Op.ATTRIBUTE:

@@ -79,10 +79,7 @@ def _behind(solution: Solution, value: Value) -> Iterator[Value]:
     elif value.op is Op.PHI:
         yield from value.inputs
     elif value.op is Op.PARAMETER:
-        for binding in solution.callers.get(value.function, {}).values():
-            given = binding.get(value)
-            if given is not None:
-                yield given
+        yield from solution.arguments_of(value)
     elif value.op is Op.CALL:
         if value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
             yield value.callee.inputs[0]

@@ -96,6 +96,11 @@ class Solution:
             return [Place(p.owner, f"{p.path}.{attribute}") for p in self.places(base.inputs[0], base.name)]
         return [Place(base, attribute)]
 
+    def arguments_of(self, parameter: Value) -> list[Value]:
+        """What the calls in this file pass for ``parameter``."""
+        calls = self.callers.get(parameter.function, {})
+        return [given for binding in calls.values() if (given := binding.get(parameter)) is not None]
+
     def read(self, place: Place, reader: Value) -> Abstract:
         """What a place may hold; ``reader`` is run again when that changes."""
         self.watch(place, reader)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 
 import libcst as cst
@@ -25,7 +26,7 @@ from torchlint.facts.graph import (
 )
 
 
-class Context:
+class Context(ABC):
     """Makes values and remembers where the builder stands.
 
     Attributes:
@@ -266,13 +267,13 @@ class Context:
         )
         self.graph.backwards.append(Backward(root, retains, self.function, self.loop, self.statement, inputs=inputs))
 
+    @abstractmethod
     def visit(self, node: cst.CSTNode) -> Value:
         """The value of an expression (given by the expression builder)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def define(self, node: cst.FunctionDef | cst.Lambda) -> Value:
         """A function's value (given by the statement builder)."""
-        raise NotImplementedError
 
 
 def _kind(added: Value | None) -> Kind:
