@@ -37,6 +37,9 @@ SINKS = frozenset(
 )  # fmt: skip
 """Methods of unknown objects that read a value for a person; they train on nothing."""
 
+GRAPH_READERS = frozenset(["requires_grad", "grad_fn", "is_leaf", "retain_grad", "register_hook"])
+"""Attributes of a tensor that only a program which wants a graph reads."""
+
 
 class Flows:
     """Reachability queries over a solved graph."""
@@ -250,6 +253,20 @@ class Flows:
             or value in self.escaped
             or any(isinstance(a, Container) and a.allocation in self.escaped for a in self.solution.final(value))
         )
+
+    @cached_property
+    def inspected(self) -> frozenset[Value]:
+        """All that flows into a value whose graph the program looks at: it wants one."""
+        values = self.solution.graph.values
+        return self._ancestors(v.inputs[0] for v in values if v.op is Op.ATTRIBUTE and v.name in GRAPH_READERS)
+
+    @cached_property
+    def detached(self) -> frozenset[Value]:
+        """All that flows into a value of which the program takes ``.detach()`` or ``.data``: it knows of a graph."""
+        values = self.solution.graph.values
+        calls = (v.callee.inputs[0] for v in values if v.op is Op.CALL and v.name == "detach" and v.callee.inputs)
+        reads = (v.inputs[0] for v in values if v.op is Op.ATTRIBUTE and v.name == "data")
+        return self._ancestors([*calls, *reads])
 
     @cached_property
     def escaped(self) -> frozenset[Value]:

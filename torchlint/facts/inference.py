@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from torchlint import torch_api
+from torchlint.facts.domain import Module
 from torchlint.facts.flows import Flows
 from torchlint.facts.frameworks import is_module_class
 from torchlint.facts.graph import Function, Mode, Op, Value
 from torchlint.facts.steps import Steps
+
+GUARDED_BY_THEMSELVES = frozenset(["generate"])
+"""Methods of models that are known to switch gradients off: transformers' ``generate``."""
 
 
 @dataclass(frozen=True)
@@ -105,18 +109,39 @@ class Inferences:
 
     def _infers(self, call: Value) -> bool:
         """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""
-        if not self.flows.modes.records(call) or not self.flows.live_parts(call) or self._is_used(call):
+        if not self.flows.modes.records(call) or self._is_used(call):
             return False
+        if not self.flows.live_parts(call):
+            return self._is_detached_method(call)
         callees = self.flows.functions_of(call)
         if any(map(self.steps.trains, callees)):
             return False  # forces, gradient penalties: the forward itself differentiates
         if self._on_a_dummy(call):
             return False
-        return self.steps.calls_module(call) or any(map(self._runs_forward, callees))
+        return self.steps.calls_module(call) or (any(map(self._runs_forward, callees)) and self._begins_in_module(call))
+
+    def _begins_in_module(self, call: Value) -> bool:
+        """Whether the graph that a helper returns begins with a forward, and not with any operation on a leaf."""
+        for part in self.flows.live_parts(call):
+            found = self.flows.live(part)
+            if found is not None and found.origin is not None and self.steps.calls_module(found.origin):
+                return True
+        return False
+
+    def _is_detached_method(self, call: Value) -> bool:
+        """``model.eval()``, then ``model.encode(x)`` in code that is not seen, whose result is detached.
+
+        Who detaches it knows that it has a graph.
+        """
+        if not call.evaluating or call.callee.op is not Op.ATTRIBUTE or call not in self.flows.detached:
+            return False
+        if call.callee.name in torch_api.module_methods() or call.callee.name in GUARDED_BY_THEMSELVES:
+            return False
+        return any(isinstance(a, Module) for a in self.flows.solution.final(call.callee.inputs[0]))
 
     def _is_used(self, call: Value) -> bool:
         """Whether the call's own result reaches a backward; other calls of the same function do not matter."""
-        return call in self.flows.trained
+        return call in self.flows.trained or call in self.flows.inspected
 
     def _runs_forward(self, function: Function, depth: int = 3) -> bool:
         """Whether calling ``function`` runs a module's forward under the caller's grad mode."""

@@ -130,6 +130,8 @@ class Steps:
 
     def calls_module(self, call: Value) -> bool:
         """Whether what is called is a module (or its ``forward``)."""
+        if call.op is not Op.CALL:
+            return False
         callee = call.callee
         if callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__"):
             callee = callee.inputs[0]

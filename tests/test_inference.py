@@ -1,0 +1,93 @@
+"""Forwards whose graph nobody uses: what shows that a function only infers."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchlint.catalog import rule_of
+from torchlint.engine import check
+from torchlint.source import Source
+
+HEAD = "import torch\nfrom torch import nn\nfrom elsewhere import Model, load\n"
+
+
+def found(body: str) -> list[int]:
+    """The lines of the function body's text (from 1) at which TLK201 stands."""
+    rule = rule_of("TLK201")
+    assert rule is not None
+    diagnostics = check(Source("program.py", HEAD + body), [rule]).diagnostics
+    return [diagnostic.line - HEAD.count("\n") for diagnostic in diagnostics]
+
+
+def test_eval_mode_and_a_forward() -> None:
+    assert found("def score(model, x):\n    model.eval()\n    return model(x)\n") == [1]
+
+
+def test_a_forward_without_eval_whose_result_leaves_says_nothing() -> None:
+    assert found("def score(model, x):\n    model.parameters()\n    return model(x)\n") == []
+
+
+def test_a_graph_that_is_thrown_away() -> None:
+    assert found("def best(x):\n    model = nn.Linear(3, 3)\n    return model(x).argmax(1)\n") == [1]
+
+
+def test_train_mode_again_before_the_forward() -> None:
+    assert found("def f(model, x):\n    model.eval()\n    model.train()\n    return model(x)\n") == []
+
+
+def test_another_model_in_eval_mode() -> None:
+    body = "def f(model, teacher, x):\n    teacher.eval()\n    model.train()\n    return model(x)\n"
+    assert found(body) == []
+
+
+def test_the_gradient_of_the_output_is_wanted() -> None:
+    body = "def f(model, x):\n    model.eval()\n    y = model(x)\n    {}\n    return x\n"
+    assert found(body.format("y.sum().backward()")) == []
+    assert found(body.format("torch.autograd.grad(y.sum(), x)")) == []
+
+
+@pytest.mark.parametrize("reading", ["y.requires_grad", "y.grad_fn", "y.retain_grad()", "y.register_hook(print)"])
+def test_a_graph_that_is_looked_at_is_wanted(reading: str) -> None:
+    assert found(f"def f(x):\n    model = nn.Linear(3, 3)\n    y = model(x)\n    print({reading})\n") == []
+
+
+@pytest.mark.parametrize(
+    "probe", ["torch.randn(1, 3)", "torch.zeros(2, 3).to(device)", "[torch.rand(3), torch.ones(3)]"]
+)
+def test_a_forward_on_made_up_numbers_is_a_probe(probe: str) -> None:
+    assert found(f"def f(device):\n    model = load()\n    model.eval()\n    print(model({probe}).shape)\n") == []
+
+
+def test_a_method_that_is_not_seen_and_detached() -> None:
+    body = "def f(model: Model, x):\n    model.eval()\n    return model.encode(x){}\n"
+    assert found(body.format(".detach().numpy()")) == [1]
+    assert found(body.format("")) == []
+
+
+def test_a_helper_and_its_caller_are_one_finding_where_eval_is_said() -> None:
+    body = (
+        "def run(model, x):\n    return model(x)\n\n"
+        "def score(model, loader):\n    model.eval()\n    return [run(model, x).argmax() for x in loader]\n"
+    )
+    assert found(body) == [4]
+
+
+def test_evaluation_inside_a_training_function_stands_at_the_forward() -> None:
+    body = (
+        "def fit(model, loader, held_out, optimizer):\n"
+        "    for x, y in loader:\n"
+        "        (model(x) - y).sum().backward()\n"
+        "        optimizer.step()\n"
+        "    model.eval()\n"
+        "    for x, y in held_out:\n"
+        "        print(model(x).argmax())\n"
+    )
+    assert found(body) == [7]
+
+
+@pytest.mark.parametrize("guard", ["torch.no_grad()", "torch.inference_mode()", "torch.set_grad_enabled(False)"])
+def test_a_guard_in_every_caller(guard: str) -> None:
+    score = "def score(model, x):\n    model.eval()\n    return model(x)\n\n"
+    body = score + f"def main(m, x):\n    with {guard}:\n        score(m, x)\n"
+    assert found(body) == []
+    assert found(body + "\ndef other(m, x):\n    score(m, x)\n") == [1]
