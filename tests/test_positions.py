@@ -90,6 +90,8 @@ def test_positions_are_those_of_libcst(text: str) -> None:
 
 @pytest.mark.parametrize("text", list(texts()))
 def test_offsets_are_those_of_libcst(text: str) -> None:
+    if cst.parse_module(text).code != text:
+        pytest.skip("libcst drops blanks after the conversion of a replacement field")
     wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
     theirs = wrapper.resolve(ByteSpanPositionProvider)
     offsets = {0: 0}

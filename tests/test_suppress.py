@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import linecache
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -81,7 +82,8 @@ def torchlint_covers(text: str, keys: object) -> dict[tuple[int, str], bool]:
         ("x = 1\x0c  # noqa\n\x0c\ny\n", {1: CODES}),
         ("\ufeffx = 1  # noqa\n", {1: CODES}),
         ("x = 1 \\\n", {}),
-        ("x = f'''{\n1}'''  # noqa\n", {1: CODES, 2: CODES}),
+        # From 3.12 on a line end in a replacement field is a token of its own, and ends what a comment covers.
+        ("x = f'''{\n1}'''  # noqa\n", {2: CODES} if sys.version_info >= (3, 12) else {1: CODES, 2: CODES}),
     ],
 )
 def test_the_table(tmp_path: Path, text: str, covered: dict[int, list[str]]) -> None:
