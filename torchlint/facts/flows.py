@@ -56,8 +56,8 @@ class Flows:
                     self._into[place].append(store.value)
         graph = solution.graph
         self._ends = self._ends_of_gradients()
-        self.trained = self._ancestors(b.root for b in graph.backwards)
-        self.spent_roots = self._ancestors(b.root for b in graph.backwards if not b.retains)
+        self.trained = self.ancestors(b.root for b in graph.backwards)
+        self.spent_roots = self.ancestors(b.root for b in graph.backwards if not b.retains)
 
     # -- what a value is, with callers looked through -------------------------------------------------------------
 
@@ -258,7 +258,7 @@ class Flows:
     def inspected(self) -> frozenset[Value]:
         """All that flows into a value whose graph the program looks at: it wants one."""
         values = self.solution.graph.values
-        return self._ancestors(v.inputs[0] for v in values if v.op is Op.ATTRIBUTE and v.name in GRAPH_READERS)
+        return self.ancestors(v.inputs[0] for v in values if v.op is Op.ATTRIBUTE and v.name in GRAPH_READERS)
 
     @cached_property
     def detached(self) -> frozenset[Value]:
@@ -266,12 +266,12 @@ class Flows:
         values = self.solution.graph.values
         calls = (v.callee.inputs[0] for v in values if v.op is Op.CALL and v.name == "detach" and v.callee.inputs)
         reads = (v.inputs[0] for v in values if v.op is Op.ATTRIBUTE and v.name == "data")
-        return self._ancestors([*calls, *reads])
+        return self.ancestors([*calls, *reads])
 
     @cached_property
     def escaped(self) -> frozenset[Value]:
         """All that flows to where the file does not show what becomes of it, with its graph."""
-        return self._ancestors(self._exits())
+        return self.ancestors(self._exits())
 
     @cached_property
     def leaving(self) -> frozenset[Value]:
@@ -279,7 +279,7 @@ class Flows:
         graph = self.solution.graph
         results = [function.result for function in graph.functions if function.result is not None]
         kept = [store.value for store in graph.stores if store.attribute or store.place is not None]
-        return self._ancestors([*self._exits(), *results, *kept])
+        return self.ancestors([*self._exits(), *results, *kept])
 
     def _exits(self) -> list[Value]:
         """Values that leave what is seen: returned to unknown callers, given to unknown functions."""
@@ -386,7 +386,7 @@ class Flows:
         alike = (v for v in graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
         return frozenset(ends | {v for v in alike if any(place in places for place in places_of(self.solution, v))})
 
-    def _ancestors(self, roots: Iterable[Value]) -> frozenset[Value]:
+    def ancestors(self, roots: Iterable[Value]) -> frozenset[Value]:
         """All values that flow into ``roots``.
 
         A path may leave a function through its parameters (to the callers' arguments) or enter one through its result,

@@ -102,13 +102,14 @@ def _retention(facts: Facts, holder: Value, use: Use, may_leave: bool) -> Retent
 
 
 def _backward_of(facts: Facts, value: Value) -> Backward | None:
-    """A backward that runs over ``value``'s graph: one that starts from it, or else one in the same function."""
-    graph = facts.graph
-    ranked = sorted(
-        (backward for backward in graph.backwards if not backward.by_contract),
-        key=lambda b: (b.root is not value, b.function is not value.function, b.root.index),
-    )
-    return ranked[0] if ranked else None
+    """A backward that runs over ``value``'s graph: the nearest, by its root and then by the function it stands in."""
+    before = facts.flows.ancestors([value])
+    over = [
+        backward
+        for backward in facts.graph.backwards
+        if not backward.by_contract and (backward.root in before or value in facts.flows.ancestors([backward.root]))
+    ]
+    return min(over, key=lambda b: (b.root is not value, b.function is not value.function, b.root.index), default=None)
 
 
 def name_of(facts: Facts, use: Use) -> str:
