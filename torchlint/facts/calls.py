@@ -31,7 +31,7 @@ from torchlint.facts.domain import (
     Tool,
     Unknown,
     join,
-)  # fmt: skip
+)
 from torchlint.facts.externals import KEYWORD_ITEMS, Meaning, meaning_of
 from torchlint.facts.frameworks import is_module_class
 from torchlint.facts.graph import Function, Mode, Op, Value

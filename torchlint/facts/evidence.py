@@ -27,7 +27,7 @@ from torchlint.facts.domain import (
     is_graphless,
     is_live,
     sorted_values,
-)  # fmt: skip
+)
 from torchlint.facts.frameworks import trains_on_result
 from torchlint.facts.graph import Backward, Function, Mode, Op, Place, Value
 from torchlint.facts.transfer import heir

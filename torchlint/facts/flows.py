@@ -24,7 +24,7 @@ from torchlint.facts.domain import (
     is_graphless,
     is_live,
     sorted_values,
-)  # fmt: skip
+)
 from torchlint.facts.frameworks import is_module_class
 from torchlint.facts.graph import Function, Kind, Mode, Op, Place, Value
 from torchlint.facts.homes import places_of

@@ -27,7 +27,7 @@ from torchlint.facts.domain import (
     Unknown,
     join,
     sorted_values,
-)  # fmt: skip
+)
 from torchlint.facts.evidence import Evidence
 from torchlint.facts.graph import Class, Function, Key, Op, Place, Store, Value, ValueGraph
 from torchlint.facts.transfer import transfer

@@ -32,7 +32,7 @@ from torchlint.facts.domain import (
     Unknown,
     is_graphless,
     join,
-)  # fmt: skip
+)
 from torchlint.facts.frameworks import annotated
 from torchlint.facts.graph import Class, Function, Mode, Op, Place, Value
 from torchlint.torch_api import History as Effect
