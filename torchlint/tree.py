@@ -21,6 +21,9 @@ _PUNCTUATION = (
 )  # fmt: skip
 
 
+_SCALARS = frozenset([type(None), str, bool, int, cst.MaybeSentinel])
+
+
 @cache
 def _reader(kind: type[cst.CSTNode]) -> Callable[[Any], tuple[Any, ...]]:
     names = [f.name for f in dataclasses.fields(kind) if not f.name.startswith(_PUNCTUATION)]
@@ -35,11 +38,13 @@ def _reader(kind: type[cst.CSTNode]) -> Callable[[Any], tuple[Any, ...]]:
 def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     """The nodes of code directly under ``node``, in source order; no white space, punctuation or operators."""
     found: list[cst.CSTNode] = []
+    # libcst's classes are abstract base classes, of which `isinstance` is slow to tell: exact types do as well.
     for value in _reader(type(node))(node):
-        if isinstance(value, cst.CSTNode):
+        kind = value.__class__
+        if kind is tuple or kind is list:
+            found.extend(value)
+        elif kind not in _SCALARS:
             found.append(value)
-        elif isinstance(value, tuple | list):
-            found.extend(item for item in value if isinstance(item, cst.CSTNode))
     return found
 
 
@@ -58,12 +63,12 @@ def walk(node: cst.CSTNode, into: Callable[[cst.CSTNode], bool] = lambda _: True
             pending.extend(reversed(children(current)))
 
 
-NEW_SCOPES = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
+NEW_SCOPES = frozenset([cst.FunctionDef, cst.Lambda, cst.ClassDef])
 
 
 def walk_scope(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """Like :func:`walk`, but functions, lambdas and classes below ``node`` are yielded and not entered."""
-    return walk(node, lambda inner: not isinstance(inner, NEW_SCOPES))
+    return walk(node, lambda inner: inner.__class__ not in NEW_SCOPES)
 
 
 def parents(module: cst.Module) -> dict[cst.CSTNode, cst.CSTNode]:

@@ -63,10 +63,16 @@ def _module_imports(module: cst.Module) -> dict[str, str]:
     return found
 
 
+_HOLD_STATEMENTS = frozenset(
+    [cst.IndentedBlock, cst.FunctionDef, cst.ClassDef, cst.If, cst.Else, cst.Try, cst.TryStar, cst.ExceptHandler,
+     cst.Finally, cst.With, cst.For, cst.While]
+)  # fmt: skip
+
+
 def _context_helpers(module: cst.Module) -> dict[str, list[cst.FunctionDef]]:
     """What ``with helper():`` runs first, by the helper's name: its own function, or its class's ``__enter__``."""
     helpers: dict[str, list[cst.FunctionDef]] = {}
-    for node in walk(module):
+    for node in walk(module, lambda inner: inner.__class__ in _HOLD_STATEMENTS):
         if isinstance(node, cst.FunctionDef):
             if any((dotted(d.decorator) or "").endswith("contextmanager") for d in node.decorators):
                 helpers.setdefault(node.name.value, []).append(node)

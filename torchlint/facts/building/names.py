@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -66,17 +66,25 @@ def target_names(target: cst.CSTNode) -> Iterator[str]:
 
 def bound_targets(node: cst.CSTNode) -> list[cst.CSTNode]:
     """The targets that this one node (not what is under it) assigns."""
-    if isinstance(node, cst.Assign):
-        return [target.target for target in node.targets]
-    if isinstance(node, cst.AugAssign | cst.AnnAssign | cst.For | cst.CompFor | cst.NamedExpr):
-        return [node.target]
-    if isinstance(node, cst.AsName):
-        return [node.name]
-    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-        # An in-place method changes the history of its receiver, so it counts as an assignment to it.
-        name = node.func.attr.value
-        return [node.func.value] if name.endswith("_") and not name.endswith("__") else []
-    return []
+    targets = _TARGETS.get(node.__class__)
+    return targets(node) if targets is not None else []
+
+
+def _changed_receiver(node: cst.Call) -> list[cst.CSTNode]:
+    """An in-place method changes the history of its receiver, so it counts as an assignment to it."""
+    function = node.func
+    if not isinstance(function, cst.Attribute):
+        return []
+    name = function.attr.value
+    return [function.value] if name.endswith("_") and not name.endswith("__") else []
+
+
+_TARGETS: dict[type[cst.CSTNode], Callable[..., list[cst.CSTNode]]] = {
+    cst.Assign: lambda node: [target.target for target in node.targets],
+    **dict.fromkeys((cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr), lambda node: [node.target]),
+    cst.AsName: lambda node: [node.name],
+    cst.Call: _changed_receiver,
+}
 
 
 def assigned_in(body: cst.CSTNode) -> set[str]:
@@ -88,10 +96,11 @@ def assigned_in(body: cst.CSTNode) -> set[str]:
             if path is not None:
                 found.add(path)
             found.update(target_names(target))
-        if isinstance(node, cst.FunctionDef | cst.ClassDef):
-            found.add(node.name.value)
-        elif isinstance(node, cst.Import | cst.ImportFrom):
-            found.update(local for local, _ in import_names(node))
+        kind = node.__class__
+        if kind is cst.FunctionDef or kind is cst.ClassDef:
+            found.add(node.name.value)  # type: ignore[attr-defined]
+        elif kind is cst.Import or kind is cst.ImportFrom:
+            found.update(local for local, _ in import_names(node))  # type: ignore[arg-type]
     return found
 
 
@@ -158,16 +167,18 @@ def _collect(scope: cst.CSTNode, outer: list[ScopeNames], table: dict[cst.CSTNod
     used: set[str] = set()
     in_classes: set[cst.CSTNode] = set()
     for node in _own_code(scope):
-        if isinstance(node, cst.Name):
-            used.add(node.value)
-        elif isinstance(node, cst.Yield):
+        kind = node.__class__
+        if kind is cst.Name:
+            used.add(node.value)  # type: ignore[attr-defined]
+            continue
+        if kind is cst.Yield:
             names.is_generator = True
-        elif isinstance(node, cst.Global | cst.Nonlocal):
-            names.declared.update(item.name.value for item in node.names)
-        elif isinstance(node, cst.FunctionDef | cst.Lambda):
+        elif kind is cst.Global or kind is cst.Nonlocal:
+            names.declared.update(item.name.value for item in node.names)  # type: ignore[attr-defined]
+        elif kind in _FUNCTIONS:
             inner.append(node)
-        if isinstance(node, cst.ClassDef):
-            in_classes.update(walk(node.body))
+        elif kind is cst.ClassDef:
+            in_classes.update(walk(node.body, _is_no_function))  # type: ignore[attr-defined]
         if node not in in_classes:
             names.assigned.update(_bound_names(node))
     names.assigned -= names.declared
@@ -180,13 +191,21 @@ def _collect(scope: cst.CSTNode, outer: list[ScopeNames], table: dict[cst.CSTNod
         _collect(node, [*outer, names], table)
 
 
+_FUNCTIONS = frozenset([cst.FunctionDef, cst.Lambda])
+
+
+def _is_no_function(node: cst.CSTNode) -> bool:
+    return node.__class__ not in _FUNCTIONS
+
+
 def _bound_names(node: cst.CSTNode) -> Iterator[str]:
     """The plain names that this one node binds."""
-    if isinstance(node, cst.Import | cst.ImportFrom):
-        yield from (local for local, _ in import_names(node))
-    elif isinstance(node, cst.FunctionDef | cst.ClassDef):
-        yield node.name.value
-    elif not isinstance(node, cst.Call):
+    kind = node.__class__
+    if kind is cst.Import or kind is cst.ImportFrom:
+        yield from (local for local, _ in import_names(node))  # type: ignore[arg-type]
+    elif kind is cst.FunctionDef or kind is cst.ClassDef:
+        yield node.name.value  # type: ignore[attr-defined]
+    elif kind is not cst.Call:
         for target in bound_targets(node):
             yield from target_names(target)
 
@@ -195,13 +214,14 @@ def _own_code(scope: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The code that runs in the scope itself: class bodies too, inner functions only as nodes and by their defaults."""
     roots = [scope.body] if isinstance(scope, cst.FunctionDef | cst.Lambda) else children(scope)
     for root in roots:
-        if isinstance(root, cst.Lambda | cst.FunctionDef):
+        if root.__class__ in _FUNCTIONS:
             yield root
             yield from _run_at_definition(root)
             continue
-        for node in walk(root, lambda n: not isinstance(n, cst.FunctionDef | cst.Lambda)):
+        for node in walk(root, _is_no_function):
             yield node
-            yield from _run_at_definition(node)
+            if node.__class__ is cst.FunctionDef:
+                yield from _run_at_definition(node)
 
 
 def _run_at_definition(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
