@@ -103,6 +103,7 @@ def test_the_hooks_find_and_repair(project: Path, hooks: tuple[Path, str, Path])
     assert clean.returncode == 0, clean.stdout
 
 
-def test_the_manifest_is_valid():
-    done = run(sys.executable, "-m", "pre_commit", "validate-manifest", ".pre-commit-hooks.yaml", cwd=ROOT)
+def test_the_manifest_is_valid(tmp_path):
+    manifest = ".pre-commit-hooks.yaml"
+    done = run(sys.executable, "-m", "pre_commit", "validate-manifest", manifest, cwd=ROOT, home=tmp_path)
     assert done.returncode == 0, done.stdout
