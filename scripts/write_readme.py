@@ -1,4 +1,4 @@
-"""Write what README.md shows of torchlint from torchlint itself: one finding, and the table of symptoms.
+"""Write what README.md shows of torchlint from torchlint itself: one finding, its picture, the table of symptoms.
 
 ``python scripts/write_readme.py`` rewrites what stands between the markers; a test fails when it is old.
 """
@@ -14,11 +14,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
+
+from draw_finding import picture  # noqa: E402
 
 from torchlint.catalog import fixture_folder, rules  # noqa: E402
 from torchlint.cli import main as torchlint  # noqa: E402
 from torchlint.explanation import symptom_table  # noqa: E402
+
+PICTURE = ROOT / "docs" / "finding.svg"
 
 SHOWN = ("TLK101", "leak_epoch_sum.py")
 """The program whose finding is shown."""
@@ -26,7 +30,7 @@ SHOWN = ("TLK101", "leak_epoch_sum.py")
 
 def parts() -> Mapping[str, str]:
     """What stands between the markers, by the markers' names."""
-    return {"finding": _finding(), "symptoms": symptom_table(rules())}
+    return {"finding": f"```console\n{finding()}```\n", "symptoms": symptom_table(rules())}
 
 
 def written(readme: str, texts: Mapping[str, str]) -> str:
@@ -43,8 +47,8 @@ def written(readme: str, texts: Mapping[str, str]) -> str:
     return readme
 
 
-def _finding() -> str:
-    """A command and what it prints, as a block of code."""
+def finding() -> str:
+    """A command and what it prints."""
     code, name = SHOWN
     folder = fixture_folder(code)
     assert folder is not None
@@ -58,13 +62,15 @@ def _finding() -> str:
     finally:
         os.chdir(before)
     captured.seek(0)
-    return f"```console\n$ torchlint --output-format full {file}\n{captured.read()}```\n"
+    return f"$ torchlint --output-format full {file}\n{captured.read()}"
 
 
 def main() -> None:
     """Rewrite README.md."""
     path = ROOT / "README.md"
     path.write_text(written(path.read_text(encoding="utf-8"), parts()), encoding="utf-8")
+    PICTURE.parent.mkdir(exist_ok=True)
+    PICTURE.write_text(picture(finding()), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -38,6 +38,10 @@ def test_the_generated_parts_are_current(writer):
     assert current == README, "run: python scripts/write_readme.py"
 
 
+def test_the_picture_shows_what_torchlint_prints(writer):
+    assert writer.PICTURE.read_text(encoding="utf-8") == writer.picture(writer.finding())
+
+
 def test_the_table_names_every_rule(writer):
     table = re.search(r"<!-- symptoms:.*?<!-- /symptoms -->", README, re.DOTALL)
     assert table is not None
