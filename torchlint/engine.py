@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from torchlint.positions import Located
-    from torchlint.rule import Finding, Rule
+    from torchlint.rule import Finding, Fix, Rule
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,11 @@ def _diagnostics(source: Source, module: cst.Module, findings: list[tuple[Rule, 
 
     nodes = [node for _, finding in findings for node in _mentioned(finding)]
     located = locate(module, nodes)
-    return [_diagnostic(source, module, rule, finding, located) for rule, finding in findings]
+    repairs = _repairs(source, module, findings)
+    return [
+        _diagnostic(source, rule, finding, located, None if finding.fix is None else repairs.get(finding.fix))
+        for rule, finding in findings
+    ]
 
 
 def _mentioned(finding: Finding) -> Iterator[cst.CSTNode]:
@@ -110,7 +114,7 @@ def _mentioned(finding: Finding) -> Iterator[cst.CSTNode]:
     yield from (piece.node for piece in finding.message if isinstance(piece, LineOf))
 
 
-def _diagnostic(source: Source, module: cst.Module, rule: Rule, finding: Finding, located: Located) -> Diagnostic:
+def _diagnostic(source: Source, rule: Rule, finding: Finding, located: Located, repair: Repair | None) -> Diagnostic:
     span = located.headers[finding.node]
     message = "".join(
         piece if isinstance(piece, str) else str(located.spans[piece.node].line) for piece in finding.message
@@ -121,17 +125,17 @@ def _diagnostic(source: Source, module: cst.Module, rule: Rule, finding: Finding
     return Diagnostic(
         path=source.path, line=span.line, column=span.column, end_line=span.end_line, end_column=span.end_column,
         code=rule.code, name=rule.name, level=finding.level, memory=finding.memory, message=message,
-        evidence=evidence, repair=_repair(module, source, finding), explained_by=finding.explained_by,
+        evidence=evidence, repair=repair, explained_by=finding.explained_by,
     )  # fmt: skip
 
 
-def _repair(module: cst.Module, source: Source, finding: Finding) -> Repair | None:
-    from torchlint.fix import plan
+def _repairs(source: Source, module: cst.Module, findings: list[tuple[Rule, Finding]]) -> dict[Fix, Repair]:
+    """The repair of each fix that changes something, by the fix."""
+    from torchlint.fix import plan_all
 
-    if finding.fix is None:
-        return None
-    replacements = plan(module, source.text, finding.fix)
-    return Repair(finding.fix.title, finding.fix.safe, replacements) if replacements else None
+    fixes = [finding.fix for _, finding in findings if finding.fix is not None]
+    planned = zip(fixes, plan_all(module, source.text, fixes), strict=True)
+    return {fix: Repair(fix.title, fix.safe, replacements) for fix, replacements in planned if replacements}
 
 
 @contextmanager

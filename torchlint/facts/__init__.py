@@ -37,7 +37,6 @@ class Facts:
     Attributes:
         module: the parsed file.
         graph: its value graph.
-        evaluations: each ``.eval()`` as (on what, in which function).
         solution: the abstract value of each value.
         modes, flows, steps, lifetimes, inferences: the queries.
     """
@@ -45,8 +44,7 @@ class Facts:
     def __init__(self, module: cst.Module) -> None:
         """Compute the facts of a parsed file."""
         self.module = module
-        self.graph: ValueGraph
-        self.graph, self.evaluations = build(module)
+        self.graph: ValueGraph = build(module)
         self.solution = Solution(self.graph)
         self.solution.solve()
         frozen = frozen_subjects(self.solution)

@@ -106,19 +106,8 @@ class Accumulations:
             if value.op is Op.PHI and value.name == phi.name:
                 pending.extend(value.inputs)
             elif value.op in (Op.CONSTANT, Op.CALL, Op.CONTAINER) and surely_graphless(self.solution.final(value)):
-                if not self._reaches(value, phi):
+                if phi not in value.computed_from():
                     return True
-        return False
-
-    def _reaches(self, value: Value, phi: Value) -> bool:
-        pending, seen = [value], set()
-        while pending:
-            current = pending.pop()
-            if current is phi:
-                return True
-            if current not in seen:
-                seen.add(current)
-                pending.extend(current.inputs)
         return False
 
     def _added(self, update: Value, source: Value) -> tuple[Use, ...]:

@@ -55,7 +55,7 @@ class Arithmetic:
 
     def _scales_inside(self, call: Value) -> bool:
         """Whether a helper of this file multiplies what it is given."""
-        return any(self._combination(function) for function in self.flows.functions_of(call))
+        return any(self._combination(function) for function in self.flows.solution.functions_of(call))
 
     def _combination(self, function: Function) -> bool | None:
         """Whether a function computes its result from a parameter by arithmetic, scaling it; None if it does not."""
@@ -89,7 +89,7 @@ class Arithmetic:
             return [v for k, v in zip(value.inputs[0].keys, value.inputs[0].inputs, strict=True) if k == value.keys[0]]
         if value.op is not Op.CALL:
             return []
-        if any(self._combination(function) is not None for function in self.flows.functions_of(value)):
+        if any(self._combination(function) is not None for function in self.flows.solution.functions_of(value)):
             return list(value.arguments)
         if not self.flows.is_arithmetic(value):
             return []

@@ -221,9 +221,7 @@ class Calls:
         return self._run(value, function, bind(value, function, bound))
 
     def _run(self, value: Value, function: Function, binding: dict[Value, Value | None]) -> Abstract:
-        known = self.solution.callers[function]
-        if value not in known:
-            known[value] = binding
+        self.solution.add_call(value, function, binding)
         for parameter, argument in binding.items():
             if argument is not None:
                 self._pass(parameter, argument)

@@ -29,7 +29,7 @@ from torchlint.facts.domain import (
     sorted_values,
 )
 from torchlint.facts.frameworks import trains_on_result
-from torchlint.facts.graph import Backward, Function, Mode, Op, Place, Value
+from torchlint.facts.graph import Backward, Mode, Op, Place, Value
 from torchlint.facts.transfer import heir
 
 if TYPE_CHECKING:
@@ -179,11 +179,10 @@ class Evidence:
 
     def _prove_through_call(self, call: Value, backward: Backward, seen: set[Value]) -> None:
         callees = self.solution.of(call.callee)
-        functions = [f for f in self.called_functions(call) if f.result is not None]
-        if functions:
-            for function in functions:
-                if function.result is not None:
-                    self._prove_live(function.result, backward, seen)
+        results = [f.result for f in self.solution.functions_of(call) if f.result is not None]
+        if results:
+            for result in results:
+                self._prove_live(result, backward, seen)
             return
         if call.callee.op is Op.ATTRIBUTE and torch_api.method(call.callee.name) is not None:
             self._prove_candidates([call.callee.inputs[0], *call.arguments], backward, seen)
@@ -235,7 +234,3 @@ class Evidence:
         if root.op is Op.PHI:
             return any(choice.op in (Op.CALL, Op.OPERATION) for choice in root.inputs)
         return root.op in (Op.CALL, Op.OPERATION)
-
-    def called_functions(self, call: Value) -> list[Function]:
-        """The functions of this file that a CALL may run."""
-        return [function for function, calls in self.solution.callers.items() if call in calls]

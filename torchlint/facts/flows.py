@@ -201,7 +201,7 @@ class Flows:
         if value.op is Op.CALL:
             if any(isinstance(a, Module) for a in self.solution.final(value.callee)):
                 return False
-            functions = self.functions_of(value)
+            functions = self.solution.functions_of(value)
             if functions:
                 # Each call records a graph of its own; only a backward within it has run over just that one.
                 return all(
@@ -344,7 +344,7 @@ class Flows:
         elif value.op is Op.PARAMETER:
             found += self.solution.arguments_of(value)
         elif value.op is Op.CALL:
-            found += [f.result for f in self.functions_of(value) if f.result is not None]
+            found += [f.result for f in self.solution.functions_of(value) if f.result is not None]
         found += self._into.get(value, ())
         for atom in sorted_values(solution.final(value)):
             if isinstance(atom, Container):
@@ -352,29 +352,11 @@ class Flows:
                 found += [held for _, held in solution.held.get(atom.allocation, ())]
         return found
 
-    def functions_of(self, call: Value) -> list[Function]:
-        """The functions of this file that a CALL (or a read of a property) may run."""
-        return self._callees.get(call, [])
-
     @cached_property
     def training_functions(self) -> frozenset[Function]:
         """The functions in which, or in whose calls, a backward runs."""
-        found = {backward.function for backward in self.solution.graph.backwards if not backward.by_contract}
-        pending = list(found)
-        while pending:
-            for call in self.solution.callers.get(pending.pop(), {}):
-                if call.function not in found:
-                    found.add(call.function)
-                    pending.append(call.function)
-        return frozenset(found)
-
-    @cached_property
-    def _callees(self) -> dict[Value, list[Function]]:
-        table: dict[Value, list[Function]] = defaultdict(list)
-        for function, calls in self.solution.callers.items():
-            for caller in calls:
-                table[caller].append(function)
-        return table
+        direct = {backward.function for backward in self.solution.graph.backwards if not backward.by_contract}
+        return frozenset(direct | self.solution.callers_above(direct))
 
     def _ends_of_gradients(self) -> frozenset[Value]:
         """Values at which ``autograd.grad`` stops, where no other backward goes on behind them."""

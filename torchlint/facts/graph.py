@@ -7,6 +7,7 @@ two names for one value are one value, and evidence about one of them is evidenc
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TypeAlias
@@ -120,6 +121,17 @@ class Value:
     def arguments(self) -> tuple[Value, ...]:
         """All arguments of a CALL."""
         return self.inputs[1:]
+
+    def computed_from(self) -> Iterator[Value]:
+        """This value and all that it is computed from in its function, each once."""
+        seen: set[Value] = set()
+        pending = [self]
+        while pending:
+            value = pending.pop()
+            if value not in seen:
+                seen.add(value)
+                yield value
+                pending.extend(value.inputs)
 
     def feed(self, *more: Value) -> None:
         """Give a PHI further alternatives."""

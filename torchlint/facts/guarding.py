@@ -219,7 +219,7 @@ class _Search:
     def _never_waits(self, awaited: cst.CSTNode) -> bool:
         """Whether all that an awaited call runs are coroutines of this file that do not wait themselves."""
         value = self.guards.values.get(awaited)
-        functions = self.facts.flows.functions_of(value) if value is not None else []
+        functions = self.facts.solution.functions_of(value) if value is not None else []
         return bool(functions) and all(
             function.is_async and not any(map(suspends, walk_scope(function.syntax))) for function in functions
         )

@@ -176,7 +176,9 @@ def runs_forward(
             continue
         if _called_object(call) in modules or facts.steps.calls_module(call):
             return True
-        if depth and any(runs_forward(facts, f, frozenset(), depth - 1, modes) for f in facts.flows.functions_of(call)):
+        if depth and any(
+            runs_forward(facts, f, frozenset(), depth - 1, modes) for f in facts.solution.functions_of(call)
+        ):
             return True
     return False
 
@@ -211,7 +213,7 @@ def _of_expression(facts: Facts, value: Value) -> tuple[Function, ...] | None:
         return None
     later = {inner for part in _evaluated_later(node) for inner in walk(part)}
     calls = [v for v in facts.steps.calls_in(value.function) if v.syntax in later]
-    functions = tuple(f for call in calls for f in facts.flows.functions_of(call) if _is_work(facts, f))
+    functions = tuple(f for call in calls for f in facts.solution.functions_of(call) if _is_work(facts, f))
     return functions if functions or any(map(facts.steps.calls_module, calls)) else None
 
 

@@ -41,6 +41,7 @@ class Inferences:
 
     def __init__(self, flows: Flows, steps: Steps) -> None:
         """Search when first asked."""
+        self.solution = flows.solution
         self.flows = flows
         self.steps = steps
 
@@ -48,11 +49,11 @@ class Inferences:
     def found(self) -> dict[Function, Inference]:
         """Each function with such forwards; of a chain of calls the innermost that shows the evidence."""
         found: dict[Function, Inference] = {}
-        functions = [f for f in self.flows.solution.graph.functions if not self._is_forward_method(f)]
+        functions = [f for f in self.solution.graph.functions if not self._is_forward_method(f)]
         for function in functions:
             self._add(function, found, self._says_so_or_drops_it)
         for function in functions:
-            if function not in found and not any(caller in found for caller in self._callers(function)):
+            if function not in found and found.keys().isdisjoint(self.solution.callers_above([function])):
                 self._add(function, found, self._result_is_dropped)
         return self._innermost_causes(found)
 
@@ -62,7 +63,8 @@ class Inferences:
             function: inference
             for function, inference in found.items()
             if not all(
-                any(callee in found for callee in self.flows.functions_of(call)) and not self.steps.calls_module(call)
+                any(callee in found for callee in self.solution.functions_of(call))
+                and not self.steps.calls_module(call)
                 for call in inference.forwards
             )
         }
@@ -72,7 +74,7 @@ class Inferences:
     ) -> None:
         forwards = [call for call in self.steps.calls_in(function) if self._infers(call) and counts(function, call)]
         if forwards:
-            inline = self.steps.trains(function) or function.parent is None
+            inline = self._does_more(function)
             says_eval = any(call.evaluating for call in forwards)
             leaves = any(call in self.flows.leaving for call in forwards)
             found[function] = Inference(function, tuple(forwards), inline, says_eval, leaves)
@@ -81,24 +83,15 @@ class Inferences:
         """The model was put into evaluation mode, or the graph does not even leave the function."""
         if call.evaluating:
             return True
-        trains = self.steps.trains(function) or function.parent is None
-        return not trains and call not in self.flows.leaving
+        return not self._does_more(function) and call not in self.flows.leaving
 
     def _result_is_dropped(self, function: Function, call: Value) -> bool:
         """The graph goes to callers in this file, and none of them uses it."""
-        trains = self.steps.trains(function) or function.parent is None
-        return not trains and call not in self.flows.escaped
+        return not self._does_more(function) and call not in self.flows.escaped
 
-    def _callers(self, function: Function) -> set[Function]:
-        """The functions from which ``function`` is called, however far up."""
-        reached: set[Function] = set()
-        pending = [function]
-        while pending:
-            for call in self.flows.solution.callers.get(pending.pop(), {}):
-                if call.function not in reached:
-                    reached.add(call.function)
-                    pending.append(call.function)
-        return reached
+    def _does_more(self, function: Function) -> bool:
+        """Whether a function trains as well, or is the whole script: then only single statements infer."""
+        return self.steps.trains(function) or function.parent is None
 
     def _is_forward_method(self, function: Function) -> bool:
         """Whether it is left to its caller what a function's graph is for."""
@@ -113,7 +106,7 @@ class Inferences:
             return False
         if not self.flows.live_parts(call):
             return self._is_detached_method(call)
-        callees = self.flows.functions_of(call)
+        callees = self.solution.functions_of(call)
         if any(map(self.steps.trains, callees)):
             return False  # forces, gradient penalties: the forward itself differentiates
         if self._on_a_dummy(call):
@@ -137,7 +130,7 @@ class Inferences:
             return False
         if call.callee.name in torch_api.module_methods() or call.callee.name in GUARDED_BY_THEMSELVES:
             return False
-        return any(isinstance(a, Module) for a in self.flows.solution.final(call.callee.inputs[0]))
+        return any(isinstance(a, Module) for a in self.solution.final(call.callee.inputs[0]))
 
     def _is_used(self, call: Value) -> bool:
         """Whether the call's own result reaches a backward; other calls of the same function do not matter."""
@@ -149,7 +142,7 @@ class Inferences:
             call.mode is not Mode.OFF
             and (
                 self.steps.calls_module(call)
-                or (depth > 0 and any(self._runs_forward(f, depth - 1) for f in self.flows.functions_of(call)))
+                or (depth > 0 and any(self._runs_forward(f, depth - 1) for f in self.solution.functions_of(call)))
             )
             for call in self.steps.calls_in(function)
         )

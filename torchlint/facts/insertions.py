@@ -119,20 +119,11 @@ class Insertions:
 
 def _depends_on(value: Value, loop: Loop) -> bool:
     """Whether ``value`` changes with each turn of ``loop`` by its own variable (or a counter of the loop)."""
-    pending, seen = [value], set()
-    while pending:
-        current = pending.pop()
-        if current in seen:
-            continue
-        seen.add(current)
-        if current in loop.phis or (
-            current.loop is loop and current.op in (Op.ELEMENT, Op.CONSTANT) and current.syntax is None
-        ):
-            return True
-        if current.op is Op.ELEMENT and current.loop is loop:
-            return True
-        pending.extend(current.inputs)
-    return False
+    return any(
+        part in loop.phis
+        or (part.loop is loop and (part.op is Op.ELEMENT or (part.op is Op.CONSTANT and part.syntax is None)))
+        for part in value.computed_from()
+    )
 
 
 def is_bounded(allocation: Value) -> bool:

@@ -45,15 +45,8 @@ class Lifetimes:
         if self.flows.live_parts(store.value):
             return False
         targets = targets_of(self.solution, store)
-        pending, seen = [store.value], set()
-        while pending:
-            value = pending.pop()
-            if any(place in targets for place in places_of(self.solution, value)):
-                return False
-            if value not in seen:
-                seen.add(value)
-                pending.extend(value.inputs)
-        return True
+        read = (place for value in store.value.computed_from() for place in places_of(self.solution, value))
+        return not any(place in targets for place in read)
 
     def outlives(self, homes: list[Place | Value], function: Function, loop: Loop | None) -> bool:
         """Whether a holder, changed at this position, lives through a step without being set anew in it."""

@@ -106,7 +106,7 @@ class Repetitions:
         calls = [c for c in self.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around()]
         if loop in self._trainings.get(loop.function, ()):
             return Turn.TRAINS
-        callees = [function for call in calls for function in self.flows.functions_of(call)]
+        callees = [function for call in calls for function in self.facts.solution.functions_of(call)]
         inner = [self.turn(one) for one in self._loops[loop.function] if loop in one.around()[1:]]
         is_loader = loop.iterable is not None and self.steps.is_loader(loop.iterable)
         if Turn.TRAINS in inner or Turn.HOLDS in inner or any(map(self.holds, callees)):
@@ -143,7 +143,9 @@ class Repetitions:
             trainings = self._trainings.get(function, ())
             loops = [] if None in trainings else [self.turn(loop) for loop in self._loops[function]]
             self._holds[function] = any(turn is not Turn.OTHER for turn in loops) or any(
-                self.holds(callee) for call in self.steps.calls_in(function) for callee in self.flows.functions_of(call)
+                self.holds(callee)
+                for call in self.steps.calls_in(function)
+                for callee in self.facts.solution.functions_of(call)
             )
         return self._holds[function]
 
@@ -152,7 +154,7 @@ class Repetitions:
         if any(at is not None and loop in at.around() for at in self._trainings.get(loop.function, ())):
             return True
         calls = (c for c in self.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around())
-        return any(self.steps.trains(function) for call in calls for function in self.flows.functions_of(call))
+        return any(self.steps.trains(function) for call in calls for function in self.facts.solution.functions_of(call))
 
     # -- how often it is built ------------------------------------------------------------------------------------
 

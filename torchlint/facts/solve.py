@@ -61,6 +61,7 @@ class Solution:
         self.held: dict[Value, list[tuple[Key, Value]]] = defaultdict(list)
         self.fields: dict[Value, dict[Key, Abstract]] = {}
         self.callers: dict[Function, dict[Value, dict[Value, Value | None]]] = defaultdict(dict)
+        self._callees: dict[Value, list[Function]] = defaultdict(list)
         self.evidence: dict[Value | Place, set[Atom]] = defaultdict(set)
         self.objects: dict[Value, Abstract] = {}
         self.calls = Calls(self)
@@ -95,6 +96,27 @@ class Solution:
         if base.op is Op.ATTRIBUTE:
             return [Place(p.owner, f"{p.path}.{attribute}") for p in self.places(base.inputs[0], base.name)]
         return [Place(base, attribute)]
+
+    def add_call(self, call: Value, function: Function, binding: dict[Value, Value | None]) -> None:
+        """Say that ``call`` may run ``function``, whose parameters then get what ``binding`` says."""
+        if call not in self.callers[function]:
+            self.callers[function][call] = binding
+            self._callees[call].append(function)
+
+    def functions_of(self, call: Value) -> list[Function]:
+        """The functions of this file that a CALL (or a read of a property) may run."""
+        return self._callees.get(call, [])
+
+    def callers_above(self, functions: Iterable[Function]) -> set[Function]:
+        """The functions from which one of ``functions`` is called, however far up; of these only if they are."""
+        reached: set[Function] = set()
+        pending = list(functions)
+        while pending:
+            for call in self.callers.get(pending.pop(), {}):
+                if call.function not in reached:
+                    reached.add(call.function)
+                    pending.append(call.function)
+        return reached
 
     def arguments_of(self, parameter: Value) -> list[Value]:
         """What the calls in this file pass for ``parameter``."""

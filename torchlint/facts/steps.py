@@ -56,7 +56,7 @@ class Steps:
             and any(
                 self.trains(callee, depth - 1)
                 for call in self.calls_in(function)
-                for callee in self.flows.functions_of(call)
+                for callee in self.solution.functions_of(call)
             )
         )
         self._trains[function] = result
@@ -80,7 +80,7 @@ class Steps:
         if self._is_part_of_step(loop):
             return False
         if loop.iterable is not None and any(
-            function.is_generator and self.trains(function) for function in self.flows.functions_of(loop.iterable)
+            function.is_generator and self.trains(function) for function in self.solution.functions_of(loop.iterable)
         ):
             return True
         if any(inner is not None and loop in inner.around() for inner in self._training_loops[loop.function]):
@@ -89,7 +89,7 @@ class Steps:
             return True
         for call in self.calls_in(loop.function):
             if call.loop is not None and loop in call.loop.around():
-                if any(self.trains(callee) for callee in self.flows.functions_of(call)):
+                if any(self.trains(callee) for callee in self.solution.functions_of(call)):
                     return True
                 if self.is_forward(call) and not self.walks_modules(loop) and not _counts_few(loop):
                     return True

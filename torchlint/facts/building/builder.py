@@ -7,18 +7,18 @@ import libcst as cst
 from torchlint.facts.building.names import import_names, scope_names
 from torchlint.facts.building.state import State
 from torchlint.facts.building.statements import StatementBuilder
-from torchlint.facts.graph import Function, Mode, Value, ValueGraph
+from torchlint.facts.graph import Function, Mode, ValueGraph
 from torchlint.tree import dotted, walk, walk_scope
 
 
-def build(module: cst.Module) -> tuple[ValueGraph, list[tuple[Value, Function]]]:
+def build(module: cst.Module) -> ValueGraph:
     """Build the value graph of a module.
 
     Args:
         module: a parsed file.
 
     Returns:
-        the graph, and each ``.eval()`` in it as (on what, in which function).
+        the graph of all its functions and classes.
     """
     builder = StatementBuilder(module, scope_names(module), _module_imports(module))
     builder.context_helpers = _context_helpers(module)
@@ -29,7 +29,7 @@ def build(module: cst.Module) -> tuple[ValueGraph, list[tuple[Value, Function]]]
     while builder.pending:
         function, node = builder.pending.pop(0)
         _build_body(builder, function, node)
-    return builder.graph, builder.evaluations
+    return builder.graph
 
 
 def _build_body(builder: StatementBuilder, function: Function, node: cst.FunctionDef | cst.Lambda) -> None:

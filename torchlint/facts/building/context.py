@@ -38,7 +38,6 @@ class Context(ABC):
             and then statements are skipped.
         cls: the class whose body runs, if any.
         pending: functions whose bodies are still to be built.
-        evaluations: each ``.eval()``: on what, in which function.
     """
 
     def __init__(self, module: cst.Module, scopes: dict[cst.CSTNode, ScopeNames], imports: dict[str, str]) -> None:
@@ -53,7 +52,6 @@ class Context(ABC):
         self.state = State()
         self.cls: Class | None = None
         self.pending: list[tuple[Function, cst.FunctionDef | cst.Lambda]] = []
-        self.evaluations: list[tuple[Value, Function]] = []
         self._assigned_by: dict[Function, set[str]] = {}
 
     def assigned_by_methods(self, cls: Class, name: str) -> set[str]:

@@ -340,8 +340,6 @@ class ExpressionBuilder(Context):
             marks.add(path)
         current = self.state.evaluating
         self.state.evaluating = current | marks if evaluates else current - marks
-        if evaluates:
-            self.evaluations.append((receiver, self.function))
 
     def _register_buffer(self, node: cst.Call, receiver: Value, call: Value) -> None:
         name = constant_of(node.args[0].value)

@@ -127,7 +127,7 @@ class StatementBuilder(ExpressionBuilder):
         self._loop(node, None, lambda: self.visit(node.test))
 
     def _loop(self, node: cst.For | cst.While, iterable: Value | None, enter: Callable[[], object]) -> None:
-        outer_breaks, outer_continues = getattr(self, "breaks", []), getattr(self, "continues", [])
+        outer_breaks, outer_continues = self.breaks, self.continues
         self.breaks, self.continues = [], []
         loop = self.loop = self.new_loop(node, iterable)
         self._open_phis(loop, assigned_in(node.body) | assigned_in_header(node))
