@@ -60,7 +60,7 @@ class InferenceWithGrad(Rule):
     code = "TLK201"
     name = "inference-with-grad"
     level = Level.WARNING
-    harms = (Harm.PEAK,)
+    harms = (Harm.UNUSED, Harm.PEAK)
     symptoms = (Symptom.DIES_AT_VALIDATION,)
     triggers = (Trigger(calls=frozenset(["eval", "train"])), Trigger(defines=True))
 

@@ -84,7 +84,7 @@ class GuardWithoutEffect(Rule):
     code = "TLK202"
     name = "guard-without-effect"
     level = Level.WARNING
-    harms = (Harm.PEAK,)
+    harms = (Harm.UNUSED, Harm.PEAK)
     symptoms = (Symptom.DIES_AT_VALIDATION,)
     triggers = (Trigger(names=frozenset(["no_grad", "inference_mode", "enable_grad", "set_grad_enabled"])),)
 

@@ -26,6 +26,7 @@ class Harm(Enum):
     BYTES = "tensor bytes kept from step to step"
     CYCLE = "bytes that only the cyclic collector frees"
     PEAK = "peak of tensor bytes"
+    UNUSED = "bytes saved for a backward that never comes"
     CHURN = "operations or allocations repeated every step"
     HOST = "host heap that grows"
     WORKERS = "private memory of loader workers"

@@ -1,0 +1,1 @@
+"""What was verified, for a reader: one module a form."""
