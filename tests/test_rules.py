@@ -17,9 +17,9 @@ from torchlint.diagnostic import Diagnostic, Level
 from torchlint.engine import check
 from torchlint.fix import fix_source
 from torchlint.source import Source, read_source
+from torchlint.verify.programs import read_settings
 
 MARK = re.compile(r"#\s*expect(-todo)?:\s*([\w, ]+)")
-SETTINGS = re.compile(r"^# verify:(.*)$", re.MULTILINE)
 
 
 def programs(prefix: str) -> list[Path]:
@@ -46,13 +46,6 @@ def marks(path: Path) -> Iterator[tuple[int, str, bool]]:
         if (match := MARK.search(line)) is not None:
             for code in match[2].split(","):
                 yield number, code.strip(), bool(match[1])
-
-
-def repair_kind(path: Path) -> str:
-    """ "safe", "unsafe" or "manual": how the program's own first comment says that it is repaired."""
-    settings = SETTINGS.search(path.read_text())
-    match = re.search(r"\bfix=(\w+)", settings[1]) if settings else None
-    return match[1] if match else "safe"
 
 
 @pytest.mark.parametrize("code", codes())
@@ -97,7 +90,7 @@ def test_a_finding_says_who_holds_and_how_it_came(path: Path) -> None:
 
 @pytest.mark.parametrize("path", programs("leak"), ids=named)
 def test_the_repair_gives_the_repaired_program(path: Path) -> None:
-    kind = repair_kind(path)
+    kind = read_settings(path.read_text()).fix
     source = read_source(path)
     if kind == "manual":
         pytest.skip("this one is repaired by hand")

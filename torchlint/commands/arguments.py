@@ -10,7 +10,7 @@ from torchlint.report import FORMATS
 
 __all__ = ["COMMANDS", "parse"]
 
-COMMANDS = ("check", "rules", "rule")
+COMMANDS = ("check", "rules", "rule", "verify")
 """The first words that are commands; anything else is a path to check."""
 
 _EPILOG = """\
@@ -55,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--output-format", choices=("text", "json", "markdown"), default="text")
     page = commands.add_parser("rule", help="explain one rule", allow_abbrev=False)
     page.add_argument("code", metavar="CODE", help='a whole code, such as "TLK101"')
+    _add_verify(commands)
     return parser
 
 
@@ -75,6 +76,31 @@ def _add_check(commands: argparse._SubParsersAction[_Parser]) -> None:
     _add_files(check.add_argument_group("which files"))
     _add_output(check.add_argument_group("output"))
     _add_running(check.add_argument_group("how it runs"))
+
+
+def _add_verify(commands: argparse._SubParsersAction[_Parser]) -> None:
+    """The options of ``verify``."""
+    verify = commands.add_parser(
+        "verify",
+        help="prove rules by running their programs (needs torch)",
+        description="Run programs under probes: what is said to leak must leak, what is said to be clean must not.",
+        epilog="exit codes: 0 all are what they claim, 1 one is not, 2 it could not be done",
+        allow_abbrev=False,
+    )
+    verify.add_argument(
+        "targets",
+        nargs="*",
+        metavar="CODE|PATH",
+        help="rules, or folders that hold leak_*.py, fixed_*.py and clean_*.py; all rules when left out",
+    )
+    verify.add_argument("--device", default="auto", metavar="auto|cpu|cuda[:N]", help="where programs run")
+    verify.add_argument("--steps", type=int, default=16, metavar="N", help="batches of each run")
+    verify.add_argument("-j", "--jobs", type=int, default=0, metavar="N", help="processes; 0: one a core (the default)")
+    verify.add_argument("--record", action="store_true", help="write measured.json beside the programs")
+    verify.add_argument("--output-format", choices=("table", "json", "junit"), default="table")
+    verify.add_argument("--plot", metavar="FILE", help="draw memory against steps, one panel a rule (.png or .svg)")
+    verify.add_argument("--time-limit", type=float, default=30.0, metavar="SECONDS", help="of each run")
+    verify.add_argument("--memory-limit", type=int, default=2048, metavar="MIB", help="of each run")
 
 
 def _add_repairs(group: argparse._ArgumentGroup) -> None:

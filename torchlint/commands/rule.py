@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from torchlint.catalog import codes, fixture_folder, rule_of
 from torchlint.console import complain, write
 from torchlint.explanation import document, fix_availability
+from torchlint.report.columns import aligned
 
 if TYPE_CHECKING:
     from torchlint.rule import Rule
@@ -66,9 +67,13 @@ def _measurement(block: Any) -> str:
     """One measurement: where it was made, then its rows as a table."""
     if not isinstance(block, Mapping):
         return f"{_cell(block)}\n"
-    rows = [value for value in block.values() if _is_table(value)]
-    heads = [f"{name}: {_cell(value)}" for name, value in block.items() if not _is_table(value)]
-    return "".join([f"{', '.join(heads)}\n" if heads else "", *(_table(table) for table in rows)])
+    tables = [value for value in block.values() if _is_table(value)]
+    heads = [f"{_HEADS.get(name, name)} {_cell(value)}" for name, value in block.items() if not _is_table(value)]
+    return "".join([f"{', '.join(heads)}\n" if heads else "", *(_table(table) for table in tables)])
+
+
+_HEADS = {"device": "measured on", "torch": "with torch"}
+"""How a measurement's own words begin a line."""
 
 
 def _is_table(value: Any) -> bool:
@@ -80,9 +85,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Objects as aligned columns, in the order in which their keys first appear."""
     names = list(dict.fromkeys(str(name) for row in rows for name in row))
     cells = [names, *([_cell(row.get(name, "")) for name in names] for row in rows)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(names))]
-    lines = ("  ".join(cell.ljust(size) for cell, size in zip(line, widths, strict=True)) for line in cells)
-    return "".join(f"  {line.rstrip()}\n" for line in lines)
+    return "".join(f"  {line}\n" for line in aligned(cells))
 
 
 def _cell(value: Any) -> str:

@@ -111,9 +111,9 @@ class _Process:
 
     def run(self, task: Task) -> Outcome:
         """Send a task and wait for its outcome."""
-        fresh = self._running is None
         running = self._running or self._start()
-        patience = task.time_limit + (_START_LIMIT if fresh or self._forked else 0)
+        # Where programs are forked, the process keeps their time itself.
+        patience = task.time_limit + (_START_LIMIT if self._forked else 0)
         try:
             assert running.stdin is not None
             running.stdin.write(json.dumps(task.to_json()).encode() + b"\n")
@@ -155,6 +155,10 @@ class _Process:
         )
         self._answers = queue.SimpleQueue()
         threading.Thread(target=_listen, args=(running, self._answers), daemon=True).start()
+        with suppress(queue.Empty):
+            # One that does not start is found out by the first task.
+            if not (greeting := self._answers.get(timeout=_START_LIMIT)):
+                self._answers.put(greeting)
         return running
 
 

@@ -84,4 +84,7 @@ def _equal(left: Any, right: Any, tolerance: float) -> bool:
         return bool(left == right and type(left) is type(right))
     if math.isnan(left) or math.isnan(right):
         return math.isnan(left) and math.isnan(right)
+    if tolerance == 0.0:
+        # By their bits: 0.0 and -0.0 are equal and not the same.
+        return left.hex() == right.hex()
     return left == right or abs(left - right) <= tolerance * max(1.0, abs(left), abs(right))

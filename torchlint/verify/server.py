@@ -25,7 +25,7 @@ _POLL = 0.02
 
 
 def serve(device: str, forked: bool) -> None:
-    """Answer tasks from standard input until it ends.
+    """Say with an empty line that torch is warm, then answer tasks from standard input until it ends.
 
     Args:
         device: "cpu", "cuda" or "cuda:N".
@@ -38,6 +38,7 @@ def serve(device: str, forked: bool) -> None:
         os.dup2(nowhere, descriptor)
     sys.dont_write_bytecode = True
     answer = ready(device)
+    answers.write(b"\n")
     run: Callable[[Task], Outcome] = (lambda task: _fork(task, answer, requests)) if forked else answer
     for line in iter(requests.readline, b""):
         outcome = run(Task.from_json(json.loads(line)))

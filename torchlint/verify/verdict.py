@@ -65,16 +65,18 @@ class Judgement:
     Attributes:
         harm: of what.
         answer: what they say.
-        figure: the one number for tables, per step but for a peak; None where there is none.
-        unit: of the figure: "nodes", "B", "calls", "built", "objects".
+        unit: what is counted: "nodes a step", "peak bytes".
+        figure: how much of it; None where it was not measured.
         sentence: why, in one line without a full stop.
+        against: the repaired program's figure, where the harm is judged by comparing the two.
     """
 
     harm: Harm
     answer: Answer
-    figure: float | None
     unit: str
+    figure: float | None
     sentence: str
+    against: float | None = None
 
 
 @dataclass(frozen=True)
@@ -120,45 +122,60 @@ def judge(harm: Harm, figures: Figures, reference: Figures | None) -> Judgement:
 
 
 def _nodes(figures: Figures, reference: Figures | None) -> Judgement:
-    return _judge_survivors(Harm.NODES, "nodes", figures.survivors("nodes.survivors"), 0, ("node", "nodes"))
+    return _judge_survivors(Harm.NODES, "nodes a step", "nodes", figures.survivors("nodes.survivors"), 0)
 
 
 def _unused(figures: Figures, reference: Figures | None) -> Judgement:
-    words = "B saved for backward and never read"
-    return _judge_survivors(Harm.UNUSED, "B", figures.survivors("saved.unused"), figures.payload, (words, words))
+    saved = figures.survivors("saved.unused")
+    return _judge_survivors(Harm.UNUSED, "unread bytes a step", "bytes that no backward reads", saved, figures.payload)
 
 
-def _judge_survivors(harm: Harm, unit: str, counts: Series, allowed: int, words: tuple[str, str]) -> Judgement:
+def _cycle(figures: Figures, reference: Figures | None) -> Judgement:
+    # The first sample of the judged steps still shows what the last step of the warm-up left.
+    freed = figures.samples("storages.cyclic")[1:]
+    return _judge_survivors(Harm.CYCLE, "cyclic bytes a step", "bytes that only the cyclic collector frees", freed, 0)
+
+
+def _judge_survivors(harm: Harm, unit: str, what: str, counts: Series, allowed: int) -> Judgement:
     """The first test of all: something of every step is left."""
     if not counts:
-        return Judgement(harm, Answer.UNKNOWN, None, unit, "it was not measured")
+        return _unmeasured(harm, unit)
     least, most = min(counts), max(counts)
-    what = words[0] if most == 1 else words[1]
     if least > allowed:
         span = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-        return Judgement(harm, Answer.LEAKS, least, unit, f"{span} {what} of every step")
+        return Judgement(harm, Answer.LEAKS, unit, least, f"{span} {what} are left of every step")
     steps = sum(count > allowed for count in counts)
     if steps:
-        return Judgement(harm, Answer.PARTLY, most, unit, f"up to {most:,} {what} of {steps} of {len(counts)} steps")
-    return Judgement(harm, Answer.QUIET, most, unit, f"no {what}")
+        sentence = f"up to {most:,} {what} are left of {steps} of {len(counts)} steps"
+        return Judgement(harm, Answer.PARTLY, unit, most, sentence)
+    return Judgement(harm, Answer.QUIET, unit, most, f"no {what} are left{_meant(allowed)}")
+
+
+def _unmeasured(harm: Harm, unit: str, why: str = "it was not measured") -> Judgement:
+    return Judgement(harm, Answer.UNKNOWN, unit, None, why)
+
+
+def _meant(allowed: int) -> str:
+    """What the program says that it keeps on purpose."""
+    return f" beyond the {allowed:,} that are meant" if allowed else ""
 
 
 def _bytes(figures: Figures, reference: Figures | None) -> Judgement:
-    allowed = figures.payload
+    unit, allowed = "bytes a step", figures.payload
     survivors = figures.survivors("storages.survivors")
     if not survivors:
-        return Judgement(Harm.BYTES, Answer.UNKNOWN, None, "B", "it was not measured")
+        return _unmeasured(Harm.BYTES, unit)
     least, most = min(survivors), max(survivors)
-    growth = max((_growth(figures, name) for name in ("storages.live", "cuda.requested")), default=0.0)
-    meant = f", {allowed:,} B are meant to be kept" if allowed else ""
-    figure = max(float(least), growth)
-    if least > allowed or growth > allowed:
-        sentence = f"{least:,} B of every step are kept, live bytes grow by {growth:,.0f} B a step{meant}"
-        return Judgement(Harm.BYTES, Answer.LEAKS, figure, "B", sentence)
+    growth = max(_growth(figures, name) for name in ("storages.live", "cuda.requested"))
+    figure, meant = max(float(least), growth), _meant(allowed)
+    if figure > allowed:
+        sentence = f"{least:,} bytes are left of every step, live bytes grow by {growth:,.0f} a step{meant}"
+        return Judgement(Harm.BYTES, Answer.LEAKS, unit, figure, sentence)
     if most > allowed:
-        sentence = f"up to {most:,} B of a step are kept, though not of every step{meant}"
-        return Judgement(Harm.BYTES, Answer.PARTLY, float(most), "B", sentence)
-    return Judgement(Harm.BYTES, Answer.QUIET, figure, "B", f"live bytes do not grow{meant}")
+        steps = sum(count > allowed for count in survivors)
+        sentence = f"up to {most:,} bytes are left of {steps} of {len(survivors)} steps{meant}"
+        return Judgement(Harm.BYTES, Answer.PARTLY, unit, float(most), sentence)
+    return Judgement(Harm.BYTES, Answer.QUIET, unit, figure, f"live bytes do not grow{meant}")
 
 
 def _growth(figures: Figures, name: str) -> float:
@@ -167,24 +184,16 @@ def _growth(figures: Figures, name: str) -> float:
     return max(0.0, theil_sen(samples)) if rising_share(samples) >= MOSTLY else 0.0
 
 
-def _cycle(figures: Figures, reference: Figures | None) -> Judgement:
-    # The first sample of the judged steps still shows what the last step of the warm-up left.
-    freed = figures.samples("storages.cyclic")[1:]
-    if not freed:
-        return Judgement(Harm.CYCLE, Answer.UNKNOWN, None, "B", "it was not measured")
-    words = "B a step that only the cyclic collector frees"
-    return _judge_survivors(Harm.CYCLE, "B", freed, 0, (words, words))
-
-
 def _peak(figures: Figures, reference: Figures | None) -> Judgement:
-    peak = _largest_peak(figures)
+    unit, peak = "peak bytes", _largest_peak(figures)
     if peak is None:
-        return Judgement(Harm.PEAK, Answer.UNKNOWN, None, "B", "it was not measured")
+        return _unmeasured(Harm.PEAK, unit)
     fixed = None if reference is None else _largest_peak(reference)
     if fixed is None:
-        return Judgement(Harm.PEAK, Answer.UNKNOWN, peak, "B", "there is no repaired program to compare the peak with")
-    sentence = f"the largest peak is {peak:,} B against {fixed:,} B when repaired ({peak / max(fixed, 1) - 1:+.1%})"
-    return Judgement(Harm.PEAK, Answer.LEAKS if peak >= PEAK_MARGIN * fixed else Answer.QUIET, peak, "B", sentence)
+        return Judgement(Harm.PEAK, Answer.UNKNOWN, unit, peak, "there is no repaired program to compare the peak with")
+    sentence = f"the largest peak is {peak:,} bytes against {fixed:,} when repaired ({peak / max(fixed, 1) - 1:+.1%})"
+    answer = Answer.LEAKS if peak >= PEAK_MARGIN * fixed else Answer.QUIET
+    return Judgement(Harm.PEAK, answer, unit, peak, sentence, fixed)
 
 
 def _largest_peak(figures: Figures) -> int | None:
@@ -194,26 +203,38 @@ def _largest_peak(figures: Figures) -> int | None:
 
 def _churn(figures: Figures, reference: Figures | None) -> Judgement:
     if not figures.by_step("calls.built"):
-        return Judgement(Harm.CHURN, Answer.UNKNOWN, None, "built", "it was not measured")
-    built = _mean(figures.by_step("calls.built"))
+        return _unmeasured(Harm.CHURN, _BUILT.unit)
     if reference is None:
-        answer = Answer.LEAKS if min(figures.by_step("calls.built")) > figures.builds else Answer.QUIET
-        return Judgement(Harm.CHURN, answer, built, "built", f"{built:.3g} modules, optimizers or loaders built a step")
-    for name, words, unit, margin in _COUNTS:
-        mine, fixed = _mean(figures.by_step(name)), _mean(reference.by_step(name))
-        if mine > margin * fixed:
-            sentence = f"{mine:,.3g} {words} a step against {fixed:,.3g} when repaired"
-            return Judgement(Harm.CHURN, Answer.LEAKS, mine, unit, sentence)
-    sentence = f"no more is built, called or computed than when repaired ({built:.3g} built a step)"
-    return Judgement(Harm.CHURN, Answer.QUIET, built, "built", sentence)
+        built = figures.by_step("calls.built")
+        answer = Answer.LEAKS if min(built) > figures.builds else Answer.QUIET
+        mean = _mean(built)
+        sentence = f"{mean:.3g} {_BUILT.words} a step{_meant(figures.builds)}"
+        return Judgement(Harm.CHURN, answer, _BUILT.unit, mean, sentence)
+    for count in (_BUILT, *_REPEATED):
+        mine, fixed = _mean(figures.by_step(count.series)), _mean(reference.by_step(count.series))
+        if mine > count.margin * fixed:
+            sentence = f"{mine:,.4g} {count.words} a step against {fixed:,.4g} when repaired"
+            return Judgement(Harm.CHURN, Answer.LEAKS, count.unit, mine, sentence, fixed)
+    mine, fixed = _mean(figures.by_step(_BUILT.series)), _mean(reference.by_step(_BUILT.series))
+    sentence = "no more is built, called or computed than when repaired"
+    return Judgement(Harm.CHURN, Answer.QUIET, _BUILT.unit, mine, sentence, fixed)
 
 
-_COUNTS = (
-    ("calls.built", "modules, optimizers or loaders built", "built", 1.0),
-    ("storages.operations", "operations", "operations", CALL_MARGIN),
-    ("calls.made", "calls", "calls", CALL_MARGIN),
+@dataclass(frozen=True)
+class _Count:
+    """Something that churn counts: its series, and how many times the repaired program's is too many."""
+
+    series: str
+    words: str
+    unit: str
+    margin: float
+
+
+_BUILT = _Count("calls.built", "modules, optimizers or loaders built", "built a step", 1.0)
+_REPEATED = (
+    _Count("storages.operations", "operations", "operations a step", CALL_MARGIN),
+    _Count("calls.made", "calls", "calls a step", CALL_MARGIN),
 )
-"""What churn counts: the series, its name, its unit, how many times the repaired program's is too many."""
 
 
 def _mean(counts: Sequence[int]) -> float:
@@ -221,33 +242,53 @@ def _mean(counts: Sequence[int]) -> float:
 
 
 def _host(figures: Figures, reference: Figures | None) -> Judgement:
-    objects = _excess("objects.live", figures, reference)
-    heap = _excess("heap.bytes", figures, reference)
+    heap = _Growth.of("heap.bytes", figures, reference)
+    objects = _Growth.of("objects.live", figures, reference)
     if objects is None:
-        return Judgement(Harm.HOST, Answer.UNKNOWN, None, "B", "it was not measured")
-    against = " more than when repaired" if reference else ""
-    if heap is not None and heap > HEAP_MARGIN + figures.payload:
-        return Judgement(Harm.HOST, Answer.LEAKS, heap, "B", f"the C heap grows by {heap:,.0f} B a step{against}")
-    if objects > 0:
-        return Judgement(Harm.HOST, Answer.LEAKS, objects, "objects", f"{objects:,.3g} objects a step{against}")
+        return _unmeasured(Harm.HOST, "heap bytes a step")
+    if heap is not None and heap.excess > HEAP_MARGIN + figures.payload:
+        sentence = f"the C heap grows by {heap}"
+        return Judgement(Harm.HOST, Answer.LEAKS, "heap bytes a step", heap.mine, sentence, heap.reference)
+    if objects.excess > 0:
+        sentence = f"tracked objects grow by {objects}"
+        return Judgement(Harm.HOST, Answer.LEAKS, "objects a step", objects.mine, sentence, objects.reference)
     if heap is None:
-        return Judgement(Harm.HOST, Answer.UNKNOWN, None, "B", "the C heap tells its size with glibc only")
-    return Judgement(Harm.HOST, Answer.QUIET, max(heap, 0.0), "B", "neither objects nor the C heap grow")
+        return _unmeasured(Harm.HOST, "heap bytes a step", "the C heap tells its size with glibc only")
+    sentence = "neither tracked objects nor the C heap grow"
+    return Judgement(Harm.HOST, Answer.QUIET, "heap bytes a step", heap.mine, sentence, heap.reference)
 
 
 def _workers(figures: Figures, reference: Figures | None) -> Judgement:
-    private = _excess("workers.private", figures, reference)
+    unit, private = "worker bytes a step", _Growth.of("workers.private", figures, reference)
     if private is None:
-        return Judgement(Harm.WORKERS, Answer.UNKNOWN, None, "B", "only Linux tells the private memory of a process")
-    answer = Answer.LEAKS if private > WORKER_MARGIN else Answer.QUIET
-    return Judgement(Harm.WORKERS, answer, max(private, 0.0), "B", f"workers grow by {private:,.0f} B a step")
+        return _unmeasured(Harm.WORKERS, unit, "only Linux tells the private memory of a process")
+    answer = Answer.LEAKS if private.excess > WORKER_MARGIN + figures.payload else Answer.QUIET
+    return Judgement(Harm.WORKERS, answer, unit, private.mine, f"workers grow by {private}", private.reference)
 
 
-def _excess(name: str, figures: Figures, reference: Figures | None) -> float | None:
-    """How much more a series grows than the repaired program's; None where it was not measured."""
-    if not figures.samples(name):
-        return None
-    return _growth(figures, name) - (_growth(reference, name) if reference else 0.0)
+@dataclass(frozen=True)
+class _Growth:
+    """Growth a step of one series, beside the repaired program's."""
+
+    mine: float
+    reference: float | None
+
+    @classmethod
+    def of(cls, name: str, figures: Figures, reference: Figures | None) -> _Growth | None:
+        """The growth of a series; None where it was not measured."""
+        if not figures.samples(name):
+            return None
+        return cls(_growth(figures, name), _growth(reference, name) if reference else None)
+
+    @property
+    def excess(self) -> float:
+        """What the repair would spare."""
+        return self.mine - (self.reference or 0.0)
+
+    def __str__(self) -> str:
+        """As it stands in a sentence."""
+        against = f" against {self.reference:,.0f} when repaired" if self.reference is not None else ""
+        return f"{self.mine:,.0f} a step{against}"
 
 
 _JUDGES: Mapping[Harm, Callable[[Figures, Figures | None], Judgement]] = {

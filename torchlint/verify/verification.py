@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from torchlint.report.summary import plural
 from torchlint.rule import Harm
 from torchlint.verify.measurement import DEFAULT_STEPS, Ending, Outcome, Pass, Task, warm_up_steps
 from torchlint.verify.pool import Runs, measure_all
@@ -56,11 +57,12 @@ class Row:
         harm: which harm the figures of this row are about.
         judgements: what the figures of the program say, for each harm.
         fixed: the same for the repaired form; () where there is none.
-        results: "identical", "within TOLERANCE", "differ as said", "not compared" or what differs.
+        results: "identical", "within the tolerance", "meant to differ" or what differs; "" where nothing is compared.
         verdict: whether it is what its name says.
         sentence: why, in one line.
         remarks: what else is worth a line: what it printed.
-        curves: live figures by sample for a picture: (leaking or clean, repaired).
+        figures: what the program measured; None where it could not run.
+        fixed_figures: the same for the repaired form.
     """
 
     label: str
@@ -76,13 +78,16 @@ class Row:
     figures: Figures | None = None
     fixed_figures: Figures | None = None
 
-    def judgement(self, harm: Harm) -> Judgement | None:
-        """What was found of one harm in the program."""
-        return next((found for found in self.judgements if found.harm is harm), None)
+    @property
+    def foremost(self) -> Judgement | None:
+        """What was found of this row's harm."""
+        return next((found for found in self.judgements if found.harm is self.harm), None)
 
-    def fixed_judgement(self, harm: Harm) -> Judgement | None:
-        """What was found of one harm in its repaired form."""
-        return next((found for found in self.fixed if found.harm is harm), None)
+    def fixed_figure(self, judgement: Judgement) -> float | None:
+        """The repaired form's figure beside one of the program's."""
+        if judgement.against is not None:
+            return judgement.against
+        return next((found.figure for found in self.fixed if found.unit == judgement.unit), None)
 
 
 def least_steps(device: str) -> int:
@@ -99,18 +104,25 @@ def verify(folders: Sequence[Folder], options: Options, on_done: Callable[[], No
         on_done: called after each program, from any thread.
 
     Returns:
-        One row for each leaking and each clean program, in the order of the folders and their files.
+        One row for each leaking and each clean program, in the order of the folders, what leaks first.
     """
     groups = [[_runs(p, _harms(folder, p), options) for p in _to_run(folder, options)] for folder in folders]
-    outcomes = measure_all(groups, options.device, options.jobs or _cores(), on_done)
+    jobs = options.jobs or _worthwhile_jobs(sum(len(group) for group in groups))
+    outcomes = measure_all(groups, options.device, jobs, on_done)
     by_program: dict[str, dict[Pass, Outcome]] = {}
     for task, outcome in outcomes.items():
         by_program.setdefault(task.path, {})[task.probes] = outcome
     return tuple(row for folder in folders for row in _rows(folder, by_program, options))
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+_PROGRAMS_WORTH_A_PROCESS = 12
+"""To import torch costs about as much as to run so many programs."""
+
+
+def _worthwhile_jobs(programs: int) -> int:
+    """One process a core, but for few programs."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, programs // _PROGRAMS_WORTH_A_PROCESS))
 
 
 def _to_run(folder: Folder, options: Options) -> Iterator[Program]:
@@ -155,7 +167,7 @@ class _Run:
 
 
 def _rows(folder: Folder, outcomes: Mapping[str, Mapping[Pass, Outcome]], options: Options) -> Iterator[Row]:
-    for program in folder.programs:
+    for program in sorted(folder.programs, key=lambda program: (program.kind is not Kind.LEAK, program.name)):
         if program.kind is Kind.FIXED:
             continue
         twin = folder.twin(program) if program.kind is Kind.LEAK else None
@@ -266,4 +278,4 @@ def _remarks(run: _Run, fixed: _Run | None) -> Iterator[str]:
     for one in (run, fixed):
         printed = max((outcome.printed for outcome in one.outcomes.values()), default=0) if one else 0
         if one and printed:
-            yield f"{one.program.path.name} printed {printed} line{'s' if printed > 1 else ''}"
+            yield f"{one.program.path.name} prints {plural(printed, 'line')}"
