@@ -202,6 +202,11 @@ def cases() -> dict[str, Case]:
         "nothing to compare",
     )
     found["no repair"] = ("harms=nodes", {"leak_a": LOSSES}, "there is no fixed_a.py beside it")
+    found["repair of nothing"] = (
+        "harms=nodes",
+        {"fixed_a": DETACHED, "clean_b": QUIET},
+        "there is no leak_a.py beside it",
+    )
     leak, clean = with_varying_batches(LOSSES), with_varying_batches(DETACHED)
     varying = {"leak_a": leak, "fixed_a": clean, "clean_b": clean}
     found["batches of varying size"] = ("harms=nodes,bytes", varying, "")

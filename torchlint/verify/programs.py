@@ -97,6 +97,10 @@ class Folder:
         """The repaired form of a leaking program, if there is one."""
         return next((p for p in self.programs if p.kind is Kind.FIXED and p.name == program.name), None)
 
+    def has_leak(self, program: Program) -> bool:
+        """Whether the program that a repaired one comes from is there."""
+        return any(p.kind is Kind.LEAK and p.name == program.name for p in self.programs)
+
 
 _NAME = re.compile(r"(leak|clean|fixed)_(\w+)\.py")
 _COMMENT = re.compile(r"^# verify:(.*)$", re.MULTILINE)

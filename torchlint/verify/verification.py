@@ -169,11 +169,18 @@ class _Run:
 def _rows(folder: Folder, outcomes: Mapping[str, Mapping[Pass, Outcome]], options: Options) -> Iterator[Row]:
     for program in sorted(folder.programs, key=lambda program: (program.kind is not Kind.LEAK, program.name)):
         if program.kind is Kind.FIXED:
+            if not folder.has_leak(program):
+                yield _refused(folder, program, options, f"there is no leak_{program.name}.py beside it")
             continue
         twin = folder.twin(program) if program.kind is Kind.LEAK else None
         run = _run(program, outcomes, options)
         fixed = None if twin is None else _run(twin, outcomes, options)
         yield _row(folder, run, fixed, options)
+
+
+def _refused(folder: Folder, program: Program, options: Options, why: str) -> Row:
+    harm = _harms(folder, program)[0]
+    return Row(folder.label, program, options.device, harm, (), (), "", Verdict.FAILS, why)
 
 
 def _run(program: Program, outcomes: Mapping[str, Mapping[Pass, Outcome]], options: Options) -> _Run:
