@@ -64,7 +64,7 @@ def test_a_sum_of_spent_losses_keeps_its_nodes() -> None:
         for x, _ in loader:
             loss = (x @ weight).sum()
             loss.backward()
-            total = total + loss
+            total = total + loss  # noqa: TLK101 - what the probe is to see
         return total
 
     # matmul (mv) and sum for each loss, and one addition.
