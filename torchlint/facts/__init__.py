@@ -19,9 +19,10 @@ from torchlint.facts.guard_repairs import start_guarding
 from torchlint.facts.guarding import IdleGuard, guarded_in_vain, idle_guards
 from torchlint.facts.inference import Inferences
 from torchlint.facts.insertions import Insertion, Insertions
+from torchlint.facts.leftovers import Leftover, Leftovers
 from torchlint.facts.lifetimes import Lifetimes
 from torchlint.facts.modes import Modes
-from torchlint.facts.retention import Retention, name_of, retention_of
+from torchlint.facts.retention import Retention, cost_of, name_of, retention_of
 from torchlint.facts.solve import Solution
 from torchlint.facts.steps import Steps
 from torchlint.facts.writing import Use, operands
@@ -66,6 +67,11 @@ class Facts:
     def insertions(self) -> list[Insertion]:
         """Every insertion of a live tensor into a container that outlives a step."""
         return Insertions(self.lifetimes).found()
+
+    @cached_property
+    def leftovers(self) -> list[Leftover]:
+        """Every tensor with a graph that a step leaves on an object or in a global, where no backward needs it."""
+        return Leftovers(self).found()
 
     @cached_property
     def constructions(self) -> list[Construction]:
@@ -128,6 +134,10 @@ class Facts:
     def retention(self, holder: Value, uses: Sequence[Use], *, may_leave: bool = True) -> Retention | None:
         """What keeping values in a holder costs, None when it is no loss; see :func:`retention_of`."""
         return retention_of(self, holder, uses, may_leave=may_leave)
+
+    def cost_of(self, use: Use) -> Retention:
+        """What keeping a value costs, wherever it is kept."""
+        return cost_of(self, use)
 
     def name_of(self, use: Use) -> str:
         """How the program writes a value where it is used."""

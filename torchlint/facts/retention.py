@@ -91,12 +91,19 @@ def retention_of(facts: Facts, holder: Value, uses: Sequence[Use], *, may_leave:
 
 
 def _retention(facts: Facts, holder: Value, use: Use, may_leave: bool) -> Retention | None:
+    flows, value, cost = facts.flows, use.value, cost_of(facts, use)
+    unsettled = may_leave and not cost.spent and not cost.inferred
+    if unsettled and flows.may_be_trained_on(holder) and not flows.touches_spent(value):
+        return None
+    return cost
+
+
+def cost_of(facts: Facts, use: Use) -> Retention:
+    """What keeping a value costs, wherever it is kept and whoever may train on it there."""
     flows, value = facts.flows, use.value
     inferred = facts.inferences.is_inference(value)
     # A parameter, or an activation whose layer is trained elsewhere, leaves nodes and no bytes.
     spent = flows.is_spent(value) or flows.live(value) is None
-    if may_leave and not spent and not inferred and flows.may_be_trained_on(holder) and not flows.touches_spent(value):
-        return None
     backward = _backward_of(facts, value) if spent else None
     return Retention(value, name_of(facts, use), spent, backward, facts.flows.passed_by(value), inferred)
 

@@ -1,0 +1,133 @@
+"""What a step leaves on an object or in a global variable, and what only looks left behind."""
+
+from __future__ import annotations
+
+import pytest
+from programs import TRAINING, Program
+
+LAYER = """
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 3)
+    def forward(self, x):
+        h = self.a(x)
+        {body}
+        return self.b(h)
+model = Layer()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in DataLoader(dataset):
+    loss = F.cross_entropy(model(x), y){more}
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def left(source: str) -> list[tuple[str, bool]]:
+    """What is left: its holder, and whether only nodes stay."""
+    return [(found.name, found.spent) for found in Program(source).facts.leftovers]
+
+
+def layer(body: str, more: str = "") -> str:
+    """A layer that does ``body`` in its forward, and a training whose loss has ``more`` in it."""
+    return LAYER.format(body=body, more=more)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "self.side = self.c(h)",
+        "self.side = self.c(h).mean()",
+        "self.side, self.other = self.c(h), 3",
+        "self.side = [self.c(h), 2]",
+        "if self.training: self.side = self.c(h)",
+        "self.side = torch.exp(h)",
+        "self.side = (h * h).sum(1)",
+    ],
+)
+def test_a_branch_that_nothing_trains_is_left(body: str) -> None:
+    assert left(layer(body)) == [("self.side", False)]
+
+
+@pytest.mark.parametrize("body", ["self.side = h", "self.side = h.sum(1)", "self.side = 2 * h", "self.side = -h"])
+def test_of_what_is_trained_only_nodes_stay(body: str) -> None:
+    assert left(layer(body)) == [("self.side", True)]
+
+
+@pytest.mark.parametrize(
+    ("body", "more"),
+    [
+        ("self.side = self.c(h)", " + model.side.mean()"),
+        ("self.side = self.c(h)", " + sum(getattr(m, 'side', 0) for m in model.modules())"),
+        ("self.side = self.c(h)", " + sum(m.side.mean() for m in model.modules())"),
+        ("self.side = self.c(h).detach()", ""),
+        ("self.side = self.c(h).argmax(1)", ""),
+        ("self.side = self.c(h); print(self.side); self.side = None", ""),
+        ("self.side = self.c(h); print(self.side); del self.side", ""),
+        ("self.h = self.c(h); h = self.h", ""),
+        ("self.side = x", ""),
+    ],
+)
+def test_what_is_used_or_cleared_is_not_left(body: str, more: str) -> None:
+    assert left(layer(body, more)) == []
+
+
+def test_a_layer_whose_training_is_not_seen_is_not_judged() -> None:
+    assert left(layer("self.side = self.c(h)").partition("model =")[0]) == []
+
+
+def test_what_the_steps_object_holds_dies_with_it() -> None:
+    source = """
+class Outcome:
+    def __init__(self, x):
+        self.value = model(2 * x)
+for x, y in loader:
+    outcome = Outcome(x)
+    loss = F.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+    assert left(TRAINING + source) == []
+
+
+def test_a_global_variable_that_a_function_sets_is_left_but_not_the_scripts_own() -> None:
+    source = """
+last = None
+def look(x):
+    global last
+    last = model(2 * x)
+for x, y in loader:
+    other = model(3 * x)
+    look(x)
+    loss = F.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+    assert left(TRAINING + source) == [("last", False)]
+
+
+def test_an_item_under_a_fixed_key_is_left_and_a_container_that_is_trained_on_is_not() -> None:
+    assert left(layer('self.kept["side"] = self.c(h)').replace("self.a,", "self.kept = {}; self.a,", 1)) == [
+        ('self.kept["side"]', False)
+    ]
+    trained = layer('self.kept["side"] = self.c(h)', ' + model.kept["side"].sum()')
+    assert left(trained.replace("self.a,", "self.kept = {}; self.a,", 1)) == []
+
+
+def test_what_is_set_once_after_the_steps_is_not_left() -> None:
+    source = """
+class Trainer:
+    def finish(self, x):
+        self.result = model(x)
+trainer = Trainer()
+for x, y in loader:
+    F.cross_entropy(model(x), y).backward()
+    optimizer.step()
+trainer.finish(x)
+"""
+    assert left(TRAINING + source) == []
+
+
+def test_what_is_computed_from_itself_is_no_leftover() -> None:
+    assert left(layer("self.side = 0.9 * self.side + self.c(h)").replace("self.a,", "self.side = 0; self.a,", 1)) == []
