@@ -40,3 +40,15 @@ def decorate(function: cst.FunctionDef, decorator: str) -> Edit:
 def replace(node: cst.CSTNode, build: Callable[[cst.CSTNode], cst.CSTNode]) -> Edit:
     """Any other change of one node."""
     return Edit(node, build)
+
+
+def add_line(statement: cst.CSTNode, text: str, *, before: bool = False) -> Edit | None:
+    """Another statement on the line after (or before) a simple one; None where there is no line of its own for it."""
+    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+        return None
+
+    def build(node: cst.CSTNode) -> cst.FlattenSentinel[cst.CSTNode]:
+        added = cst.parse_statement(text)
+        return cst.FlattenSentinel([added, node] if before else [node, added])
+
+    return Edit(statement, build)

@@ -11,6 +11,7 @@ from torchlint.edits import decorate, detach
 from torchlint.facts.accumulations import Accumulation, Accumulations
 from torchlint.facts.building.builder import build
 from torchlint.facts.building.names import import_names
+from torchlint.facts.carrying import Carried, CarriedStates
 from torchlint.facts.construction import Construction, constructions
 from torchlint.facts.flows import Flows
 from torchlint.facts.freezing import frozen_subjects
@@ -67,6 +68,11 @@ class Facts:
     def insertions(self) -> list[Insertion]:
         """Every insertion of a live tensor into a container that outlives a step."""
         return Insertions(self.lifetimes).found()
+
+    @cached_property
+    def carried_states(self) -> list[Carried]:
+        """Every recurrent state or cache that goes from step to step with its graph."""
+        return CarriedStates(self).found()
 
     @cached_property
     def leftovers(self) -> list[Leftover]:

@@ -85,7 +85,7 @@ class Leftovers:
         """``self.latest["logits"] = logits``: the next step puts another value under the same key."""
         holder = store.holder
         live = self.flows.live_parts(store.value)
-        if holder is None or not live or not store.is_item:
+        if holder is None or not live or not store.is_item or self._continues_item(store):
             return None
         homes = homes_of(self.solution, holder)[1:]
         places = [home for home in homes if isinstance(home, Place)]
@@ -167,6 +167,12 @@ class Leftovers:
         return any(
             place in places for value in store.value.computed_from() for place in places_of(self.solution, value)
         )
+
+    def _continues_item(self, store: Store) -> bool:
+        """Whether the new content of an item is computed from its old content."""
+        old = (v for v in store.value.computed_from() if v.op is Op.SUBSCRIPT and v.keys[0] == store.key)
+        homes = homes_of(self.solution, store.holder)[1:] if store.holder is not None else []
+        return any(home in homes for value in old for home in homes_of(self.solution, value.inputs[0]))
 
     # -- who reads it ---------------------------------------------------------------------------------------------
 

@@ -32,25 +32,32 @@ class Lifetimes:
         self.flows = flows
         self.steps = steps
         self._resets: dict[Place | Value, list[_Position]] = defaultdict(list)
+        self._renewals: dict[Place | Value, list[_Position]] = defaultdict(list)
         for store in solution.graph.stores:
-            if store.kind is Kind.ASSIGN and self._sets_anew(store):
+            if store.kind is Kind.ASSIGN and not self.flows.live_parts(store.value):
+                table = self._resets if self._sets_anew(store) else self._renewals
                 for target in targets_of(solution, store):
-                    self._resets[target].append(_Position(store.function, store.loop))
+                    table[target].append(_Position(store.function, store.loop))
         for reset in solution.graph.resets:
             for target in homes_of(solution, reset.holder):
                 self._resets[target].append(_Position(reset.function, reset.loop))
 
     def _sets_anew(self, store: Store) -> bool:
-        """Whether an assignment drops the old content for something without a graph."""
-        if self.flows.live_parts(store.value):
-            return False
+        """Whether what is assigned, which has no graph, is not made of the old content."""
         targets = targets_of(self.solution, store)
         read = (place for value in store.value.computed_from() for place in places_of(self.solution, value))
         return not any(place in targets for place in read)
 
-    def outlives(self, homes: list[Place | Value], function: Function, loop: Loop | None) -> bool:
-        """Whether a holder, changed at this position, lives through a step without being set anew in it."""
+    def outlives(
+        self, homes: list[Place | Value], function: Function, loop: Loop | None, *, renewed: bool = False
+    ) -> bool:
+        """Whether a holder, changed at this position, lives through a step without being set anew in it.
+
+        ``renewed``: to be assigned its own content without a graph (``self.h = self.h.detach()``) sets it anew as well.
+        """
         resets = [position for home in homes for position in self._resets.get(home, ())]
+        if renewed:
+            resets += [position for home in homes for position in self._renewals.get(home, ())]
         containers = [home for home in homes if isinstance(home, Value)]
         # `kept += [x]` makes a list only to add it to the one that stays.
         staying = [made for made in containers if not any(user.op is Op.OPERATION for user in made.users)]

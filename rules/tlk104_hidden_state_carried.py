@@ -1,0 +1,107 @@
+"""TLK104."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchlint.edits import add_line
+from torchlint.rule import Finding, Fix, Harm, Level, Memory, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.carrying import Carried
+
+
+class HiddenStateCarried(Rule):
+    """A recurrent state is carried from step to step with its graph.
+
+    ## What it does
+    Finds hidden states, memories and caches that a module returns in one step and is given again in the next, with
+    the graph of all steps before: in a variable of the loop, in an attribute, through a helper that returns it.
+
+    ## Why is this bad?
+    The state of step n holds the activations of all n steps, and nothing ever frees them: memory and the time of a
+    backward grow with each step until memory is full. In training a second backward raises ("Trying to backward through
+    the graph a second time"); `retain_graph=True` silences the error and keeps everything.
+
+    ## Example
+    ```python
+    for x, _ in loader:
+        features, h = encoder(x, h)
+        ...
+    ```
+
+    ## Use instead
+    ```python
+        features, h = encoder(x, h)
+        h = h.detach()
+    ```
+
+    ## When it is not a leak
+    The state is detached or wrapped anew before the next step, it begins anew with each sequence, or gradients are
+    off. A loop over the parts of one sequence whose loss is trained through is what a recurrent network is for.
+
+    ## Fix safety
+    Detaching the state is exact where nothing is trained through it. Where a backward runs through it, detaching makes
+    it truncated backpropagation through time, and gradients change: unsafe. What the state is made of must be known.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory
+    """
+
+    code = "TLK104"
+    name = "hidden-state-carried"
+    level = Level.ERROR
+    harms = (Harm.NODES, Harm.BYTES)
+    symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.DIES_AT_VALIDATION)
+    triggers = (Trigger(calls=frozenset(["forward"])), Trigger(constructs=True), Trigger(defines=True))
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each state that is carried with its graph."""
+        told = {accumulation.statement for accumulation in facts.accumulations}
+        for carried in facts.carried_states:
+            if carried.statement not in told:
+                yield _finding(facts, carried)
+
+
+def _finding(facts: Facts, carried: Carried) -> Finding:
+    inferred = facts.inferences.is_inference(carried.value)
+    name = carried.name
+    way_out = f"`tuple(part.detach() for part in {name})`" if carried.kind == "pair" else f"`{name}.detach()`"
+    cost = (
+        "each backward retains the graphs of all steps before"
+        if carried.retained
+        else "the graphs of all steps hang on it and no backward frees them"
+    )
+    return Finding(
+        node=carried.statement,
+        message=(
+            f"`{name}` goes into the next step with its graph: {cost}, GPU memory grows each step; go on with"
+            f" {way_out}",
+        ),
+        level=Level.ERROR,
+        memory=Memory.DEVICE_GROWS,
+        evidence=(
+            Step(facts.statement_of(carried.old), f"the old `{name}` is taken here"),
+            Step(carried.statement, f"the new `{name}` is made of it here with gradients on"),
+        ),
+        fix=_fix(facts, carried),
+        explained_by="TLK201" if inferred else None,
+    )
+
+
+def _fix(facts: Facts, carried: Carried) -> Fix | None:
+    """Detach the state in a statement of its own, where it is known what it is.
+
+    A state through which the step still trains is detached before the next step takes it, and not where it is made.
+    """
+    text = {
+        "tensor": f"{carried.name} = {carried.name}.detach()",
+        "pair": f"{carried.name} = tuple(part.detach() for part in {carried.name})",
+    }.get(carried.kind)
+    if text is None or (carried.retained and not facts.flows.surely_tensor(carried.old)):
+        return None
+    edit = add_line(carried.statement, text, before=carried.retained)
+    return None if edit is None else Fix("Detach the state", (edit,), safe=not carried.retained)

@@ -1,0 +1,125 @@
+"""States that go from step to step with their graph, and states that begin anew or were detached."""
+
+from __future__ import annotations
+
+import pytest
+from programs import TRAINING, Program
+
+PARTS = """
+rnn, cell, head = nn.GRU(3, 3), nn.GRUCell(3, 3), nn.Linear(3, 3)
+optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+h = torch.zeros(2, 3)
+"""
+
+
+def carried(source: str) -> list[str]:
+    """The names of the carried states."""
+    return sorted({found.name for found in Program(source).facts.carried_states})
+
+
+def steps(body: str, before: str = "", end: str = "loss.backward()") -> str:
+    """A script whose loop computes ``z`` by ``body`` and trains the head on it, detached."""
+    lines = [*body.splitlines(), "loss = F.cross_entropy(head(z.detach()), y)", end, "optimizer.step()"]
+    loop = "".join(f"    {line}\n" for line in lines)
+    return f"{TRAINING}{PARTS}{before}\nfor x, y in loader:\n{loop}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "h = cell(x, h)\nz = h",
+        "z, h = rnn(x, h)",
+        "h = torch.tanh(head(torch.cat([x, h])))\nz = h",
+        "z, new = rnn(x, h)\nh = new",
+        "h = cell(x, h if h is not None else x)\nz = h",
+        "h = advance(x, h)\nz = h",
+        "z, h = both(x, h)",
+    ],
+)
+def test_a_state_that_comes_back_through_a_module_is_carried(body: str) -> None:
+    helpers = """
+def advance(x, state):
+    return cell(x, state)
+def both(x, state):
+    state = cell(x, state)
+    return state.sum(), state
+"""
+    assert carried(steps(body, helpers)) == ["h"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "h = cell(x, h.detach())\nz = h",
+        "h = cell(x, h)\nz = h\nh = h.detach()",
+        "h = h.data\nh = cell(x, h)\nz = h",
+        "h = cell(x, h)\nz = h\nh.detach_()",
+        "with torch.no_grad():\n    h = cell(x, h)\nz = h",
+        "h = cell(x, x)\nz = h",
+        "h = part(x, h)\nz = h",
+        "h = torch.zeros(2, 3)\nh = cell(x, h)\nz = h",
+        "h = first(x)\nz = cell(x, h)",
+    ],
+)
+def test_a_state_that_begins_anew_or_is_detached_is_not(body: str) -> None:
+    helpers = """
+def part(x, state):
+    return cell(x, state.detach())
+def first(x):
+    return cell(x, x)
+"""
+    assert carried(steps(body, helpers)) == []
+
+
+def test_a_helper_that_is_called_twice_carries_only_what_it_is_given() -> None:
+    helper = "def run(v):\n    return head(v)\n"
+    assert carried(steps("z = run(h)\nh = run(x)", helper)) == []
+
+
+def test_the_parts_of_one_sequence_are_no_steps() -> None:
+    body = "h = torch.zeros(2, 3)\nfor t in range(5):\n    h = cell(x[t], h)\nz = h"
+    assert carried(steps(body)) == []
+    assert carried(steps("h = torch.zeros(2, 3)\nfor part in x.unbind(0):\n    h = cell(part, h)\nz = h")) == []
+
+
+def test_the_batches_of_an_epoch_are_steps() -> None:
+    source = f"{TRAINING}{PARTS}\nfor epoch in range(3):\n    h = None\n    for x, y in loader:\n"
+    body = ["z, h = rnn(x, h)", "loss = F.cross_entropy(head(z.detach()), y)", "loss.backward()", "optimizer.step()"]
+    assert carried(source + "".join(f"        {line}\n" for line in body)) == ["h"]
+
+
+@pytest.mark.parametrize(("end", "expected"), [("loss.backward()", []), ("loss.backward(retain_graph=True)", ["h"])])
+def test_a_chain_that_each_backward_runs_over_needs_to_be_retained(end: str, expected: list[str]) -> None:
+    assert carried(steps("h = cell(x, h)\nz = h", end=end).replace("z.detach()", "z")) == expected
+
+
+STREAM = """
+class Stream(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.head, self.h = nn.GRUCell(3, 3), nn.Linear(3, 3), None
+    def reset(self):
+        self.h = None
+    def drop(self):
+        self.h = self.h.detach()
+    def forward(self, x):
+        self.h = self.cell(x, self.h)
+        return self.head(self.h.detach())
+stream = Stream()
+optimizer = torch.optim.SGD(stream.parameters(), lr=0.1)
+for x, y in DataLoader(dataset):
+    loss = F.cross_entropy(stream(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_an_attribute_is_carried_unless_it_is_set_anew_in_the_step() -> None:
+    assert carried(STREAM) == ["self.h"]
+    assert carried(f"{STREAM}    stream.reset()\n") == []
+    assert carried(f"{STREAM}    stream.drop()\n") == []
+    assert carried(STREAM.replace("self.cell(x, self.h)", "self.cell(x, self.h.detach())")) == []
+
+
+def test_a_sum_is_not_carried() -> None:
+    assert carried(steps("h = h + cell(x, x)\nz = h")) == []
