@@ -306,3 +306,9 @@ ENGINES = [
 def test_an_engine_wherever_it_comes_from_runs_the_backward_of_its_argument(engine: str) -> None:
     imports = "import deepspeed\nfrom fairscale import Engine\ndef make_engine():\n    return Engine()\n"
     assert kept(end="engine.backward(sum(losses))", before=f"{imports}engine = {engine}") == []
+
+
+@pytest.mark.parametrize("moved", ["x.to(device)", "x.view(-1, 3)", "x.cuda().float()", "x.clone()"])
+def test_a_batch_that_is_only_moved_has_no_graph(moved: str) -> None:
+    source = f"for x, y in loader:\n    x = {moved}\n    loss = net(x).sum()\n    print(x)\n    loss.backward()"
+    assert proven(source) == [False]

@@ -42,6 +42,12 @@ MODULE_ONLY = frozenset(
 
 MOVING = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16"])
 
+SAME_NUMBERS = frozenset(
+    ["view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose", "contiguous", "clone",
+     "requires_grad_"]
+)  # fmt: skip
+"""Methods of tensors that show or copy the same numbers, maybe in another shape: a batch stays a batch."""
+
 
 class Evidence:
     """Draws evidence from a solution and writes it into it."""
@@ -229,8 +235,14 @@ class Evidence:
         if not any(isinstance(a, Unknown | Tensor | Derived | Carrier) for a in abstract):
             return False
         root = value
-        while root.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE) and root.inputs:
-            root = root.inputs[0]
+        while (root.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE) and root.inputs) or _is_moved(root):
+            root = root.callee.inputs[0] if root.op is Op.CALL else root.inputs[0]
         if root.op is Op.PHI:
             return any(choice.op in (Op.CALL, Op.OPERATION) for choice in root.inputs)
         return root.op in (Op.CALL, Op.OPERATION)
+
+
+def _is_moved(value: Value) -> bool:
+    """Whether a CALL only moves, reshapes or copies its receiver: ``x.to(device)``, ``x.view(n, -1)``."""
+    callee = value.callee if value.op is Op.CALL else None
+    return callee is not None and callee.op is Op.ATTRIBUTE and callee.name in MOVING | SAME_NUMBERS
