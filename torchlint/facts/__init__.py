@@ -18,6 +18,8 @@ from torchlint.facts.freezing import frozen_subjects
 from torchlint.facts.graph import Function, Op, Value, ValueGraph
 from torchlint.facts.guard_repairs import start_guarding
 from torchlint.facts.guarding import IdleGuard, guarded_in_vain, idle_guards
+from torchlint.facts.hook_stores import HookStore, hook_stores
+from torchlint.facts.hooks import Hooks
 from torchlint.facts.inference import Inferences
 from torchlint.facts.insertions import Insertion, Insertions
 from torchlint.facts.leftovers import Leftover, Leftovers
@@ -40,7 +42,7 @@ class Facts:
         module: the parsed file.
         graph: its value graph.
         solution: the abstract value of each value.
-        modes, flows, steps, lifetimes, inferences: the queries.
+        modes, flows, steps, lifetimes, hooks, inferences: the queries.
     """
 
     def __init__(self, module: cst.Module) -> None:
@@ -57,7 +59,8 @@ class Facts:
         self.flows = Flows(self.solution, self.modes)
         self.steps = Steps(self.solution, self.flows)
         self.lifetimes = Lifetimes(self.solution, self.flows, self.steps)
-        self.inferences = Inferences(self.flows, self.steps)
+        self.hooks = Hooks(self)
+        self.inferences = Inferences(self.flows, self.steps, self.hooks.is_used)
 
     @cached_property
     def accumulations(self) -> list[Accumulation]:
@@ -83,6 +86,11 @@ class Facts:
     def constructions(self) -> list[Construction]:
         """What is built again and again, at most one thing for each statement."""
         return constructions(self)
+
+    @cached_property
+    def hook_stores(self) -> list[HookStore]:
+        """Every place at which a forward hook keeps a graph that no backward wants."""
+        return hook_stores(self)
 
     @cached_property
     def idle_guards(self) -> list[IdleGuard]:

@@ -39,11 +39,12 @@ class Inference:
 class Inferences:
     """Finds inference that records graphs."""
 
-    def __init__(self, flows: Flows, steps: Steps) -> None:
-        """Search when first asked."""
+    def __init__(self, flows: Flows, steps: Steps, is_used_by_hook: Callable[[Value], bool] = lambda _: False) -> None:
+        """Search when first asked; ``is_used_by_hook`` says of a forward that a hook hands its graph to a backward."""
         self.solution = flows.solution
         self.flows = flows
         self.steps = steps
+        self._is_used_by_hook = is_used_by_hook
 
     @cached_property
     def found(self) -> dict[Function, Inference]:
@@ -134,7 +135,7 @@ class Inferences:
 
     def _is_used(self, call: Value) -> bool:
         """Whether the call's own result reaches a backward; other calls of the same function do not matter."""
-        return call in self.flows.trained or call in self.flows.inspected
+        return call in self.flows.trained or call in self.flows.inspected or self._is_used_by_hook(call)
 
     def _runs_forward(self, function: Function, depth: int = 3) -> bool:
         """Whether calling ``function`` runs a module's forward under the caller's grad mode."""

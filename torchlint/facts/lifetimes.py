@@ -65,6 +65,10 @@ class Lifetimes:
             resets += self._births(made, set())
         return self._outlives(_Position(function, loop), self._lifted(resets), HOPS, set())
 
+    def resetters(self, homes: list[Place | Value]) -> set[Function]:
+        """The functions that set a holder anew; that of its birth is none of them by that alone."""
+        return {position.function for home in homes for position in self._resets.get(home, ())}
+
     def _births(self, allocation: Value, seen: set[Value]) -> list[_Position]:
         """Where a container was made; for one that is kept in another, where that one was made."""
         seen.add(allocation)

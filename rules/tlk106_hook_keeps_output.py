@@ -1,0 +1,119 @@
+"""TLK106."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torchlint.diagnostic import Level, Memory
+from torchlint.rule import Finding, Harm, LineOf, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.hook_stores import HookStore
+
+REGISTERING = frozenset(
+    ["register_forward_hook", "register_forward_pre_hook", "register_module_forward_hook",
+     "register_module_forward_pre_hook"]
+)  # fmt: skip
+
+
+class HookKeepsOutput(Rule):
+    """A forward hook keeps a layer's input or output with its graph.
+
+    ## What it does
+    Finds forward hooks (functions, lambdas, methods, closures, partials, callable objects) that put the input or
+    output of their module into a list, a dict or an attribute which outlives the forward, or add it to a running sum.
+
+    ## Why is this bad?
+    The output of a layer holds the graph of all that came before it. Each forward adds one more: the tensor itself is
+    wanted, its graph is not. Without a backward all activations before the layer stay on the GPU, after a backward
+    the nodes of the graph stay in host memory.
+
+    ## Example
+    ```python
+    def keep(module, inputs, output):
+        features.append(output)
+
+    model.layer4.register_forward_hook(keep)
+    for x, y in loader:
+        criterion(model(x), y).backward()
+    ```
+
+    ## Use instead
+    ```python
+    def keep(module, inputs, output):
+        features.append(output.detach())
+    ```
+
+    ## When it is not a leak
+    A loss is computed from what is kept (perceptual loss, distillation), or a gradient is taken with respect to it
+    (Grad-CAM); the forwards run under `torch.no_grad()`; the list is made or cleared for each step; the hook is
+    removed before the loop. What the next forward overwrites (`features["layer4"] = output`) is only a note. Backward
+    hooks are given gradients, which have no graph.
+
+    ## Fix safety
+    Safe where the output is known to be a tensor; unsafe where the module may return a tuple, as an LSTM does.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_forward_hook
+    """
+
+    code = "TLK106"
+    name = "hook-keeps-output"
+    level = Level.ERROR
+    harms = (Harm.NODES, Harm.BYTES)
+    symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.HOST_GROWS, Symptom.NOT_FREED)
+    triggers = (Trigger(calls=REGISTERING),)
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each statement of a hook that keeps a graph."""
+        told = {insertion.statement for insertion in facts.insertions}
+        told |= {accumulation.statement for accumulation in facts.accumulations}
+        for kept in facts.hook_stores:
+            if kept.store.statement not in told:
+                yield _finding(facts, kept)
+
+
+def _finding(facts: Facts, kept: HookStore) -> Finding:
+    use = kept.parts[0]
+    name = facts.name_of(use)
+    level, memory, cost = _cost(kept)
+    fix = facts.detach("Detach what the hook keeps", kept.parts) if kept.surely_tensor is not None else None
+    advice = f"`{facts.detached(use)}`" if kept.surely_tensor is not None else "its tensors detached"
+    return Finding(
+        node=kept.store.statement,
+        message=(
+            f"`{kept.name}` keeps the graph of ",
+            f"every `{name}`" if kept.grows else f"the last `{name}`",
+            " that the hook of line ",
+            LineOf(kept.hook.registration.statement or kept.hook.registration.syntax or kept.store.statement),
+            f" is given{cost}; keep {advice}",
+        ),
+        level=level,
+        memory=memory,
+        evidence=tuple(_evidence(facts, kept)),
+        fix=replace(fix, safe=bool(kept.surely_tensor)) if fix is not None else None,
+        explained_by="TLK201" if kept.forward and facts.inferences.is_inference(kept.forward) else None,
+    )
+
+
+def _cost(kept: HookStore) -> tuple[Level, Memory, str]:
+    if not kept.grows:
+        return Level.NOTE, Memory.PEAK, ", until the next forward overwrites it"
+    if kept.spent:
+        return Level.WARNING, Memory.HOST_GROWS, ", whose backward runs: host memory grows with each forward"
+    if kept.forward is None:
+        cost = ": with gradients on memory grows with each forward by all activations before it"
+        return Level.WARNING, Memory.DEVICE_GROWS, cost
+    cost = ", no backward frees it: GPU memory grows with each forward by all activations before it"
+    return Level.ERROR, Memory.DEVICE_GROWS, cost
+
+
+def _evidence(facts: Facts, kept: HookStore) -> Iterator[Step]:
+    yield Step(facts.statement_of(kept.hook.registration), f"`{kept.hook.function.name}` becomes a hook here")
+    if kept.forward is not None:
+        yield Step(facts.statement_of(kept.forward), "this forward runs it with gradients on")
+    yield Step(kept.store.statement, f"`{kept.name}` keeps it here")

@@ -1,0 +1,161 @@
+"""What forward hooks keep, and which forwards run them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.programs import Program
+
+NET = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem, self.head = nn.Linear(3, 8), nn.Linear(8, 2)
+    def forward(self, x):
+        return self.head(self.stem(x).relu())
+
+kept, table = [], {}
+"""
+
+LOOP = """
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+MODEL.register_forward_hook(HOOK)
+for x, y in loader:
+    loss = F.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def program(hook: str, *, on: str = "model.head", before: str = "") -> Program:
+    return Program(f"{NET}{before}\n{LOOP.replace('HOOK', hook).replace('MODEL', on)}")
+
+
+def keeps(found: Program) -> list[str]:
+    """What is kept: "name" where it grows, "name once" where the next forward overwrites it."""
+    return [f"{kept.name}{'' if kept.grows else ' once'}" for kept in found.facts.hook_stores]
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        "lambda m, i, o: kept.append(o)",
+        "lambda m, i, o: kept.append((m, o.cpu()))",
+        "lambda m, i, o: kept.append(i[0])",
+    ],
+)
+def test_a_hook_that_appends_grows(hook: str) -> None:
+    assert keeps(program(hook)) == ["kept"]
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        "lambda m, i, o: kept.append(o.detach())",
+        "lambda m, i, o: kept.append(o.shape)",
+        "lambda m, i, o: kept.append(o.argmax(1))",
+        "lambda m, i, o: o * 2",
+        "print",
+    ],
+)
+def test_a_hook_that_keeps_no_graph_is_quiet(hook: str) -> None:
+    assert keeps(program(hook)) == []
+
+
+def test_an_item_under_one_key_is_overwritten() -> None:
+    before = "def hook(name, m, i, o):\n    table[name] = o\nfrom functools import partial"
+    assert keeps(program("partial(hook, 'head')", before=before)) == ["table once"]
+
+
+def test_a_key_that_counts_grows() -> None:
+    before = "def hook(m, i, o):\n    table[len(table)] = o"
+    assert keeps(program("hook", before=before)) == ["table"]
+
+
+def test_what_partial_gives_is_followed() -> None:
+    before = "def hook(rows, m, i, o):\n    rows.append(o)\nfrom functools import partial"
+    assert keeps(program("partial(hook, kept)", before=before)) == ["rows"]
+
+
+def test_the_input_of_the_whole_model_has_no_graph() -> None:
+    assert keeps(program("lambda m, i, o: kept.append(i[0])", on="model")) == []
+    assert keeps(program("lambda m, i, o: kept.append(o)", on="model")) == ["kept"]
+
+
+def test_what_a_loss_is_computed_from_is_wanted() -> None:
+    source = """
+        model = Net()
+        model.stem.register_forward_hook(lambda m, i, o: kept.append(o))
+        for x, y in loader:
+            loss = F.cross_entropy(model(x), y) + kept.pop().pow(2).mean()
+            loss.backward()
+    """
+    assert keeps(Program(NET + "\n".join(line[8:] for line in source.splitlines()))) == []
+
+
+def test_another_model_does_not_run_the_hook() -> None:
+    source = """
+teacher, student = Net(), Net()
+teacher.stem.register_forward_hook(lambda m, i, o: kept.append(o))
+for x, y in loader:
+    with torch.no_grad():
+        teacher(x)
+    F.cross_entropy(student(x), y).backward()
+"""
+    assert keeps(Program(NET + source.replace("Net(), Net()", "nn.Linear(3, 2), nn.Linear(3, 2)"))) == []
+
+
+def test_a_forward_before_or_after_the_hook_does_not_run_it() -> None:
+    source = """
+model = Net()
+model(torch.zeros(1, 3))
+handle = model.stem.register_forward_hook(lambda m, i, o: kept.append(o))
+model(torch.zeros(1, 3))
+handle.remove()
+for x, y in loader:
+    F.cross_entropy(model(x), y).backward()
+"""
+    found = Program(NET + source)
+    (hook,) = found.facts.hooks.found
+    calls = [call for call in found.facts.hooks.forwards(hook) if call.function.name == "<module>"]
+    assert len(calls) == 1
+    assert keeps(found) == []
+
+
+def test_a_class_without_a_visible_forward_counts_when_nothing_ever_clears_it() -> None:
+    watcher = """
+class Watcher:
+    def __init__(self, layer):
+        self.inputs, self.outputs = [], []
+        layer.register_forward_hook(self.hook)
+    def hook(self, layer, args, output):
+        self.inputs.append(args)
+        self.outputs.append(output)
+    def reset(self):
+        self.outputs = []
+"""
+    found = Program(watcher)
+    assert keeps(found) == ["self.inputs"]
+    assert found.facts.hook_stores[0].forward is None
+    assert found.facts.hook_stores[0].surely_tensor is None
+
+
+def test_the_forward_that_feeds_a_hooked_loss_is_no_inference() -> None:
+    source = """
+class Loss(nn.Module):
+    def __init__(self, critic):
+        super().__init__()
+        self.critic, self.kept = critic.eval(), []
+        critic.stem.register_forward_hook(lambda m, i, o: self.kept.append(o))
+    def features(self, x):
+        self.kept.clear()
+        self.critic(x)
+        return list(self.kept)
+loss_of, painter = Loss(Net()), nn.Linear(3, 3)
+for x, y in loader:
+    sum(f.mean() for f in loss_of.features(painter(x))).backward()
+"""
+    found = Program(NET + source)
+    assert found.infers() == []
+    assert keeps(found) == []
