@@ -52,3 +52,14 @@ def add_line(statement: cst.CSTNode, text: str, *, before: bool = False) -> Edit
         return cst.FlattenSentinel([added, node] if before else [node, added])
 
     return Edit(statement, build)
+def without_argument(call: cst.Call, keyword: str) -> Edit:
+    """The call without one of its keyword arguments."""
+
+    def build(node: cst.CSTNode) -> cst.CSTNode:
+        assert isinstance(node, cst.Call)
+        kept = [arg for arg in node.args if arg.keyword is None or arg.keyword.value != keyword]
+        if kept and node.args[-1] is not kept[-1]:
+            kept[-1] = kept[-1].with_changes(comma=node.args[-1].comma)
+        return node.with_changes(args=kept)
+
+    return Edit(call, build)

@@ -26,6 +26,8 @@ from torchlint.facts.leftovers import Leftover, Leftovers
 from torchlint.facts.lifetimes import Lifetimes
 from torchlint.facts.modes import Modes
 from torchlint.facts.retention import Retention, cost_of, name_of, retention_of
+from torchlint.facts.retaining import Retaining, retained_in_vain
+from torchlint.facts.retention import Retention, name_of, retention_of
 from torchlint.facts.solve import Solution
 from torchlint.facts.steps import Steps
 from torchlint.facts.writing import Use, operands
@@ -91,6 +93,11 @@ class Facts:
     def hook_stores(self) -> list[HookStore]:
         """Every place at which a forward hook keeps a graph that no backward wants."""
         return hook_stores(self)
+
+    @cached_property
+    def retained_in_vain(self) -> list[Retaining]:
+        """Every backward that keeps its graph for another one which never comes."""
+        return retained_in_vain(self)
 
     @cached_property
     def idle_guards(self) -> list[IdleGuard]:

@@ -223,6 +223,7 @@ class Backward:
         retains: the graph outlives it (``retain_graph`` or ``create_graph``).
         by_contract: a framework runs it on what a function returns.
         inputs: ``autograd.grad``: where it ends; what lies behind these is not part of it.
+        call: the call that runs it; None by contract.
     """
 
     root: Value
@@ -232,6 +233,7 @@ class Backward:
     statement: cst.CSTNode
     by_contract: bool = False
     inputs: tuple[Value, ...] = ()
+    call: Value | None = None
 
 
 @dataclass(eq=False, slots=True)

@@ -263,7 +263,9 @@ class Context(ABC):
             and not (flag.op is Op.CONSTANT and flag.name in ("False", "None"))
             for name in ("retain_graph", "create_graph")
         )
-        self.graph.backwards.append(Backward(root, retains, self.function, self.loop, self.statement, inputs=inputs))
+        self.graph.backwards.append(
+            Backward(root, retains, self.function, self.loop, self.statement, inputs=inputs, call=call)
+        )
 
     @abstractmethod
     def visit(self, node: cst.CSTNode) -> Value:

@@ -1,0 +1,91 @@
+"""TLK107."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.diagnostic import Level, Memory
+from torchlint.edits import without_argument
+from torchlint.facts.writing import Use, operands
+from torchlint.rule import Finding, Fix, Harm, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.retaining import Retaining
+
+
+class GraphRetained(Rule):
+    """A backward keeps its graph, and no other backward runs over it.
+
+    ## What it does
+    Finds `backward(retain_graph=True)` (and `torch.autograd.grad(..., retain_graph=True)`) after which no backward
+    runs over any part of the same graph.
+
+    ## Why is this bad?
+    A backward frees the activations as it goes, layer by layer. With `retain_graph=True` all of them stay until the
+    loss itself is dropped, which is often only when the next step has computed its own: two graphs are in memory at
+    once. When the loss is stored as well, every step's activations stay for good.
+
+    ## Example
+    ```python
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward(retain_graph=True)
+        optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+        loss.backward()
+    ```
+
+    ## When it is not a leak
+    A second backward runs over a part of the same graph (two losses on shared features, a generator and a
+    discriminator without `detach()`, a gradient for each output), also in the next turn of a loop; the graph goes to
+    code that is not seen.
+
+    ## Fix safety
+    Unsafe: where a second backward does run after all, it raises without the argument. One run shows it.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html
+    """
+
+    code = "TLK107"
+    name = "graph-retained"
+    level = Level.ERROR
+    harms = (Harm.PEAK, Harm.BYTES)
+    symptoms = (Symptom.GROWS_EVERY_STEP,)
+    triggers = (Trigger(calls=frozenset(["backward", "manual_backward", "grad"])),)
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each backward that keeps its graph for nothing."""
+        for retaining in facts.retained_in_vain:
+            yield _finding(facts, retaining)
+
+
+def _finding(facts: Facts, retaining: Retaining) -> Finding:
+    call = retaining.call
+    root = retaining.backward.root
+    written = [use for use in operands(call) if use.value is root]
+    name = facts.name_of(written[0] if written else Use(root, None))
+    fix = None
+    if retaining.by_keyword and isinstance(call.syntax, cst.Call):
+        edit = without_argument(call.syntax, "retain_graph")
+        fix = Fix("Drop `retain_graph=True`", (edit,), safe=False)
+    cost = f"; `{retaining.stored}` keeps it, so GPU memory grows each step" if retaining.stored else ""
+    return Finding(
+        node=facts.statement_of(call),
+        message=(
+            f"`{name}` keeps all its activations on the GPU after this backward, which runs with `retain_graph=True`, ",
+            f"and no other backward uses them{cost}; drop the argument",
+        ),
+        level=Level.ERROR if retaining.stored else Level.WARNING,
+        memory=Memory.DEVICE_GROWS if retaining.stored else Memory.PEAK,
+        evidence=(Step(facts.statement_of(root), "the graph ends here"), Step(facts.statement_of(call), "it is kept")),
+        fix=fix,
+    )

@@ -1,0 +1,103 @@
+"""Which backwards run over the same graph, and which keep it for nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.programs import TRAINING, Program
+
+
+def in_loop(body: str, before: str = "") -> Program:
+    lines = "".join(f"    {line}\n" for line in body.strip().splitlines())
+    return Program(
+        f"{TRAINING}\nhead = nn.Linear(3, 3)\nother = nn.Linear(3, 3)\n{before}\nfor x, y in loader:\n{lines}"
+    )
+
+
+def in_vain(program: Program) -> list[str]:
+    """The backwards that keep their graph for nothing, as they are written."""
+    return [program.facts.code(found.call.syntax) for found in program.facts.retained_in_vain if found.call.syntax]
+
+
+ALONE = "loss.backward(retain_graph=True)"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"loss = model(x).sum()\n{ALONE}\noptimizer.step()",
+        f"loss = model(x).sum()\nmodel(x).mean().backward()\n{ALONE}",
+        f"h = model(x)\nloss = head(h.detach()).sum()\n{ALONE}\nother(h).sum().backward()",
+        f"terms = []\nfor k in range(3):\n    terms.append(model(x)[k])\nloss = sum(terms)\n{ALONE}",
+        f"h = model(x)\nhead(h).sum().backward(retain_graph=1 > 0)\nloss = other(h).sum()\n{ALONE}",
+    ],
+)
+def test_a_graph_that_no_other_backward_shares_is_kept_in_vain(body: str) -> None:
+    assert in_vain(in_loop(body)) == [ALONE]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"h = model(x)\nloss = head(h).sum()\n{ALONE}\nother(h).sum().backward()",
+        f"h = model(x)\nfor k in range(3):\n    loss = h[k].sum()\n    {ALONE}",
+        f"loss = model(x).sum()\nfor k in range(2):\n    {ALONE}",
+        f"loss = model(x).sum()\n{ALONE}\ntorch.autograd.grad(loss, model.parameters())",
+        "loss = model(x).sum()\nloss.backward(retain_graph=False)",
+        "loss = model(x).sum()\nloss.backward(retain_graph=flag)",
+        "loss = model(x).sum()\nloss.backward(create_graph=True, retain_graph=True)",
+    ],
+)
+def test_a_graph_that_another_backward_shares_is_needed(body: str) -> None:
+    assert in_vain(in_loop(body)) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "body"),
+    [
+        ("h = torch.zeros(3)", f"h = model(x + h)\nloss = h.sum()\n{ALONE}"),
+        ("table = model.weight * 2", f"loss = (x @ table).sum()\n{ALONE}"),
+        ("kept = []", f"kept.append(model(x))\nloss = torch.stack(kept).sum()\n{ALONE}"),
+    ],
+)
+def test_a_graph_that_is_older_than_the_step_is_needed(before: str, body: str) -> None:
+    assert in_vain(in_loop(body, before)) == []
+
+
+def test_a_state_on_self_is_older_than_the_step() -> None:
+    source = """
+class Recurrent:
+    def __init__(self):
+        self.cell, self.state = nn.GRUCell(3, 3), None
+    def step(self, x):
+        self.state = self.cell(x, self.state)
+        loss = self.state.sum()
+        loss.backward(retain_graph=True)
+r = Recurrent()
+for x, y in loader:
+    r.step(x)
+"""
+    assert in_vain(Program(source)) == []
+
+
+def test_the_callers_of_a_function_tell_what_its_loss_is() -> None:
+    function = "def run(loss):\n    loss.backward(retain_graph=True)\n"
+    assert in_vain(in_loop("run(model(x).sum())", function)) == [ALONE]
+    assert in_vain(in_loop("h = model(x)\nrun(h.sum())\nrun(h.mean())", function)) == []
+    assert in_vain(in_loop("h = model(x)\nrun(h.sum())\nh.mean().backward()", function)) == []
+    assert in_vain(Program(function)) == []
+
+
+def test_a_loss_that_leaves_is_followed_by_a_step_or_may_be_needed() -> None:
+    head = "def step(model, optimizer):\n    for x, y in DataLoader(d):\n        loss = model(x).sum()\n        "
+    optimizer = f"{TRAINING}def run(loader):\n    for x, y in loader:\n        loss = model(x).sum()\n        {ALONE}\n"
+    assert in_vain(Program(f"{optimizer}        optimizer.step()\n        return loss")) == [ALONE]
+    assert in_vain(Program(f"{optimizer}        return loss")) == []
+    assert in_vain(Program(f"{optimizer}        return loss.item()")) == [ALONE]
+    assert in_vain(Program(f"{head}{ALONE}\n        monitor(loss)")) == []
+
+
+def test_what_keeps_the_loss_is_named() -> None:
+    program = in_loop(f"loss = model(x).sum()\n{ALONE}\nkept.append(loss)", "kept = []")
+    (found,) = program.facts.retained_in_vain
+    assert found.stored == "kept"
