@@ -28,6 +28,7 @@ from torchlint.facts.modes import Modes
 from torchlint.facts.retention import Retention, cost_of, name_of, retention_of
 from torchlint.facts.retaining import Retaining, retained_in_vain
 from torchlint.facts.retention import Retention, name_of, retention_of
+from torchlint.facts.second_order import GradientCycle, gradient_cycles
 from torchlint.facts.solve import Solution
 from torchlint.facts.steps import Steps
 from torchlint.facts.writing import Use, operands
@@ -98,6 +99,11 @@ class Facts:
     def retained_in_vain(self) -> list[Retaining]:
         """Every backward that keeps its graph for another one which never comes."""
         return retained_in_vain(self)
+
+    @cached_property
+    def gradient_cycles(self) -> list[GradientCycle]:
+        """Every backward whose gradients keep their own graph, in each step a new one."""
+        return gradient_cycles(self)
 
     @cached_property
     def idle_guards(self) -> list[IdleGuard]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -65,6 +66,13 @@ class Lifetimes:
             resets += self._births(made, set())
         return self._outlives(_Position(function, loop), self._lifted(resets), HOPS, set())
 
+    def passes_without(
+        self, function: Function, loop: Loop | None, positions: Iterable[tuple[Function, Loop | None]]
+    ) -> bool:
+        """Whether a step around this position may end without running one of ``positions``."""
+        resets = {_Position(*position) for position in positions}
+        return self._outlives(_Position(function, loop), self._lifted(resets), HOPS, set())
+
     def resetters(self, homes: list[Place | Value]) -> set[Function]:
         """The functions that set a holder anew; that of its birth is none of them by that alone."""
         return {position.function for home in homes for position in self._resets.get(home, ())}
@@ -104,7 +112,7 @@ class Lifetimes:
             for call in sorted(callers, key=lambda value: value.index)
         )
 
-    def _lifted(self, resets: list[_Position]) -> set[_Position]:
+    def _lifted(self, resets: Iterable[_Position]) -> set[_Position]:
         """The positions of resets, and of the calls that lead to them."""
         found: set[_Position] = set()
         frontier = set(resets)

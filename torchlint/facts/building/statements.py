@@ -15,7 +15,7 @@ from torchlint.facts.building.guards import (
     mode_of_argument,
     mode_of_guard,
 )
-from torchlint.facts.building.names import all_parameters, assigned_in, bound_targets, import_names
+from torchlint.facts.building.names import all_parameters, assigned_in, bound_targets, import_names, path_of
 from torchlint.facts.building.state import State, merge
 from torchlint.facts.graph import Class, Function, Kind, Loop, Mode, Op, Reset, Value
 from torchlint.tree import dotted, walk
@@ -98,6 +98,10 @@ class StatementBuilder(ExpressionBuilder):
         for target in targets:
             if isinstance(target, cst.Subscript):
                 self.graph.resets.append(Reset(self.visit(target.value), self.function, self.loop))
+            elif isinstance(target, cst.Attribute):
+                self.graph.resets.append(Reset(self.visit(target), self.function, self.loop))
+                if (path := path_of(target)) is not None:
+                    self.state.forget(path)
             elif isinstance(target, cst.Name):
                 self.state.forget(target.value)
 

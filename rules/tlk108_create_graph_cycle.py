@@ -1,0 +1,94 @@
+"""TLK108."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchlint.diagnostic import Level, Memory
+from torchlint.facts.writing import Use, operands
+from torchlint.rule import Finding, Harm, LineOf, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.second_order import GradientCycle
+
+
+class CreateGraphCycle(Rule):
+    """Gradients with a graph stay in `.grad`, where they and their leaf hold each other.
+
+    ## What it does
+    Finds `backward(create_graph=True)` in a step that never takes the gradients away again, neither from the
+    parameters nor from a tensor that the step itself made to require grad.
+
+    ## Why is this bad?
+    The graph of a gradient ends in the parameter, and the parameter holds its gradient. Both are objects of C++, so
+    Python's collector does not see the cycle: neither dropping every name nor `gc.collect()` frees it. Each step leaves
+    one whole graph of a backward on the GPU.
+
+    ## Example
+    ```python
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward(create_graph=True)
+        norms.append(sum(p.grad.norm().item() for p in model.parameters()))
+    ```
+
+    ## Use instead
+    ```python
+        gradients = torch.autograd.grad(loss, model.parameters(), create_graph=True)
+    ```
+    or `model.zero_grad()` at the end of each step.
+
+    ## When it is not a leak
+    `zero_grad()` runs in each step, or `p.grad = None`, or `p.grad.detach_()`; `torch.autograd.grad`, which puts
+    nothing into `.grad`. `p.grad.zero_()` does not help: the graph stays with it. Nor does the optimizer's
+    `zero_grad()` for an input that the step made to require grad: it does not know of it.
+
+    ## Fix safety
+    There is no automatic fix: when the gradients are no longer wanted is for a person to say.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html
+    """
+
+    code = "TLK108"
+    name = "create-graph-cycle"
+    level = Level.ERROR
+    harms = (Harm.BYTES, Harm.NODES)
+    symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.NOT_FREED)
+    triggers = (Trigger(calls=frozenset(["backward", "manual_backward"])),)
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each backward that leaves a cycle in each step."""
+        for cycle in facts.gradient_cycles:
+            yield _finding(facts, cycle)
+
+
+def _finding(facts: Facts, cycle: GradientCycle) -> Finding:
+    call, root = cycle.call, cycle.backward.root
+    written = [use for use in operands(call) if use.value is root]
+    name = facts.name_of(written[0] if written else Use(root, None))
+    statement = facts.statement_of(call)
+    evidence = [Step(statement, "the gradients get a graph of their own here")]
+    holder: tuple[str | LineOf, ...] = (f"the parameters behind `{name}` and the graphs of their gradients hold ",)
+    advice = "call `zero_grad()` in each step, or use `torch.autograd.grad`"
+    if cycle.leaf is not None:
+        made = facts.statement_of(cycle.leaf)
+        holder = (
+            f"the input of `{name}` that requires grad (line ",
+            LineOf(made),
+            ") and the graph of its `.grad` hold ",
+        )
+        advice = "set its `.grad` to None in each step, or use `torch.autograd.grad`"
+        evidence.insert(0, Step(made, "this tensor is made in each step and requires grad"))
+    if cycle.zeroed is not None:
+        evidence.append(Step(facts.statement_of(cycle.zeroed), "`zero_()` does not take the graph away"))
+    return Finding(
+        node=statement,
+        message=(*holder, f"each other, which no collector frees: GPU memory grows each step; {advice}"),
+        level=Level.ERROR,
+        memory=Memory.DEVICE_GROWS,
+        evidence=tuple(evidence),
+    )

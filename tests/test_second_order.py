@@ -1,0 +1,67 @@
+"""Gradients that have a graph of their own, and what takes them away."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.programs import Program
+
+MODEL = """
+model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+
+BACKWARD = "F.cross_entropy(model(x), y).backward(create_graph=True)"
+
+
+def cycles(body: str, before: str = "") -> list[str]:
+    """ "parameters" or "input" for each backward that leaves a cycle in a loop with this body."""
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    program = Program(f"{MODEL}{before}\nfor x, y in loader:\n{lines}")
+    return ["parameters" if found.leaf is None else "input" for found in program.facts.gradient_cycles]
+
+
+@pytest.mark.parametrize("body", [BACKWARD, f"{BACKWARD}\noptimizer.step()"])
+def test_gradients_that_nothing_takes_away_stay(body: str) -> None:
+    assert cycles(body) == ["parameters"]
+    assert cycles(body, "optimizer.zero_grad()") == ["parameters"]
+
+
+@pytest.mark.parametrize("zero", ["p.grad.zero_()", "p.grad.data.zero_()", "p.grad.mul_(0)"])
+def test_zeros_are_no_end(zero: str) -> None:
+    assert cycles(f"{BACKWARD}\nfor p in model.parameters():\n    {zero}") == ["parameters"]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "optimizer.zero_grad()",
+        "model.zero_grad(set_to_none=False)",
+        "for p in model.parameters():\n    p.grad = None",
+        "for p in model.parameters():\n    del p.grad",
+        "for p in model.parameters():\n    p.grad.detach_()",
+        "if y[0] > 1:\n    optimizer.zero_grad()",
+        "tidy(model)",
+    ],
+)
+def test_gradients_that_are_taken_away_leave_nothing(end: str) -> None:
+    assert cycles(f"{BACKWARD}\n{end}", "from helpers import tidy") == []
+
+
+@pytest.mark.parametrize(
+    "leaf", ["x.clone().requires_grad_()", "torch.zeros(3, requires_grad=True)", "x.detach().requires_grad_(True)"]
+)
+def test_a_leaf_of_the_step_keeps_its_gradient(leaf: str) -> None:
+    body = f"v = {leaf}\noptimizer.zero_grad()\nmodel(x + v).sum().backward(create_graph=True)"
+    assert cycles(body) == ["input"]
+    assert cycles(f"{body}\nv.grad = None") == []
+    assert cycles(body.replace("create_graph=True", "")) == []
+
+
+def test_what_puts_nothing_into_grad_leaves_nothing() -> None:
+    assert cycles("torch.autograd.grad(model(x).sum(), model.parameters(), create_graph=True)") == []
+    assert cycles("model(x).sum().backward(create_graph=flag)") == []
+
+
+def test_a_backward_without_a_loop_is_left_alone() -> None:
+    assert Program(f"{MODEL}\ndef look(x, y):\n    {BACKWARD}").facts.gradient_cycles == []
