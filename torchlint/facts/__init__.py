@@ -13,6 +13,8 @@ from torchlint.facts.building.builder import build
 from torchlint.facts.building.names import import_names
 from torchlint.facts.carrying import Carried, CarriedStates
 from torchlint.facts.construction import Construction, constructions
+from torchlint.facts.context_repairs import save_for_backward
+from torchlint.facts.contexts import OnContext, on_contexts
 from torchlint.facts.flows import Flows
 from torchlint.facts.freezing import frozen_subjects
 from torchlint.facts.graph import Function, Op, Value, ValueGraph
@@ -104,6 +106,13 @@ class Facts:
     def gradient_cycles(self) -> list[GradientCycle]:
         """Every backward whose gradients keep their own graph, in each step a new one."""
         return gradient_cycles(self)
+    def on_contexts(self) -> list[OnContext]:
+        """Tensors that functions with a backward of their own keep on their contexts."""
+        return on_contexts(self)
+
+    def save_for_backward(self, kept: OnContext) -> Fix | None:
+        """The repair of a tensor on a context, if there is an automatic one."""
+        return save_for_backward(self, kept)
 
     @cached_property
     def idle_guards(self) -> list[IdleGuard]:

@@ -1,0 +1,168 @@
+"""What a context of an ``autograd.Function`` keeps, and what of it is an output that knows the context."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+import libcst as cst
+import pytest
+from torchlint.rules.tlk109_tensor_on_ctx import TensorOnContext
+
+from torchlint.facts import Facts
+from torchlint.facts.contexts import OnContext, Share
+from torchlint.rule import Level
+
+HEAD = "import torch\nfrom torch import autograd\n"
+READ = "return grad * ctx.kept"
+
+
+def kept(source: str) -> list[OnContext]:
+    return Facts(cst.parse_module(HEAD + source)).on_contexts
+
+
+def function(forward: str, backward: str = READ, *, base: str = "autograd.Function") -> str:
+    """A function with a backward of its own, from the bodies of its two halves."""
+    head = f"class Own({base}):\n    @staticmethod\n    def forward(ctx, x, n):\n{indent(forward, ' ' * 8)}\n"
+    return f"{head}    @staticmethod\n    def backward(ctx, grad):\n{indent(backward, ' ' * 8)}\n"
+
+
+def shares(forward: str, backward: str = READ, *, rest: str = "") -> list[Share]:
+    found = kept(function(forward, backward) + rest)
+    return [one.share for one in found if one.share is not Share.OTHER and not one.cleared]
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        "y = x.exp()\nctx.kept = y\nreturn y",
+        "ctx.kept = x.exp()\nreturn ctx.kept",
+        "ctx.kept = y = torch.tanh(x)\nreturn y",
+        "y = x * n\nctx.n, ctx.kept = n, y\nreturn y",
+        "y = torch.empty_like(x)\nrun(x, y)\nctx.kept = y\nreturn y",
+        "y = run(x)\nctx.kept = [x, y]\nreturn y, n",
+        "y = x.exp()\nctx.kept = {'y': y}\nreturn y",
+        "ctx.kept = []\ny = x.exp()\nctx.kept.append(y)\nreturn y",
+        "y = x.exp()\nctx.kept = y\nreturn y.mul_(2)",
+        "y = x.exp()\ny += 1\nctx.kept = y\nreturn y",
+        "y = x.exp().contiguous()\nctx.kept = y\nreturn y.contiguous()",
+        "y = x.clone()\nfor _ in range(n):\n    y = y * 2\nctx.kept = y\nreturn y",
+        "y = x.exp() if n else x.sin()\nctx.kept = y\nreturn y",
+        "if n:\n    y = x.exp()\n    ctx.kept = y\n    return y\nreturn x.sin()",
+        "x.exp_()\nctx.mark_dirty(x)\nctx.kept = x\nreturn x",
+        "y = (x > 0).float()\nctx.kept = y\nreturn y",
+        "y = x.detach().exp().detach()\nctx.kept = y\nreturn y",
+    ],
+)
+def test_an_output_on_the_context_is_found(forward: str) -> None:
+    assert shares(forward) == [Share.OUTPUT]
+
+
+@pytest.mark.parametrize(
+    "view", ["y[0]", "y.view(-1)", "y.t()", "y.T", "y[:, 1:]", "y.chunk(2)[0]", "torch.flatten(y)"]
+)
+def test_a_view_of_an_output_is_worse(view: str) -> None:
+    source = function(f"y = x.exp()\nctx.kept = {view}\nreturn y")
+    assert [one.share for one in kept(source)] == [Share.VIEW]
+    assert [finding.level for finding in TensorOnContext().check(Facts(cst.parse_module(HEAD + source)))] == [
+        Level.ERROR
+    ]
+
+
+def test_two_outputs_on_one_context_are_worse_than_one() -> None:
+    two = "y, z = x.exp(), x.sin()\nctx.kept = y\nctx.other = z\nreturn y, z"
+    assert shares(two) == [Share.OUTPUTS, Share.OUTPUTS]
+    assert shares("y, z = x.exp(), x.sin()\nctx.kept = y\nctx.other = y\nreturn y, z") == [Share.OUTPUT, Share.OUTPUT]
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        "ctx.kept = x\nreturn x.exp()",
+        "ctx.kept = x\nreturn x",
+        "x = x.contiguous()\nctx.kept = x\nreturn x",
+        "y = x.exp()\nctx.kept = y.detach()\nreturn y",
+        "y = x.exp()\nctx.kept = y.clone()\nreturn y",
+        "y = x.exp()\nctx.kept = y.shape, y.mean().item(), n\nreturn y",
+        "y = x.exp()\nctx.kept = y\nreturn y * 2",
+        "y = x.exp()\nctx.kept = y\ny = y * 2\nreturn y",
+        "y = x.exp()\nctx.kept = y\nreturn y.view(-1)",
+        "y = x.exp()\nctx.save_for_backward(y)\nreturn y",
+        "y, i = x.max(0)\nctx.kept = i\nreturn y, i",
+        "m = x > 0\nctx.kept = m\nreturn x * m, m",
+        "m = (x > 0).float()\nctx.kept = m\nctx.mark_non_differentiable(m)\nreturn x * m, m",
+        "i = torch.zeros(3, dtype=torch.long)\nctx.kept = i\nreturn x.exp(), i",
+        "y, i = run(x)\nctx.kept = i\nreturn y, i",
+        "y = x.exp()\nctx.kept = y[y > 1]\nreturn y",
+    ],
+)
+def test_what_knows_no_context_is_left_alone(forward: str) -> None:
+    assert shares(forward) == []
+
+
+@pytest.mark.parametrize(
+    "backward",
+    [
+        "y = ctx.kept\ndel ctx.kept\nreturn y",
+        "y = ctx.kept\nctx.kept = None\nreturn y",
+        "y = ctx.kept\ndelattr(ctx, 'kept')\nreturn y",
+        "return drop(ctx)",
+    ],
+)
+def test_what_backward_drops_stays_only_without_one(backward: str) -> None:
+    source = function("y = x.exp()\nctx.kept = y\nreturn y", backward)
+    found = kept(source + "def drop(c):\n    y = c.kept\n    del c.kept\n    return y\n")
+    assert [one.cleared for one in found] == [True]
+
+
+def test_functions_that_are_applied_without_gradients_make_no_node() -> None:
+    forward = "y = x.exp()\nctx.kept = y\nreturn y"
+    assert shares(forward, rest="with torch.no_grad():\n    print(Own.apply(batch, 1))\n") == []
+    assert shares(forward, rest="own = Own.apply\n") == [Share.OUTPUT]
+    assert shares(forward, rest="print(Own.apply(batch, 1))\n") == [Share.OUTPUT]
+
+
+def test_only_functions_with_a_backward_have_such_a_context() -> None:
+    assert kept(function("y = x.exp()\nctx.kept = y\nreturn y", base="Stage")) == []
+    assert kept(function("y = x.exp()\nctx.kept = y\nreturn y", base="torch.nn.Module")) == []
+
+
+SPLIT = """
+class Own(torch.autograd.Function):
+    @staticmethod
+    def forward(x, n):
+        {forward}
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        {setup}
+    @staticmethod
+    def backward(ctx, *grads):
+        return grads[0] * ctx.kept, None
+"""
+
+
+@pytest.mark.parametrize(
+    ("forward", "setup", "expected"),
+    [
+        ("return x.exp()", "ctx.kept = output", [Share.OUTPUT]),
+        ("return x.exp()", "ctx.kept = output[0]", [Share.VIEW]),
+        ("return x.exp()", "ctx.kept = inputs[0]", []),
+        ("return x.exp(), x.argmax()", "ctx.kept, _ = output", [Share.OUTPUT]),
+        ("return x.exp(), x.argmax()", "_, ctx.kept = output", []),
+        ("return x.argmax()", "ctx.kept = output", []),
+        ("return x.exp()", "ctx.kept = output.detach()", []),
+    ],
+)
+def test_a_context_may_be_set_up_apart(forward: str, setup: str, expected: list[Share]) -> None:
+    assert [one.share for one in kept(SPLIT.format(forward=forward, setup=setup))] == expected
+
+
+def test_operations_of_a_library_have_contexts_too() -> None:
+    source = """
+def setup(ctx, inputs, output):
+    ctx.kept = output
+def back(ctx, grad):
+    return grad * ctx.kept
+torch.library.register_autograd("own::op", back, setup_context=setup)
+"""
+    assert [one.share for one in kept(source)] == [Share.OUTPUT]
+    assert [one.cleared for one in kept(source.replace("return grad * ctx.kept", "ctx.kept = None"))] == [True]
