@@ -17,10 +17,19 @@ def detach(node: cst.CSTNode) -> Edit:
 
 
 def _detached(node: cst.CSTNode) -> cst.CSTNode:
+    return _called(node, "detach")
+
+
+def call_method(node: cst.CSTNode, method: str) -> Edit:
+    """``x`` becomes ``x.method()``, an operation ``(a * b).method()``."""
+    return Edit(node, lambda inner: _called(inner, method))
+
+
+def _called(node: cst.CSTNode, method: str) -> cst.CSTNode:
     assert isinstance(node, cst.BaseExpression)
     if not isinstance(node, _POSTFIXABLE) and not node.lpar:
         node = node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
-    return cst.Call(cst.Attribute(node, cst.Name("detach")))
+    return cst.Call(cst.Attribute(node, cst.Name(method)))
 
 
 def decorate(function: cst.FunctionDef, decorator: str) -> Edit:

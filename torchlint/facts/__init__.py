@@ -12,6 +12,7 @@ from torchlint.facts.accumulations import Accumulation, Accumulations
 from torchlint.facts.building.builder import build
 from torchlint.facts.building.names import import_names
 from torchlint.facts.carrying import Carried, CarriedStates
+from torchlint.facts.collected import Collection, collections
 from torchlint.facts.construction import Construction, constructions
 from torchlint.facts.context_repairs import save_for_backward
 from torchlint.facts.contexts import OnContext, on_contexts
@@ -113,6 +114,9 @@ class Facts:
     def save_for_backward(self, kept: OnContext) -> Fix | None:
         """The repair of a tensor on a context, if there is an automatic one."""
         return save_for_backward(self, kept)
+    def collections(self) -> list[Collection]:
+        """What passes over data collect at a cost, at most one for each statement."""
+        return collections(self)
 
     @cached_property
     def idle_guards(self) -> list[IdleGuard]:

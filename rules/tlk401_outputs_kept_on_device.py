@@ -1,0 +1,123 @@
+"""TLK401."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.edits import call_method
+from torchlint.facts.collected import Collecting
+from torchlint.facts.graph import Function
+from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.collected import Collection
+
+
+class OutputsKeptOnDevice(Rule):
+    """A pass over data keeps all its outputs on the GPU, or copies them in every step.
+
+    ## What it does
+    Finds outputs without a graph that a pass over data puts into a list although the list goes to the host as a
+    whole afterwards (`torch.cat(outs).cpu()`), and tensors that grow by `acc = torch.cat((acc, out))` in each turn.
+
+    ## Why is this bad?
+    The outputs of the whole data set stand in GPU memory at once, beside the model, and a second time while they are
+    joined: a prediction that runs for ten batches dies at the thousandth. `torch.cat` in the loop copies all that was
+    collected so far in each turn, so its time grows with the square of the steps, and asks the allocator for a
+    larger block each time.
+
+    ## Example
+    ```python
+    with torch.no_grad():
+        for x in loader:
+            outs.append(model(x.to(device)))
+    return torch.cat(outs).cpu()
+    ```
+
+    ## Use instead
+    ```python
+            outs.append(model(x.to(device)).cpu())
+    ```
+
+    ## When it is not a leak
+    What is collected is on the host already, is reduced to a few numbers for the batch, or is computed with on the
+    device afterwards; each turn reads what was collected so far, as in decoding. What has a graph is another matter
+    (TLK101, TLK102), and a note here. Copies in the loop cost time and are a note, as are outputs that go to callers
+    in other files.
+
+    ## Fix safety
+    Unsafe: the numbers stay the same to the bit, but each step then waits for the GPU.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management
+    """
+
+    code = "TLK401"
+    name = "outputs-kept-on-device"
+    level = Level.WARNING
+    harms = (Harm.BYTES, Harm.PEAK, Harm.CHURN)
+    symptoms = (Symptom.DIES_AT_VALIDATION, Symptom.SLOW)
+    triggers = (
+        Trigger(inserts=True),
+        Trigger(names=frozenset(["cat", "concat", "concatenate", "stack", "vstack", "hstack"])),
+    )
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each statement that collects at a cost."""
+        for collection in facts.collections:
+            yield self._finding(facts, collection)
+
+    def _finding(self, facts: Facts, found: Collection) -> Finding:
+        place = found.repeated_by
+        each = f"each call of `{place.name}`" if isinstance(place, Function) else "each turn of the loop"
+        item = facts.name_of(found.item)
+        where: tuple[str | LineOf, ...] = (" (made in line ", LineOf(found.made), ")") if found.made is not None else ()
+        evidence = [Step(place.syntax, "each of its turns is a batch")]
+        if found.end is not None and found.way is Collecting.UNTIL_HOST:
+            moved = facts.statement_of(found.end)
+            evidence.append(Step(moved, "all of it goes to the host here"))
+            cost: tuple[str | LineOf, ...] = (
+                f" keeps every `{item}` on the GPU until line ", LineOf(moved),
+                " moves all of them to the host: GPU memory holds the outputs of the whole data set;"
+                f" collect `{_on_host(facts, found)}`",
+            )  # fmt: skip
+        elif found.way is Collecting.UNTIL_DROPPED:
+            cost = (
+                f" keeps every `{item}` on the GPU for its caller: GPU memory holds the outputs of the whole data set;"
+                f" collect `{_on_host(facts, found)}`, unless they are needed there",
+            )
+        else:
+            where = ()
+            cost = (
+                f" is copied whole in {each}: time grows with the square of the steps, and the old tensor and the new"
+                " one are in memory together; append to a list and join it once at the end",
+            )
+        copies = found.way is Collecting.COPIES
+        loud = found.way is Collecting.UNTIL_HOST and not found.has_graph
+        return Finding(
+            node=found.statement,
+            message=(f"`{found.name}`", *where, *cost),
+            level=Level.WARNING if loud else Level.NOTE,
+            memory=Memory.TIME if copies else Memory.PEAK,
+            evidence=tuple(evidence),
+            fix=None if copies or found.has_graph else _fix(found),
+            explained_by="TLK102" if found.has_graph and not copies else None,
+        )
+
+
+def _fix(found: Collection) -> Fix | None:
+    node = found.item.node
+    return None if node is None else Fix("Collect on the host", (call_method(node, "cpu"),), safe=False)
+
+
+def _on_host(facts: Facts, found: Collection) -> str:
+    """How the item is written with ``.cpu()``, at most 60 characters."""
+    node = found.item.node
+    changed = call_method(node, "cpu").build(node) if node is not None else None
+    text = facts.code(changed) if isinstance(changed, cst.CSTNode) else f"{facts.name_of(found.item)}.cpu()"
+    return text if len(text) <= 60 else "(...).cpu()"

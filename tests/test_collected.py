@@ -1,0 +1,126 @@
+"""What passes over data collect: where tensors are, what becomes of them, and what it costs."""
+
+from __future__ import annotations
+
+import pytest
+from programs import Program
+
+from torchlint.facts.collected import Collecting
+from torchlint.facts.extents import Extents, Size
+from torchlint.facts.fates import Fate, Fates
+from torchlint.facts.residence import Residence, Residences
+
+PASS = """
+def run(net, loader, device):
+    net = net.to(device).eval()
+    outs = []
+    with torch.no_grad():
+        for x, y in loader:
+            {item}
+    return {result}
+"""
+
+
+def ways(source: str) -> list[Collecting]:
+    return [found.way for found in Program(source).facts.collections]
+
+
+def residence(expression: str) -> Residence:
+    program = Program(f"def run(x, net, device):\n    h = x.to(device)\n    print({expression})\n")
+    return Residences(program.facts.flows).of(program.shown())
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("x.to(device)", Residence.DEVICE),
+        ("x.cuda()", Residence.DEVICE),
+        ("net(h).softmax(1)", Residence.DEVICE),
+        ("torch.cat([h, x])", Residence.DEVICE),
+        ("torch.zeros(3, device='cuda')", Residence.DEVICE),
+        ("h.cpu()", Residence.HOST),
+        ("h.to('cpu')", Residence.HOST),
+        ("h.to(torch.device('cpu')).float()", Residence.HOST),
+        ("torch.zeros(3)", Residence.HOST),
+        ("torch.zeros_like(h)", Residence.DEVICE),
+        ("h.to(torch.float16)", Residence.DEVICE),
+        ("x.to(h)", Residence.DEVICE),
+        ("x * 2", Residence.UNKNOWN),
+    ],
+)
+def test_where_a_tensor_is(expression: str, expected: Residence) -> None:
+    assert residence(expression) is expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("net(x)", Size.WHOLE),
+        ("net(x).softmax(dim=1)", Size.WHOLE),
+        ("net(x).argmax(1)", Size.CHOICE),
+        ("net(x).mean(dim=0)", Size.REDUCED),
+        ("net(x).sum()", Size.REDUCED),
+        ("F.cross_entropy(net(x), y) * 2", Size.REDUCED),
+        ("nn.CrossEntropyLoss()(net(x), y)", Size.REDUCED),
+    ],
+)
+def test_how_much_of_a_batch_a_value_is(expression: str, expected: Size) -> None:
+    facts = Program(f"net = nn.Linear(3, 3)\nfor x, y in DataLoader(data):\n    print({expression})\n")
+    assert Extents(facts.facts.flows, facts.facts.steps).of(facts.shown()) is expected
+
+
+@pytest.mark.parametrize(
+    ("use", "expected"),
+    [
+        ("return torch.cat(h).cpu()", {Fate.HOST}),
+        ("return [part.tolist() for part in h]", {Fate.HOST}),
+        ("torch.save(h, 'h.pt')", {Fate.HOST}),
+        ("return torch.cat(h).numpy()", {Fate.IS_ON_HOST}),
+        ("return torch.cat(h) @ w", {Fate.COMPUTED}),
+        ("return torch.stack(h)", {Fate.LEAVES}),
+        ("print(len(h))", set()),
+        ("d = {'a': h, 'b': w}\n    return d['a'][0].cpu()", {Fate.HOST}),
+        ("self.kept = torch.cat(h)\n    return self.kept.cpu()", {Fate.HOST}),
+    ],
+)
+def test_what_becomes_of_a_list(use: str, expected: set[Fate]) -> None:
+    program = Program(f"def run(self, x, w):\n    h = [x]\n    {use}\n")
+    fates = Fates(program.facts.flows, Residences(program.facts.flows))
+    assert {end.fate for end in fates.of(program.value("[x]"))} == expected
+
+
+@pytest.mark.parametrize(
+    ("item", "result", "expected"),
+    [
+        ("outs.append(net(x.to(device)))", "torch.cat(outs).cpu()", [Collecting.UNTIL_HOST]),
+        ("outs.append(net(x.to(device)))", "torch.cat(outs)", [Collecting.UNTIL_DROPPED]),
+        ("outs.append(net(x.to(device)).cpu())", "torch.cat(outs)", []),
+        ("outs.append(net(x.to(device)))", "torch.cat(outs).numpy()", []),
+        ("outs.append(net(x.to(device)))", "torch.cat(outs).std(0).cpu()", []),
+        ("outs.append(net(x.to(device)).mean())", "torch.stack(outs).cpu()", []),
+        ("outs.append(x.to(device))", "torch.cat(outs).cpu()", []),
+        ("outs = outs + [net(x).item()]", "outs", []),
+    ],
+)
+def test_a_list_of_outputs(item: str, result: str, expected: list[Collecting]) -> None:
+    assert ways(PASS.format(item=item, result=result)) == expected
+
+
+JOINED = """
+def run(net, loader, device):
+    acc = torch.zeros(0, 3, device=device)
+    with torch.no_grad():
+        for x, y in loader:
+            acc = torch.cat([acc, net({fed})])
+            {more}
+    return acc.mean()
+"""
+
+
+def test_joining_in_each_turn_copies() -> None:
+    assert ways(JOINED.format(fed="x", more="print(acc.shape)")) == [Collecting.COPIES]
+
+
+def test_what_each_turn_needs_is_not_collected() -> None:
+    assert ways(JOINED.format(fed="acc", more="pass")) == []
+    assert ways(JOINED.format(fed="x", more="acc = acc[-64:]")) == []
