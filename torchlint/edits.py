@@ -72,3 +72,36 @@ def without_argument(call: cst.Call, keyword: str) -> Edit:
         return node.with_changes(args=kept)
 
     return Edit(call, build)
+def give_argument(call: cst.Call, keyword: str, value: str) -> Edit:
+    """``f(a)`` becomes ``f(a, keyword=value)``; an argument of that name gets the new value."""
+
+    def build(node: cst.CSTNode) -> cst.CSTNode:
+        assert isinstance(node, cst.Call)
+        equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+        given = cst.Arg(cst.parse_expression(value), cst.Name(keyword), equal)
+        args = list(node.args)
+        for position, argument in enumerate(args):
+            if argument.keyword is not None and argument.keyword.value == keyword:
+                args[position] = argument.with_changes(value=given.value)
+                return node.with_changes(args=args)
+        if args and isinstance(args[-1].comma, cst.Comma):
+            # A trailing comma stays the last one; the comma before it is written as the others are.
+            between = args[-2].comma if len(args) > 1 else cst.Comma(whitespace_after=node.whitespace_before_args)
+            given = given.with_changes(comma=args[-1].comma, whitespace_after_arg=args[-1].whitespace_after_arg)
+            args[-1] = args[-1].with_changes(comma=between)
+        elif args:
+            given = given.with_changes(whitespace_after_arg=args[-1].whitespace_after_arg)
+            spaced = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+            args[-1] = args[-1].with_changes(comma=spaced, whitespace_after_arg=cst.SimpleWhitespace(""))
+        return node.with_changes(args=[*args, given])
+
+    return Edit(call, build)
+
+
+def follow_by(statement: cst.CSTNode, added: str) -> Edit:
+    """A statement of its own behind another one of the same block."""
+
+    def build(node: cst.CSTNode) -> cst.FlattenSentinel[cst.CSTNode]:
+        return cst.FlattenSentinel([node, cst.parse_statement(added)])
+
+    return Edit(statement, build)

@@ -13,6 +13,7 @@ from torchlint.facts.building.builder import build
 from torchlint.facts.building.names import import_names
 from torchlint.facts.carrying import Carried, CarriedStates
 from torchlint.facts.collected import Collection, collections
+from torchlint.facts.checkpoints import Checkpoint, checkpoints
 from torchlint.facts.construction import Construction, constructions
 from torchlint.facts.context_repairs import save_for_backward
 from torchlint.facts.contexts import OnContext, on_contexts
@@ -27,9 +28,11 @@ from torchlint.facts.inference import Inferences
 from torchlint.facts.insertions import Insertion, Insertions
 from torchlint.facts.leftovers import Leftover, Leftovers
 from torchlint.facts.lifetimes import Lifetimes
+from torchlint.facts.loading import Loads
 from torchlint.facts.modes import Modes
 from torchlint.facts.retention import Retention, cost_of, name_of, retention_of
 from torchlint.facts.retaining import Retaining, retained_in_vain
+from torchlint.facts.repetition import Repetitions
 from torchlint.facts.retention import Retention, name_of, retention_of
 from torchlint.facts.second_order import GradientCycle, gradient_cycles
 from torchlint.facts.solve import Solution
@@ -87,6 +90,19 @@ class Facts:
     def leftovers(self) -> list[Leftover]:
         """Every tensor with a graph that a step leaves on an object or in a global, where no backward needs it."""
         return Leftovers(self).found()
+    def repetitions(self) -> Repetitions:
+        """How often the calls of the file run."""
+        return Repetitions(self)
+
+    @cached_property
+    def loads(self) -> Loads:
+        """What is read from files, and where it goes."""
+        return Loads(self)
+
+    @cached_property
+    def checkpoints(self) -> list[Checkpoint]:
+        """What was copied into a model and is kept through its training all the same."""
+        return checkpoints(self)
 
     @cached_property
     def constructions(self) -> list[Construction]:

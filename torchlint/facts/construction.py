@@ -19,7 +19,7 @@ from torchlint.facts.externals import Meaning, meaning_of
 from torchlint.facts.frameworks import is_module_class
 from torchlint.facts.graph import Class, Function, Kind, Loop, Op, Value
 from torchlint.facts.parameters import SAME_OBJECT, has_parameters
-from torchlint.facts.repetition import Repetition, Repetitions, Turn, changes_with
+from torchlint.facts.repetition import Repetition, Turn, changes_with
 from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class _Search:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.solution, self.steps = facts.solution, facts.steps
-        self.repetitions = Repetitions(facts)
+        self.repetitions = facts.repetitions
         self._made_by: dict[Function, Product | None] = {}
 
     def found(self) -> list[Construction]:

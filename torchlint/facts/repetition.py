@@ -169,7 +169,7 @@ class Repetitions:
 
     def _of(self, at: Value, chain: tuple[Value, ...], ends: Callable[[Value], bool], hops: int) -> Repetition | None:
         function = at.function
-        if self._stands_for_a_turn(function):
+        if self.stands_for_a_turn(function):
             repeats = not self._is_skipped(at, function)
             return Repetition(function, Turn.INFERS, chain) if repeats else None
         for loop in at.loop.around() if at.loop is not None else ():
@@ -192,7 +192,7 @@ class Repetitions:
                     return found
         return None
 
-    def _stands_for_a_turn(self, function: Function) -> bool:
+    def stands_for_a_turn(self, function: Function) -> bool:
         """Whether a module, a framework or a server calls ``function`` once for each step or request."""
         owner = function.owner
         if owner is not None:

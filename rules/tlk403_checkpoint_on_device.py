@@ -1,0 +1,137 @@
+"""TLK403."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.edits import follow_by, give_argument
+from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.checkpoints import Checkpoint
+    from torchlint.facts.loading import Load
+
+
+class CheckpointOnDevice(Rule):
+    """What was loaded stays beside the model into which it was copied.
+
+    ## What it does
+    Finds checkpoints that a variable or an attribute keeps while the model trains or predicts, although
+    `load_state_dict` has copied them; and, as a note, `torch.load` without `map_location`.
+
+    ## Why is this bad?
+    `load_state_dict` copies. The loaded dict is a second set of weights, with the state of an optimizer often three,
+    and it lives as long as a name stands for it: in a script through all of the training. Without `map_location` it
+    comes back on the GPU from which it was saved, in each process of a distributed run on the same one.
+
+    ## Example
+    ```python
+    checkpoint = torch.load(path)
+    model.load_state_dict(checkpoint["model"])
+    optimizer.load_state_dict(checkpoint["optimizer"])
+    for x, y in loader:
+        ...
+    ```
+
+    ## Use instead
+    ```python
+    checkpoint = torch.load(path, map_location="cpu")
+    model.load_state_dict(checkpoint["model"])
+    optimizer.load_state_dict(checkpoint["optimizer"])
+    del checkpoint
+    for x, y in loader:
+        ...
+    ```
+
+    ## When it is not a leak
+    The checkpoint is local to a function that returns before the training, is deleted or bound to something else,
+    is read again later, or becomes the model's own weights (`assign=True`). One that `map_location` puts on the host
+    costs host memory only and is a note.
+
+    ## Fix safety
+    `del` is safe: it stands where no later line reads the name. `map_location="cpu"` is safe where all that is done
+    with the file's content is to copy it into modules and optimizers, which move it to their own device.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/generated/torch.load.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.load_state_dict
+    """
+
+    code = "TLK403"
+    name = "checkpoint-on-device"
+    level = Level.WARNING
+    harms = (Harm.PEAK,)
+    symptoms = (Symptom.NOT_FREED,)
+    triggers = (
+        Trigger(names=frozenset(["load", "load_state_dict_from_url", "load_url", "load_file", "from_pretrained"])),
+    )
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each checkpoint that stays, and a note for each load that says no device."""
+        told = set()
+        for kept in facts.checkpoints:
+            if kept.statement is facts.statement_of(kept.load.call):
+                told.add(kept.load.call)
+            yield _kept(facts, kept)
+        for load in facts.loads.found:
+            if load.name == "torch.load" and load.device == "saved" and load.call not in told:
+                if facts.loads.is_for_a_model(load):
+                    yield _untold(facts, load)
+
+
+def _kept(facts: Facts, kept: Checkpoint) -> Finding:
+    names = ", ".join(kept.names)
+    is_one = len(kept.names) == 1
+    verb = "keeps" if is_one else "keep"
+    if kept.through is None:
+        when: tuple[str | LineOf, ...] = (" as long as the object lives",)
+        advice: tuple[str | LineOf, ...] = ("; a local variable would do",)
+    else:
+        when = (" while the work of line ", LineOf(kept.through), " runs")
+        advice = (f"; write `del {names}` before it",)
+    where = "host memory" if kept.load.device == "host" else "memory, on the GPU if it was loaded there"
+    copied = facts.statement_of(kept.copied)
+    through = (Step(kept.through, "this runs while it is kept"),) if kept.through is not None else ()
+    return Finding(
+        node=kept.statement,
+        message=(
+            f"`{names}` {verb} what was loaded", *when, f", though `{facts.called(kept.copied)}` has copied it (line ",
+            LineOf(copied), f"): a second copy of the weights stays in {where}", *advice,
+        ),
+        level=Level.NOTE if kept.load.device == "host" else Level.WARNING,
+        memory=Memory.PEAK,
+        evidence=(
+            Step(facts.statement_of(kept.load.call), "it is loaded here"), Step(copied, "it is copied here"), *through
+        ),
+        fix=_drop(facts, kept),
+    )  # fmt: skip
+
+
+def _drop(facts: Facts, kept: Checkpoint) -> Fix | None:
+    if kept.drop_after is None:
+        return None
+    return Fix(f"Delete `{', '.join(kept.names)}`", (follow_by(kept.drop_after, f"del {', '.join(kept.names)}"),), True)
+
+
+def _untold(facts: Facts, load: Load) -> Finding:
+    node = load.call.syntax
+    fix = None
+    if isinstance(node, cst.Call):
+        edit = give_argument(node, "map_location", '"cpu"')
+        fix = Fix('Load with `map_location="cpu"`', (edit,), safe=facts.loads.is_only_copied(load))
+    return Finding(
+        node=facts.statement_of(load.call),
+        message=(
+            f"`{facts.called(load.call)}` puts each tensor back on the device it was saved from: the GPU holds a "
+            'second copy beside the model; write `map_location="cpu"`',
+        ),
+        level=Level.NOTE,
+        memory=Memory.PEAK,
+        evidence=(Step(facts.statement_of(load.call), "no device is given here"),),
+        fix=fix,
+    )

@@ -1,0 +1,152 @@
+"""What is loaded from files: where it goes, and what stays although it was copied."""
+
+from __future__ import annotations
+
+import pytest
+from torchlint.rules.tlk403_checkpoint_on_device import CheckpointOnDevice
+
+from tests.programs import Program
+from torchlint.rule import Level
+
+NET = """
+import pickle, sys
+from collections import OrderedDict
+from safetensors.torch import load_file
+def build():
+    return nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+model = build()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+
+LOOP = """
+for x, y in DataLoader(dataset):
+    model(x).sum().backward()
+    optimizer.step()
+"""
+
+IN_MAIN = "\n".join(f"    {line}" for line in LOOP.strip().splitlines())
+
+
+def kept(source: str) -> list[str]:
+    """What is kept, each as its names."""
+    return [", ".join(found.names) for found in Program(NET + source).facts.checkpoints]
+
+
+def levels(source: str) -> list[Level]:
+    """The levels of the rule's findings."""
+    return [finding.level for finding in CheckpointOnDevice().check(Program(NET + source).facts)]
+
+
+def is_safe(source: str) -> bool:
+    """Whether the only load can be told a device without anybody seeing a difference."""
+    facts = Program(NET + source).facts
+    (load,) = facts.loads.found
+    return facts.loads.is_only_copied(load)
+
+
+@pytest.mark.parametrize(
+    ("before", "names"),
+    [
+        ("state = torch.load(path)\nmodel.load_state_dict(state)", "state"),
+        ("state = load_file(path)\nmodel.load_state_dict(state)", "state"),
+        ("state = torch.load(path)['model']\nmodel.load_state_dict(state)", "state"),
+        ("with open(path, 'rb') as f:\n    state = pickle.load(f)\nmodel.load_state_dict(state.get('m'))", "state"),
+        ("old = torch.load(path)\nmodel.load_state_dict(old.state_dict())", "old"),
+        ("a, b = torch.load(path)\nmodel.load_state_dict(a)", "a"),
+        ("s = torch.load(path)\nw = s['w']\nmodel.load_state_dict(w)", "s, w"),
+        ("s = torch.load(path)\nw = OrderedDict(s)\nmodel.load_state_dict(w)", "s, w"),
+        ("s = torch.load(path)\ns = {k[7:]: v for k, v in s.items()}\nmodel.load_state_dict(s)", "s"),
+        ("own = model.state_dict()\nown.update(torch.load(path))\nmodel.load_state_dict(own)", "own"),
+        ("s = torch.load(path)\nfor p, q in zip(model.parameters(), s):\n    p.data.copy_(q)", "s"),
+    ],
+)
+def test_a_name_that_stands_for_what_was_copied(before: str, names: str) -> None:
+    assert kept(f"{before}\n{LOOP}") == [names]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "model.load_state_dict(torch.load(path))",
+        "state = torch.load(path)\nmodel.load_state_dict(state)\ndel state",
+        "state = torch.load(path)\nmodel.load_state_dict(state)\nstate = None",
+        "state = torch.load(path)\nmodel.load_state_dict(state, assign=True)",
+        "state = torch.load(path)\nprint(state['epoch'])",
+        "if sys.argv:\n    state = torch.load(path)\n    model.load_state_dict(state)\n    sys.exit()",
+        "def resume():\n    state = torch.load(path)\n    model.load_state_dict(state)\nresume()",
+        "state = torch.load(path)\nmodel.load_state_dict(state)\ndef later():\n    return state",
+    ],
+)
+def test_what_is_dropped_or_needed_or_never_copied(before: str) -> None:
+    assert kept(f"{before}\n{LOOP}") == []
+
+
+def test_what_the_work_reads_itself_is_needed() -> None:
+    source = "state = torch.load(path)\nmodel.load_state_dict(state)\n" + LOOP.replace("model(x)", "(state['w'] * x)")
+    assert kept(source) == []
+
+
+def test_two_branches_that_load_are_one_cause() -> None:
+    source = f"""
+if sys.argv:
+    state = torch.load(path)
+else:
+    state = torch.load(path, map_location="cuda:0")
+model.load_state_dict(state)
+{LOOP}
+"""
+    assert kept(source) == ["state"]
+
+
+def test_a_tuple_is_known_by_its_positions() -> None:
+    source = f"""
+def prepare(path):
+    net, state = build(), torch.load(path)
+    net.load_state_dict(state)
+    return net, state["epoch"]
+model, epoch = prepare(path)
+{LOOP}
+"""
+    assert kept(source) == []
+
+
+def test_the_training_runs_in_a_function_or_in_a_framework() -> None:
+    train = f"def train(model):\n{IN_MAIN}\n"
+    assert kept(f"{train}\nstate = torch.load(path)\nmodel.load_state_dict(state)\ntrain(model)") == ["state"]
+    fit = "from transformers import Trainer\nstate = torch.load(path)\nmodel.load_state_dict(state)\n"
+    assert kept(f"{fit}trainer = Trainer(model=model)\ntrainer.train()") == ["state"]
+
+
+@pytest.mark.parametrize(
+    ("given", "level"),
+    [
+        ("", Level.WARNING), (", map_location=device", Level.WARNING), (", **options", Level.WARNING),
+        (", map_location='cpu'", Level.NOTE), (", 'cpu'", Level.NOTE), (", torch.device('cpu')", Level.NOTE),
+        (", map_location=lambda storage, loc: storage", Level.NOTE),
+    ],
+)  # fmt: skip
+def test_what_lies_on_the_host_is_a_note(given: str, level: Level) -> None:
+    assert levels(f"state = torch.load(path{given})\nmodel.load_state_dict(state)\n{LOOP}") == [level]
+
+
+def test_a_load_that_says_no_device_is_a_note() -> None:
+    assert levels("model.load_state_dict(torch.load(path))") == [Level.NOTE]
+    assert levels("model.load_state_dict(torch.load(path, map_location=device))") == []
+
+
+def test_data_is_no_checkpoint() -> None:
+    assert (
+        levels("class Words(torch.utils.data.Dataset):\n    def __init__(self, p):\n        self.w = torch.load(p)")
+        == []
+    )
+    assert levels("x, y = torch.load(path)\nmodel.cuda()") == []
+
+
+def test_what_is_only_copied_may_lie_anywhere() -> None:
+    assert is_safe("model.load_state_dict(torch.load(path))")
+    assert is_safe("s = torch.load(path)\nmodel.load_state_dict(s['m'])\noptimizer.load_state_dict(s['o'])")
+    assert is_safe("s = torch.load(path)\nmodel.load_state_dict(s['m'])\nfor e in range(s['e'] + 1, 9):\n    print(e)")
+    assert not is_safe("s = torch.load(path)\nmodel.load_state_dict(s['m'])\nfit(s['queue'])")
+    assert not is_safe("s = torch.load(path)\nmodel.load_state_dict(s['m'])\nmean = s['mean'] * other")
+    assert not is_safe("def f():\n    s = torch.load(path)\n    model.load_state_dict(s['m'])\n    return s")
+    assert not is_safe("import ema\nshadow = ema.EMA()\nshadow.load_state_dict(torch.load(path))")
