@@ -32,6 +32,7 @@ from torchlint.facts.loading import Loads
 from torchlint.facts.modes import Modes
 from torchlint.facts.retention import Retention, cost_of, name_of, retention_of
 from torchlint.facts.retaining import Retaining, retained_in_vain
+from torchlint.facts.reloading import Reload, reloads
 from torchlint.facts.repetition import Repetitions
 from torchlint.facts.retention import Retention, name_of, retention_of
 from torchlint.facts.second_order import GradientCycle, gradient_cycles
@@ -103,6 +104,11 @@ class Facts:
     def checkpoints(self) -> list[Checkpoint]:
         """What was copied into a model and is kept through its training all the same."""
         return checkpoints(self)
+
+    @cached_property
+    def reloads(self) -> list[Reload]:
+        """Models and weights that are read again and again."""
+        return reloads(self)
 
     @cached_property
     def constructions(self) -> list[Construction]:

@@ -30,6 +30,7 @@ from torchlint.facts.domain import (
 )
 from torchlint.facts.frameworks import trains_on_result
 from torchlint.facts.graph import Backward, Mode, Op, Place, Value
+from torchlint.facts.parameters import SAME_OBJECT
 from torchlint.facts.transfer import heir
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ class Evidence:
                 self._prove_place(place, atom, seen)
         else:
             self._add(value, atom)
+            if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
+                self._prove(value.callee.inputs[0], atom, seen)  # `net.to(device).eval()`
             if value.op is Op.PARAMETER:
                 for argument in self.solution.arguments_of(value):
                     self._prove(argument, atom, seen)

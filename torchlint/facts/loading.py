@@ -31,8 +31,14 @@ READERS: dict[str, str] = {
 }
 """Functions that give back what a file holds, and the device on which it comes back when they are not told one."""
 
-MODEL_READERS = frozenset(["torch.jit.load", "torch.hub.load", "torch.export.load", "torch.package.PackageImporter"])
-"""Functions that give back a whole model."""
+MODEL_READERS = frozenset(
+    ["torch.jit.load", "torch.hub.load", "torch.export.load",
+     # https://huggingface.co/docs/transformers/main_classes/pipelines, https://sbert.net/docs/package_reference
+     "transformers.pipeline", "sentence_transformers.SentenceTransformer", "sentence_transformers.CrossEncoder",
+     # https://github.com/openai/whisper, https://github.com/openai/CLIP
+     "whisper.load_model", "clip.load"]
+)  # fmt: skip
+"""Functions that give back a whole model with its weights."""
 
 PASSING = frozenset(
     ["get", "pop", "items", "values", "copy", "setdefault", "popitem", "state_dict", "to", "cuda", "cpu", "float",

@@ -301,6 +301,8 @@ def apply(
         inputs: what its graph can come from, the receiver first.
         options: the arguments that choose an overload (``dim`` of ``max``).
     """
+    if operation.returns is Returns.OTHER and operation.history is Effect.UNKNOWN:
+        return UNKNOWN  # `torch.load`: whatever was saved
     if operation.returns in (Returns.NUMBER, Returns.LIST, Returns.ARRAY, Returns.NOTHING, Returns.OTHER):
         return PLAIN
     as_tuple = operation.returns is Returns.TUPLE or bool(options and operation.elements)

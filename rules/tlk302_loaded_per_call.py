@@ -1,0 +1,92 @@
+"""TLK302."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchlint.facts.graph import Function
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.reloading import Reload
+
+READING = frozenset(
+    ["load", "load_state_dict_from_url", "load_url", "load_file", "from_pretrained", "pipeline", "load_model",
+     "SentenceTransformer", "CrossEncoder"]
+)  # fmt: skip
+
+
+class LoadedPerCall(Rule):
+    """A model is read from its file again for every step or request.
+
+    ## What it does
+    Finds `torch.load` of a model or of weights, `torch.jit.load`, `torch.hub.load`, `from_pretrained` and the like in
+    the steps of a loop, in `forward`, in a framework's step method, in a request handler, or in a helper that one of
+    these calls.
+
+    ## Why is this bad?
+    Reading and unpickling a model takes many times as long as asking it once. While it is read the weights are there
+    twice, as the loaded dict and in the model; where the last model still has a name, three times. Under load a
+    server reads one for each request that it works on.
+
+    ## Example
+    ```python
+    def handle(request):
+        model = torch.load(path, weights_only=False)
+        return model(request.x)
+    ```
+
+    ## Use instead
+    ```python
+    model = torch.load(path, weights_only=False)
+
+    def handle(request):
+        return model(request.x)
+    ```
+
+    ## When it is not a leak
+    It is read when first needed (`if self.model is None:`), at start-up, behind a cache, when something went wrong,
+    once for an epoch or a trial; the file is another one each time, or one that the same turn has written. A tokenizer
+    or a configuration costs time only and is a note.
+
+    ## Fix safety
+    There is no automatic fix: where to load instead is for a person to say.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/generated/torch.load.html
+    - https://docs.pytorch.org/tutorials/beginner/saving_loading_models.html
+    """
+
+    code = "TLK302"
+    name = "loaded-per-call"
+    level = Level.WARNING
+    harms = (Harm.CHURN, Harm.PEAK)
+    symptoms = (Symptom.SLOW,)
+    triggers = (Trigger(names=READING),)
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each load that is repeated."""
+        for reload in facts.reloads:
+            yield _finding(facts, reload)
+
+
+def _finding(facts: Facts, reload: Reload) -> Finding:
+    place = reload.repeated_by
+    if isinstance(place, Function):
+        often: tuple[str | LineOf, ...] = (f"in each call of `{place.name}`",)
+        where = "in `__init__`" if place.owner is not None else f"outside of `{place.name}`"
+        advice: tuple[str | LineOf, ...] = (f"; load it once, {where}",)
+    else:
+        often = ("in each turn of the loop in line ", LineOf(place.syntax))
+        advice = ("; load it once, before line ", LineOf(place.syntax))
+    cost = ": it costs time, and the weights are in memory twice meanwhile" if reload.weighs else ": it costs time"
+    return Finding(
+        node=facts.statement_of(reload.load.call),
+        message=(f"`{facts.called(reload.load.call)}` reads the same file ", *often, cost, *advice),
+        level=Level.WARNING if reload.weighs else Level.NOTE,
+        memory=Memory.TIME,
+        evidence=(Step(place.syntax, "this is what repeats it"),),
+    )

@@ -1,0 +1,106 @@
+"""What is read from the same file again and again, and what only looks so."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.programs import Program
+from torchlint.facts.graph import Function
+
+HEAD = """
+import functools, pickle
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+from fastapi import FastAPI
+from transformers import AutoModel, AutoTokenizer
+app = FastAPI()
+"""
+
+SERVE = """
+def main(loader: DataLoader):
+    for x, y in loader:
+        net = reader("net.pt")
+        print(net(x))
+"""
+
+
+def reloaded(source: str) -> list[str]:
+    """What is read again, each as "what by what"."""
+    facts = Program(source, head=HEAD).facts
+    return [
+        f"{facts.called(found.load.call)} by {by.name if isinstance(by := found.repeated_by, Function) else 'loop'}"
+        for found in facts.reloads
+    ]
+
+
+def test_a_helper_that_each_step_calls() -> None:
+    assert reloaded(f"def reader(path):\n    return torch.jit.load(path)\n{SERVE}") == ["torch.jit.load by loop"]
+    assert reloaded(f"def reader(path):\n    return torch.load(path).eval()\n{SERVE}") == ["torch.load by loop"]
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [
+        "@functools.lru_cache\ndef reader(path):\n    return torch.jit.load(path)",
+        "known = {}\ndef reader(path):\n    if path not in known:\n        known[path] = torch.jit.load(path)\n"
+        "    return known[path]",
+        "net = None\ndef reader(path):\n    global net\n    if net is None:\n        net = torch.jit.load(path)\n"
+        "    return net",
+    ],
+)
+def test_a_helper_that_remembers(reader: str) -> None:
+    assert reloaded(f"{reader}\n{SERVE}") == []
+
+
+def test_a_handler_that_a_framework_calls() -> None:
+    handler = '@app.post("/ask")\ndef ask(text):\n    net = torch.load("net.pt")\n    return net(text)'
+    assert reloaded(handler) == ["torch.load by ask"]
+    assert reloaded(handler.replace('"net.pt"', "text")) == []
+
+
+def test_a_file_for_each_turn() -> None:
+    assert reloaded(SERVE.replace('reader("net.pt")', "torch.jit.load(y)")) == []
+    assert reloaded(SERVE.replace('reader("net.pt")', 'torch.jit.load("net.pt")')) == ["torch.jit.load by loop"]
+
+
+def test_a_file_that_the_turn_writes() -> None:
+    source = SERVE.replace('reader("net.pt")', 'torch.jit.load("net.pt")')
+    assert reloaded(source + '        torch.jit.save(net, "net.pt")\n') == []
+
+
+def test_an_object_that_reads_when_it_is_made() -> None:
+    source = """
+class Reader:
+    def __init__(self, path):
+        self.net = torch.jit.load(path)
+    def __call__(self, x):
+        return self.net(x)
+"""
+    assert reloaded(source + SERVE.replace("reader(", "Reader(")) == ["torch.jit.load by loop"]
+
+
+def test_a_tokenizer_has_no_weights() -> None:
+    source = SERVE.replace('reader("net.pt")', 'AutoModel.from_pretrained("a")').replace(
+        "print", 'words = AutoTokenizer.from_pretrained("a")\n        print'
+    )
+    facts = Program(source, head=HEAD).facts
+    assert [found.weighs for found in facts.reloads] == [True, False]
+
+
+def test_an_epoch_or_a_trial_may_read() -> None:
+    source = """
+def main(loader: DataLoader, model, optimizer):
+    for epoch in range(3):
+        model.load_state_dict(torch.load("start.pt"))
+        for x, y in loader:
+            model(x).sum().backward()
+            optimizer.step()
+"""
+    assert reloaded(source) == []
+
+
+def test_a_table_is_no_model() -> None:
+    assert (
+        reloaded(SERVE.replace('net = reader("net.pt")', 'net = torch.load("table.pt")').replace("(x))", "[x])")) == []
+    )
