@@ -36,6 +36,7 @@ from torchlint.facts.reloading import Reload, reloads
 from torchlint.facts.repetition import Repetitions
 from torchlint.facts.retention import Retention, name_of, retention_of
 from torchlint.facts.second_order import GradientCycle, gradient_cycles
+from torchlint.facts.snapshots import Snapshot, snapshots
 from torchlint.facts.solve import Solution
 from torchlint.facts.steps import Steps
 from torchlint.facts.writing import Use, operands
@@ -109,6 +110,11 @@ class Facts:
     def reloads(self) -> list[Reload]:
         """Models and weights that are read again and again."""
         return reloads(self)
+
+    @cached_property
+    def snapshots(self) -> list[Snapshot]:
+        """Copies of a model that a container collects."""
+        return snapshots(self)
 
     @cached_property
     def constructions(self) -> list[Construction]:

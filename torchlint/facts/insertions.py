@@ -20,7 +20,7 @@ class Insertion:
     Attributes:
         statement: where it is put in.
         holder: the container.
-        parts: the live tensors that go in, as they are written there.
+        parts: the live tensors (or what else was asked for) that go in, as they are written there.
         name: how the program names the container.
         allocation: where the container was made, if that is seen.
         bounded: True for a ``deque(maxlen=...)`` and the like.
@@ -51,10 +51,12 @@ class Insertions:
         return found
 
     def _of_store(self, store: Store) -> Insertion | None:
+        parts = self.flows.live_parts(store.value) if store.kind is Kind.INSERT else []
+        return self.of_store(store, parts) if parts else None
+
+    def of_store(self, store: Store, parts: list[Value]) -> Insertion | None:
+        """What ``store`` puts into a container that outlives a step; ``parts`` of it are what matters."""
         if store.kind is not Kind.INSERT or store.holder is None or self._overwrites(store):
-            return None
-        parts = self.flows.live_parts(store.value)
-        if not parts:
             return None
         homes = self._homes_of_root(store.holder)
         if not homes or not self.lifetimes.outlives(homes, store.function, store.loop):
@@ -109,6 +111,8 @@ class Insertions:
             return True
         if store.index is None:
             return False
+        if store.index.op is Op.OPERATION and store.index.name == "Modulo":
+            return True  # `ring[step % size] = x`
         loop = store.loop
         while loop is not None:
             if self.steps.is_step(loop) and _depends_on(store.index, loop):

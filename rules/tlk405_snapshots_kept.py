@@ -1,0 +1,88 @@
+"""TLK405."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.snapshots import Snapshot
+
+
+class SnapshotsKept(Rule):
+    """A container collects copies of a model.
+
+    ## What it does
+    Finds `copy.deepcopy` of a model, an optimizer or a `state_dict()`, and clones of all its tensors, that are put
+    into a list or dict in every step, epoch or trial, and never leave it.
+
+    ## Why is this bad?
+    Each copy is as large as the model, with an optimizer's state three times as large, and stays on the device on
+    which the model is. What is wanted in the end is nearly always one of them, or the last few.
+
+    ## Example
+    ```python
+    history = []
+    for epoch in range(epochs):
+        score = train_and_evaluate(model)
+        history.append((score, copy.deepcopy(model.state_dict())))
+    ```
+
+    ## Use instead
+    ```python
+    best = -1.0
+    for epoch in range(epochs):
+        score = train_and_evaluate(model)
+        if score > best:
+            best, weights = score, copy.deepcopy(model.state_dict())
+    ```
+
+    ## When it is not a leak
+    One copy replaces the other; only the last few are kept (`deque(maxlen=3)`, `pop(0)`); the copies are moved to the
+    host or written to a file; the list is made anew in each turn. `state_dict()` without a copy keeps no memory: its
+    tensors are the model's own, so it is no snapshot either.
+
+    ## Fix safety
+    There is no automatic fix: which of the copies are wanted is for a person to say.
+
+    ## References
+    - https://docs.pytorch.org/tutorials/beginner/saving_loading_models.html
+    """
+
+    code = "TLK405"
+    name = "snapshots-kept"
+    level = Level.ERROR
+    harms = (Harm.BYTES,)
+    symptoms = (Symptom.GROWS_EVERY_STEP,)
+    triggers = (
+        Trigger(inserts=True, names=frozenset(["deepcopy", "clone", "parameters", "state_dict", "named_parameters"])),
+    )
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each place where copies are collected."""
+        for snapshot in facts.snapshots:
+            yield _finding(facts, snapshot)
+
+
+def _finding(facts: Facts, snapshot: Snapshot) -> Finding:
+    insertion, copy = snapshot.insertion, snapshot.copy
+    made = insertion.allocation.statement if insertion.allocation is not None else None
+    where: tuple[str | LineOf, ...] = (" (made in line ", LineOf(made), ")") if made is not None else ()
+    subject = f"`{snapshot.subject}`" if snapshot.subject else "the model"
+    return Finding(
+        node=insertion.statement,
+        message=(
+            f"`{insertion.name}`", *where, f" keeps a copy of {subject} for each turn: memory grows by the size of all "
+            "its tensors each time; keep the best one or the last few, move it to the host, or save it to a file",
+        ),
+        level=Level.ERROR,
+        memory=Memory.DEVICE_GROWS,
+        evidence=(
+            Step(facts.statement_of(copy), "the copy is made here"),
+            Step(insertion.statement, f"`{insertion.name}` keeps it here"),
+        ),
+    )  # fmt: skip

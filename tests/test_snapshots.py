@@ -1,0 +1,83 @@
+"""Copies of a model that a container collects, and what shares the model's memory or goes away again."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.programs import TRAINING, Program
+
+HEAD = """
+import copy
+from collections import deque
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+"""
+
+LOOP = """
+for step, (x, y) in enumerate(loader):
+    model(x).sum().backward()
+    optimizer.step()
+"""
+
+
+def collected(body: str, before: str = "kept = []") -> list[str]:
+    """Of what copies are collected when ``body`` ends each step, each as "holder of subject"."""
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    facts = Program(f"{before}\n{TRAINING}{LOOP}{lines}", head=HEAD).facts
+    return [f"{found.insertion.name} of {found.subject}" for found in facts.snapshots]
+
+
+@pytest.mark.parametrize(
+    ("body", "subject"),
+    [
+        ("kept.append(copy.deepcopy(model))", "model"),
+        ("kept.append(copy.deepcopy(model.state_dict()))", "model"),
+        ("kept.append(copy.deepcopy(optimizer.state_dict()))", "optimizer"),
+        ("kept.append((step, {'model': copy.deepcopy(model)}))", "model"),
+        ("kept.append(dict(model=copy.deepcopy(model)))", "model"),
+        ("kept += [copy.deepcopy(model).eval()]", "model"),
+        ("kept.append({k: v.clone() for k, v in model.state_dict().items()})", ""),
+        ("kept.append([p.detach().clone() for p in model.parameters()])", ""),
+        ("state = {}\nfor k, v in model.state_dict().items():\n    state[k] = v.clone()\nkept.append(state)", ""),
+        ("kept.append(torch.cat([p.data.view(-1) for p in model.parameters()]))", ""),
+        ("kept.append(torch.nn.utils.parameters_to_vector(model.parameters()).detach())", "model"),
+    ],
+)
+def test_copies_that_pile_up(body: str, subject: str) -> None:
+    assert collected(body) == [f"kept of {subject}"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "kept.append(model.state_dict())",
+        "kept.append(copy.deepcopy(y))",
+        "kept.append({k: v.cpu() for k, v in model.state_dict().items()})",
+        "kept.append({k: v.detach().cpu().clone() for k, v in model.state_dict().items()})",
+        "kept.append(copy.deepcopy(model).to('cpu'))",
+        "kept.append(copy.deepcopy(model).to(torch.device('cpu')))",
+        "kept.append([p.norm().item() for p in model.parameters()])",
+        "kept.append(torch.stack([p.detach().norm() for p in model.parameters()]))",
+        "kept.append(copy.deepcopy(model))\nkept.pop(0)",
+        "kept.append(copy.deepcopy(model))\nkept = kept[-3:]",
+        "kept = [copy.deepcopy(model)]",
+    ],
+)
+def test_what_is_small_or_on_the_host_or_goes_away(body: str) -> None:
+    assert collected(body) == []
+
+
+def test_a_bounded_container() -> None:
+    assert collected("kept.append(copy.deepcopy(model))", "kept = deque(maxlen=3)") == []
+    assert collected("kept[step % 3] = copy.deepcopy(model)", "kept = {}") == []
+    assert collected("kept[step] = copy.deepcopy(model)", "kept = {}") == ["kept of model"]
+
+
+def test_one_object_again_and_again_is_no_new_copy() -> None:
+    assert collected("kept.append(first)", f"kept = []\n{TRAINING}first = copy.deepcopy(model)") == []
+
+
+def test_a_helper_that_copies() -> None:
+    helper = "kept = []\ndef snapshot(net):\n    return copy.deepcopy(net.state_dict())"
+    assert collected("kept.append(snapshot(model))", helper) == ["kept of net"]
