@@ -14,6 +14,7 @@ from torchlint.facts.building.names import import_names
 from torchlint.facts.carrying import Carried, CarriedStates
 from torchlint.facts.collected import Collection, collections
 from torchlint.facts.checkpoints import Checkpoint, checkpoints
+from torchlint.facts.caching import Caching, Growth
 from torchlint.facts.construction import Construction, constructions
 from torchlint.facts.context_repairs import save_for_backward
 from torchlint.facts.contexts import OnContext, on_contexts
@@ -34,11 +35,15 @@ from torchlint.facts.retention import Retention, cost_of, name_of, retention_of
 from torchlint.facts.retaining import Retaining, retained_in_vain
 from torchlint.facts.reloading import Reload, reloads
 from torchlint.facts.repetition import Repetitions
+from torchlint.facts.memos import Memo, Memos
+from torchlint.facts.modes import Modes
+from torchlint.facts.novelty import Novelty
 from torchlint.facts.retention import Retention, name_of, retention_of
 from torchlint.facts.second_order import GradientCycle, gradient_cycles
 from torchlint.facts.snapshots import Snapshot, snapshots
 from torchlint.facts.solve import Solution
 from torchlint.facts.steps import Steps
+from torchlint.facts.tensors import Tensors
 from torchlint.facts.writing import Use, operands
 from torchlint.rule import Fix
 from torchlint.tree import parents
@@ -145,6 +150,24 @@ class Facts:
     def collections(self) -> list[Collection]:
         """What passes over data collect at a cost, at most one for each statement."""
         return collections(self)
+    def tensors(self) -> Tensors:
+        """What is a tensor, and what holds tensors."""
+        return Tensors(self.solution, self.steps)
+
+    @cached_property
+    def novelty(self) -> Novelty:
+        """What is another value in each turn."""
+        return Novelty(self, self.tensors)
+
+    @cached_property
+    def growing_caches(self) -> list[Growth]:
+        """Caches of functions that keep tensors which nobody asks for again."""
+        return Caching(self, self.tensors, self.novelty).found()
+
+    @cached_property
+    def growing_memos(self) -> list[Memo]:
+        """Insertions into dictionaries that are used as caches and grow with each turn."""
+        return Memos(self, self.tensors, self.novelty).found()
 
     @cached_property
     def idle_guards(self) -> list[IdleGuard]:

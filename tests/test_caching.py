@@ -1,0 +1,178 @@
+"""Caches that keep tensors: what is new in each turn, whose caches hold it, which dictionaries are caches."""
+
+from __future__ import annotations
+
+import pytest
+from programs import Program
+from torchlint.rules.tlk404_cached_tensors import CachedTensors
+
+from torchlint.rule import Level
+
+IMPORTS = """
+import functools
+import torch
+import torch.nn.functional as F
+from functools import cache, lru_cache
+from torch import nn
+"""
+
+LOOP = """
+net = nn.Linear(3, 3)
+for step, (x, y) in enumerate(loader):
+    x = x.to("cpu")
+    {}
+"""
+
+
+def found(source: str) -> list[str]:
+    """Each cache that grows, as its function and the key, and each dictionary, as its name and the key."""
+    facts = Program(source, head=IMPORTS).facts
+    caches = [f"{g.cached.function.name}({g.key.name if g.key else ''})" for g in facts.growing_caches]
+    return caches + [f"{memo.name}[{memo.written}]" for memo in facts.growing_memos]
+
+
+def levels(source: str) -> list[Level]:
+    """The levels of the rule's findings."""
+    return [finding.level for finding in CachedTensors().check(Program(source, head=IMPORTS).facts)]
+
+
+def is_new(expression: str, before: str = "") -> bool:
+    """Whether an expression is another value in each turn of a loop over batches."""
+    program = Program(before + LOOP.format(f"print({expression})"), head=IMPORTS)
+    return program.facts.novelty.of(program.shown()) is not None
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["x", "x[0]", "x * 2", "net(x)", "(step, 1)", "step", "f'{step}'", "id(x)", "str(x)", "tuple(x.tolist())",
+     "x.sum().item()", "x.cpu().numpy().tobytes()", "nn.Linear(step, 3)", "step // 2"],
+)  # fmt: skip
+def test_what_is_new_in_each_turn(expression: str) -> None:
+    assert is_new(expression)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["x.shape", "x.shape[0]", "x.size(1)", "len(x)", "step % 2", "y[0].item()", "'name'", "3", "net", "net.weight",
+     "x.dtype", "step > 3", "x is None", "y.max().item()"],
+)  # fmt: skip
+def test_what_may_come_again(expression: str) -> None:
+    assert not is_new(expression)
+
+
+def test_a_counter_is_new_unless_it_begins_again_in_each_epoch() -> None:
+    inner = "for epoch in range(epochs):\n    for step, x in enumerate(loader):\n        print({})\n"
+    program = Program(inner.format("step"), head=IMPORTS)
+    assert program.facts.novelty.of(program.shown()) is None
+    counted = "n = 0\nfor epoch in range(epochs):\n    for x in loader:\n        print(n)\n        n += 1\n"
+    program = Program(counted, head=IMPORTS)
+    assert program.facts.novelty.of(program.shown()) is not None
+
+
+def test_an_attribute_that_is_counted_up() -> None:
+    source = """
+class Service:
+    def __init__(self):
+        self.served = 0
+    def run(self):
+        self.served += 1
+        print(self.served)
+"""
+    program = Program(source, head=IMPORTS)
+    assert program.facts.novelty.of(program.shown()) is not None
+
+
+@pytest.mark.parametrize("decorator", ["lru_cache", "lru_cache()", "lru_cache(None)", "cache", "functools.cache"])
+def test_a_cache_by_tensors(decorator: str) -> None:
+    assert found(f"@{decorator}\ndef f(a):\n    return a + 1\n" + LOOP.format("f(x)")) == ["f(a)"]
+
+
+def test_a_function_that_is_wrapped_later() -> None:
+    assert found("def f(a):\n    return a + 1\ng = lru_cache(maxsize=None)(f)\n" + LOOP.format("g(x)")) == ["f(a)"]
+
+
+@pytest.mark.parametrize("call", ["f(3)", "f(x.shape[0])", "f(len(x))"])
+def test_a_cache_by_sizes_does_not_grow(call: str) -> None:
+    assert found("@cache\ndef f(n):\n    return torch.ones(n)\n" + LOOP.format(call)) == []
+
+
+def test_a_cache_of_numbers_does_not_matter() -> None:
+    assert found("@cache\ndef f(n):\n    return n * n\n" + LOOP.format("f(step)")) == []
+
+
+def test_a_cache_that_is_emptied() -> None:
+    source = "@cache\ndef f(a):\n    return a + 1\n" + LOOP.format("f(x)") + "    f.cache_clear()\n"
+    assert found(source) == []
+
+
+METHOD = """
+class Net(nn.Module):
+    @lru_cache({})
+    def mask(self, n):
+        return torch.ones(n)
+"""
+
+
+def test_a_method_keeps_the_object() -> None:
+    assert levels(METHOD.format("None")) == [Level.WARNING]
+    assert levels(METHOD.format("128")) == [Level.WARNING]
+    assert levels(METHOD.format("4")) == [Level.NOTE]
+
+
+def test_a_method_of_objects_that_every_turn_makes() -> None:
+    assert levels(METHOD.format("None") + LOOP.format("Net().mask(3)")) == [Level.ERROR]
+
+
+def test_a_method_of_the_only_object() -> None:
+    assert levels(METHOD.format("None") + "net = Net()\n" + LOOP.format("net.mask(3)")) == [Level.NOTE]
+
+
+def test_a_static_method_has_no_object() -> None:
+    source = METHOD.format("None").replace("    @lru", "    @staticmethod\n    @lru").replace("self, ", "")
+    assert found(source) == []
+
+
+MEMO = "known = {{}}\n" + LOOP
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["if step not in known:\n        known[step] = x",
+     "v = known.get(step)\n    if v is None:\n        known[step] = net(x)",
+     "try:\n        known[step]\n    except KeyError:\n        known[step] = x",
+     "known.setdefault(step, net(x))"],
+)  # fmt: skip
+def test_a_dictionary_that_is_a_cache(body: str) -> None:
+    assert found(MEMO.format(body)) == ["known[step]"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["known[step] = x",
+     "if step not in known:\n        known[step] = len(x)",
+     "if step % 2 not in known:\n        known[step % 2] = x",
+     "if step not in known:\n        known[step] = x\n    known.pop(step)",
+     "if step not in known and len(known) < 8:\n        known[step] = x",
+     "known = {}\n    if step not in known:\n        known[step] = x"],
+)  # fmt: skip
+def test_a_dictionary_that_does_not_grow_as_a_cache(body: str) -> None:
+    assert found(MEMO.format(body)) == []
+
+
+def test_a_dictionary_of_an_object_that_every_turn_makes() -> None:
+    source = """
+class Holder:
+    def __init__(self):
+        self.known = {}
+    def get(self, x):
+        if x not in self.known:
+            self.known[x] = x.exp()
+        return self.known[x]
+"""
+    assert found(source + LOOP.format("Holder().get(x)")) == []
+    assert found(source + "holder = Holder()\n" + LOOP.format("holder.get(x)")) == ["self.known[x]"]
+
+
+def test_a_dictionary_with_weak_keys() -> None:
+    source = "import weakref\nknown = weakref.WeakKeyDictionary()\n"
+    assert found(source + LOOP.format("if x not in known:\n        known[x] = x.exp()")) == []
