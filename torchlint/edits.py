@@ -61,6 +61,8 @@ def add_line(statement: cst.CSTNode, text: str, *, before: bool = False) -> Edit
         return cst.FlattenSentinel([added, node] if before else [node, added])
 
     return Edit(statement, build)
+
+
 def without_argument(call: cst.Call, keyword: str) -> Edit:
     """The call without one of its keyword arguments."""
 
@@ -72,6 +74,8 @@ def without_argument(call: cst.Call, keyword: str) -> Edit:
         return node.with_changes(args=kept)
 
     return Edit(call, build)
+
+
 def give_argument(call: cst.Call, keyword: str, value: str) -> Edit:
     """``f(a)`` becomes ``f(a, keyword=value)``; an argument of that name gets the new value."""
 

@@ -11,10 +11,10 @@ from torchlint.edits import decorate, detach
 from torchlint.facts.accumulations import Accumulation, Accumulations
 from torchlint.facts.building.builder import build
 from torchlint.facts.building.names import import_names
-from torchlint.facts.carrying import Carried, CarriedStates
-from torchlint.facts.collected import Collection, collections
-from torchlint.facts.checkpoints import Checkpoint, checkpoints
 from torchlint.facts.caching import Caching, Growth
+from torchlint.facts.carrying import Carried, CarriedStates
+from torchlint.facts.checkpoints import Checkpoint, checkpoints
+from torchlint.facts.collected import Collection, collections
 from torchlint.facts.construction import Construction, constructions
 from torchlint.facts.context_repairs import save_for_backward
 from torchlint.facts.contexts import OnContext, on_contexts
@@ -30,15 +30,14 @@ from torchlint.facts.insertions import Insertion, Insertions
 from torchlint.facts.leftovers import Leftover, Leftovers
 from torchlint.facts.lifetimes import Lifetimes
 from torchlint.facts.loading import Loads
-from torchlint.facts.modes import Modes
-from torchlint.facts.retention import Retention, cost_of, name_of, retention_of
-from torchlint.facts.retaining import Retaining, retained_in_vain
-from torchlint.facts.reloading import Reload, reloads
-from torchlint.facts.repetition import Repetitions
 from torchlint.facts.memos import Memo, Memos
 from torchlint.facts.modes import Modes
 from torchlint.facts.novelty import Novelty
-from torchlint.facts.retention import Retention, name_of, retention_of
+from torchlint.facts.registrations import PiledHook, PiledHooks, Registration, registrations
+from torchlint.facts.reloading import Reload, reloads
+from torchlint.facts.repetition import Repetitions
+from torchlint.facts.retaining import Retaining, retained_in_vain
+from torchlint.facts.retention import Retention, cost_of, name_of, retention_of
 from torchlint.facts.second_order import GradientCycle, gradient_cycles
 from torchlint.facts.snapshots import Snapshot, snapshots
 from torchlint.facts.solve import Solution
@@ -97,6 +96,7 @@ class Facts:
     def leftovers(self) -> list[Leftover]:
         """Every tensor with a graph that a step leaves on an object or in a global, where no backward needs it."""
         return Leftovers(self).found()
+
     def repetitions(self) -> Repetitions:
         """How often the calls of the file run."""
         return Repetitions(self)
@@ -140,6 +140,7 @@ class Facts:
     def gradient_cycles(self) -> list[GradientCycle]:
         """Every backward whose gradients keep their own graph, in each step a new one."""
         return gradient_cycles(self)
+
     def on_contexts(self) -> list[OnContext]:
         """Tensors that functions with a backward of their own keep on their contexts."""
         return on_contexts(self)
@@ -147,9 +148,11 @@ class Facts:
     def save_for_backward(self, kept: OnContext) -> Fix | None:
         """The repair of a tensor on a context, if there is an automatic one."""
         return save_for_backward(self, kept)
+
     def collections(self) -> list[Collection]:
         """What passes over data collect at a cost, at most one for each statement."""
         return collections(self)
+
     def tensors(self) -> Tensors:
         """What is a tensor, and what holds tensors."""
         return Tensors(self.solution, self.steps)
@@ -168,6 +171,16 @@ class Facts:
     def growing_memos(self) -> list[Memo]:
         """Insertions into dictionaries that are used as caches and grow with each turn."""
         return Memos(self, self.tensors, self.novelty).found()
+
+    @cached_property
+    def registrations(self) -> list[Registration]:
+        """Every hook that is registered."""
+        return registrations(self)
+
+    @cached_property
+    def piled_hooks(self) -> list[PiledHook]:
+        """Hooks that are registered again and again and stay."""
+        return PiledHooks(self).piled()
 
     @cached_property
     def idle_guards(self) -> list[IdleGuard]:

@@ -1,0 +1,105 @@
+"""TLK303."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.graph import Function
+from torchlint.facts.registrations import OF_ALL, OF_OBJECTS, OF_TENSORS
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.registrations import PiledHook, Registration
+
+
+class HookRegisteredAgain(Rule):
+    """A hook is registered in every step and never removed.
+
+    ## What it does
+    Finds `register_forward_hook` and its like on modules, parameters and optimizers that run in every turn of a
+    loop, in `forward`, in a framework's step method or in a request handler, also in a helper that one of these
+    calls or in the `__init__` of an object that one of these makes, and whose handle is not removed in the same turn.
+
+    ## Why is this bad?
+    A hook stays until `remove()` of its handle is called; to drop the handle removes nothing. With each step one hook
+    more hangs on the module, together with all that its closure holds, and every forward runs all of them: host
+    memory grows and steps get slower without end.
+
+    ## Example
+    ```python
+    for x, y in loader:
+        model.encoder.register_forward_hook(keep_features)
+        out = model(x)
+    ```
+
+    ## Use instead
+    ```python
+    for x, y in loader:
+        with model.encoder.register_forward_hook(keep_features):
+            out = model(x)
+    ```
+
+    ## When it is not a leak
+    The handle is removed in the same turn (`with`, `remove()`, also in a helper or by the hook itself); it is
+    registered once, in `__init__`, before the loop or under a condition that holds once; the module is new in each
+    turn; the tensor is an activation, which goes with its step and takes its hooks along. A function that hooks a
+    module which it is handed, runs it and leaves the hook there is a note where nobody is seen to call it twice.
+
+    ## Fix safety
+    There is no automatic fix: whether to remove the hook or to register it once is for a person to say.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_forward_hook
+    - https://docs.pytorch.org/docs/stable/notes/modules.html#module-hooks
+    """
+
+    code = "TLK303"
+    name = "hook-registered-again"
+    level = Level.WARNING
+    harms = (Harm.HOST, Harm.CHURN)
+    symptoms = (Symptom.HOST_GROWS, Symptom.SLOW)
+    triggers = (Trigger(calls=OF_OBJECTS | OF_TENSORS | OF_ALL),)
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each statement that registers one hook after the other."""
+        for piled in facts.piled_hooks:
+            yield _finding(facts, piled)
+
+
+def _finding(facts: Facts, piled: PiledHook) -> Finding:
+    registration, place = piled.registration, piled.by
+    statement = facts.statement_of(registration.call)
+    if isinstance(place, Function):
+        often: tuple[str | LineOf, ...] = (f"each call of `{place.name}`",)
+    else:
+        often = ("each turn of the loop in line ", LineOf(place.syntax))
+    what = "its handle is kept, but never removed in time" if piled.kept else "its handle is dropped"
+    return Finding(
+        node=statement,
+        message=(
+            f"`{facts.called(registration.call)}` in ",
+            *often,
+            f" leaves one hook more on {_subject(facts, registration)} ({what}): host memory grows, and every run is "
+            "slower than the last; register it once, or `with` the handle around what needs it",
+        ),
+        level=Level.NOTE if piled.is_supposed else Level.WARNING,
+        memory=Memory.HOST_GROWS,
+        evidence=(
+            Step(statement, "the hook is registered here"),
+            Step(place.syntax, "this is what repeats it"),
+        ),
+    )
+
+
+def _subject(facts: Facts, registration: Registration) -> str:
+    """How the program writes the object that gets the hook."""
+    node = registration.call.syntax
+    if registration.subject is None or not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return "all modules"
+    text = facts.code(node.func.value)
+    return f"`{text}`" if len(text) <= 40 else "it"

@@ -1,0 +1,223 @@
+"""Which hooks pile up, and which are removed, new with their object, or registered once."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+import libcst as cst
+import pytest
+from torchlint.rules.tlk303_hook_registered_again import HookRegisteredAgain
+
+from torchlint.facts import Facts
+from torchlint.rule import Level
+
+HEAD = """
+import contextlib
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+"""
+
+OBJECTS = """
+def note(*args):
+    pass
+net = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+handles = []
+"""
+
+
+def levels(source: str) -> list[Level]:
+    return [finding.level for finding in HookRegisteredAgain().check(Facts(cst.parse_module(HEAD + source)))]
+
+
+def loop(body: str, before: str = "", after: str = "") -> str:
+    """A training loop in a script, with ``body`` before the forward."""
+    return (
+        f"{OBJECTS}{before}\nfor x, y in DataLoader(data):\n{indent(body, '    ')}\n"
+        f"    loss = nn.functional.cross_entropy(net(x), y)\n    loss.backward()\n    optimizer.step()\n{after}"
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "net.register_forward_hook(note)",
+        "net[0].register_forward_pre_hook(note)",
+        "_ = net.register_full_backward_hook(note)",
+        "handle = net[0].register_forward_hook(note)",
+        "handles.append(net[0].register_forward_hook(note))",
+        "hooks = [m.register_forward_hook(note) for m in net.modules()]",
+        "for m in net.children():\n    m.register_forward_hook(note)",
+        "for name, m in net.named_modules():\n    if isinstance(m, nn.Linear):\n        m.register_forward_hook(note)",
+        "getattr(net, '0').register_forward_hook(note)",
+        "dict(net.named_modules())['0'].register_forward_hook(note)",
+        "net[0].weight.register_hook(note)",
+        "for p in net.parameters():\n    p.register_post_accumulate_grad_hook(note)",
+        "for _, p in net.named_parameters():\n    p.register_hook(lambda g: g * 0.5)",
+        "optimizer.register_step_post_hook(note)",
+        "torch.nn.modules.module.register_module_forward_hook(note)",
+        "if verbose:\n    net.register_forward_hook(note)",
+    ],
+)
+def test_a_hook_for_each_step_piles_up(body: str) -> None:
+    assert levels(loop(body)) == [Level.WARNING]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "handle = net.register_forward_hook(note)\nnet(x)\nhandle.remove()",
+        "with net.register_forward_hook(note):\n    net(x)",
+        "with contextlib.ExitStack() as stack:\n    stack.enter_context(net.register_forward_hook(note))\n    net(x)",
+        "hooks = [m.register_forward_hook(note) for m in net]\nnet(x)\nfor h in hooks:\n    h.remove()",
+        "hooks = {}\nhooks['a'] = net.register_forward_hook(note)\nnet(x)\n[h.remove() for h in hooks.values()]",
+        "hooks = []\nhooks.append(net.register_forward_hook(note))\nnet(x)\nwhile hooks:\n    hooks.pop().remove()",
+        "handle = net.register_forward_hook(note)\nstop(handle)",
+        "handle = net.register_forward_hook(note)\natexit(handle.remove)",
+        "hidden = net[0](x)\nhidden.register_hook(note)",
+        "loss = net(x).sum()\nloss.grad_fn.register_hook(note)",
+        "x.requires_grad_()\nx.register_hook(note)",
+        "other = nn.Linear(3, 3)\nother.register_forward_hook(note)",
+        "net._forward_hooks.clear()\nnet.register_forward_hook(note)",
+        "if first is None:\n    first = net.register_forward_hook(note)",
+        "if not hooked:\n    net.register_forward_hook(note)\n    hooked = True",
+        "for m in net.modules():\n    if not hasattr(m, 'h'):\n        m.h = m.register_forward_hook(note)",
+    ],
+)
+def test_what_goes_with_its_turn_does_not(body: str) -> None:
+    assert levels(loop(body, "hooked, first = False, None")) == []
+
+
+def test_to_remove_them_after_the_loop_is_too_late() -> None:
+    body = "handles.append(net.register_forward_hook(note))"
+    assert levels(loop(body, after="for h in handles:\n    h.remove()\n")) == [Level.WARNING]
+    assert levels(loop(body, "handle = net.register_forward_hook(note)", "handle.remove()")) == [Level.WARNING]
+
+
+def test_the_last_handle_may_be_removed_first() -> None:
+    body = "if handle is not None:\n    handle.remove()\nhandle = net.register_forward_hook(note)"
+    assert levels(loop(body, "handle = None")) == []
+
+
+def test_once_before_the_loop_is_enough() -> None:
+    assert levels(loop("pass", "net.register_forward_hook(note)")) == []
+    each = "for p in net.parameters():\n    p.register_hook(note)\nfor m in net:\n    m.register_forward_hook(note)"
+    assert levels(loop("pass", each)) == []
+
+
+HELPER = """
+def attach(module, where):
+    {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("helper", "body", "expected"),
+    [
+        ("module.register_forward_hook(note)", "attach(net, handles)", [Level.WARNING]),
+        ("where.append(module.register_forward_hook(note))", "attach(net, handles)", [Level.WARNING]),
+        ("return module.register_forward_hook(note)", "attach(net, handles)", [Level.WARNING]),
+        ("return module.register_forward_hook(note)", "h = attach(net, handles)\nh.remove()", []),
+        ("return module.register_forward_hook(note)", "with attach(net, handles):\n    net(x)", []),
+        ("where.append(module.register_forward_hook(note))", "mine = []\nattach(net, mine)\nmine[0].remove()", []),
+        ("module.register_forward_hook(note)", "attach(nn.Linear(3, 3), handles)", []),
+    ],
+)
+def test_helpers_are_looked_through(helper: str, body: str, expected: list[Level]) -> None:
+    assert levels(HELPER.format(body=helper) + loop(body)) == expected
+
+
+FORWARD = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(3, 3)
+        self.handles = []
+    def note(self, *args):
+        pass
+    def forward(self, x):
+        {body}
+        return self.inner(x)
+    def close(self):
+        {close}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "close", "expected"),
+    [
+        ("self.inner.register_forward_hook(self.note)", "pass", [Level.WARNING]),
+        ("self.handles.append(self.inner.register_forward_hook(self.note))", "pass", [Level.WARNING]),
+        ("self.handles.append(self.inner.register_forward_hook(self.note))", "self.handles.pop().remove()", []),
+        ("x.register_hook(self.note)", "pass", []),
+        ("h = self.inner.register_forward_hook(self.note); self.inner(x); h.remove()", "pass", []),
+    ],
+)
+def test_a_forward_is_a_turn(body: str, close: str, expected: list[Level]) -> None:
+    assert levels(FORWARD.format(body=body, close=close)) == expected
+
+
+def test_an_object_for_each_turn_leaves_its_hooks_on_what_it_is_given() -> None:
+    source = """
+class Cam:
+    def __init__(self, module):
+        {0} = module.register_forward_hook(self.take)
+    def take(self, *args):
+        self.out = args[-1]
+    def close(self):
+        {1}
+"""
+    assert levels(source.format("_", "pass") + loop("cam = Cam(net)")) == [Level.WARNING]
+    assert levels(source.format("self.handle", "self.handle.remove()") + loop("cam = Cam(net)")) == []
+    assert levels(source.format("_", "pass") + loop("pass", "cam = Cam(net)")) == []
+
+
+def test_a_function_that_leaves_its_hook_behind_is_a_note() -> None:
+    source = """
+def features(model, x):
+    kept = []
+    {0}
+    model(x)
+    {1}
+    return kept[0]
+"""
+    hook = "model.layer.register_forward_hook(lambda m, i, o: kept.append(o))"
+    assert levels(source.format(hook, "pass")) == [Level.NOTE]
+    assert levels(source.format(f"h = {hook}", "h.remove()")) == []
+
+
+EPOCHS = """
+def note(*args):
+    pass
+def validate(model, loader):
+    handle = model.inner.register_forward_hook(note)
+    for x in loader:
+        print(model(x))
+    {0}
+def main(loader):
+    model = nn.Sequential()
+    for epoch in range(10):
+        {1}
+        validate(model, loader)
+"""
+
+
+def test_hooks_outlive_epochs_too() -> None:
+    assert levels(EPOCHS.format("pass", "pass")) == [Level.WARNING]
+    assert levels(EPOCHS.format("handle.remove()", "pass")) == []
+    assert levels(EPOCHS.format("pass", "model = nn.Sequential()")) == []
+    assert levels(EPOCHS.format("pass", "pass").replace("for epoch in range(10)", "if True")) == []
+
+
+def test_callbacks_of_frameworks_are_turns() -> None:
+    source = """
+from lightning.pytorch import Callback
+class Watch(Callback):
+    def {0}(self, trainer, module, *args):
+        module.encoder.register_forward_hook(self.take)
+    def take(self, *args):
+        pass
+"""
+    assert levels(source.format("on_train_batch_start")) == [Level.WARNING]
+    assert levels(source.format("on_fit_start")) == []
