@@ -20,6 +20,7 @@ from torchlint.facts.context_repairs import save_for_backward
 from torchlint.facts.contexts import OnContext, on_contexts
 from torchlint.facts.flows import Flows
 from torchlint.facts.freezing import frozen_subjects
+from torchlint.facts.gradients import Zeroing, zeroings
 from torchlint.facts.graph import Function, Op, Value, ValueGraph
 from torchlint.facts.guard_repairs import start_guarding
 from torchlint.facts.guarding import IdleGuard, guarded_in_vain, idle_guards
@@ -40,6 +41,8 @@ from torchlint.facts.retaining import Retaining, retained_in_vain
 from torchlint.facts.retention import Retention, cost_of, name_of, retention_of
 from torchlint.facts.second_order import GradientCycle, gradient_cycles
 from torchlint.facts.snapshots import Snapshot, snapshots
+from torchlint.facts.repetition import Repetitions
+from torchlint.facts.retention import Retention, name_of, retention_of
 from torchlint.facts.solve import Solution
 from torchlint.facts.steps import Steps
 from torchlint.facts.tensors import Tensors
@@ -120,6 +123,14 @@ class Facts:
     def snapshots(self) -> list[Snapshot]:
         """Copies of a model that a container collects."""
         return snapshots(self)
+    def repetitions(self) -> Repetitions:
+        """How often calls run."""
+        return Repetitions(self)
+
+    @cached_property
+    def zeroings(self) -> list[Zeroing]:
+        """Calls that fill gradients with zeros in every step where they could free them."""
+        return zeroings(self)
 
     @cached_property
     def constructions(self) -> list[Construction]:

@@ -39,6 +39,18 @@ TRAINS_ON_RESULT: dict[str, frozenset[str]] = {
 
 
 PER_STEP: dict[str, frozenset[str]] = {
+    # https://lightning.ai/docs/pytorch/stable/common/lightning_module.html#hooks
+    "LightningModule": frozenset(
+        ["on_train_batch_start", "on_train_batch_end", "on_before_zero_grad", "on_before_backward",
+         "on_after_backward", "on_before_optimizer_step", "optimizer_step", "optimizer_zero_grad"]
+    ),
+    # https://lightning.ai/docs/pytorch/stable/extensions/callbacks.html#hooks
+    "Callback": frozenset(
+        ["on_train_batch_start", "on_train_batch_end", "on_before_zero_grad", "on_before_backward",
+         "on_after_backward", "on_before_optimizer_step"]
+    ),
+    # https://huggingface.co/docs/transformers/main_classes/callback
+    "TrainerCallback": frozenset(["on_step_begin", "on_step_end", "on_substep_end", "on_prediction_step"]),
     # https://huggingface.co/docs/transformers/main_classes/trainer
     "Trainer": frozenset(["compute_loss", "training_step", "prediction_step"]),
     "Seq2SeqTrainer": frozenset(["compute_loss", "training_step", "prediction_step"]),
@@ -56,7 +68,7 @@ PER_STEP: dict[str, frozenset[str]] = {
     "BaseHandler": frozenset(["handle", "preprocess", "inference", "postprocess"]),
     # https://cog.run/python/
     "BasePredictor": frozenset(["predict"]),
-}
+}  # fmt: skip
 """Methods that a framework calls once for each step or request, by the name of a base class."""
 
 WEB = ("fastapi.", "flask.", "starlette.", "sanic.", "bottle.", "aiohttp.", "quart.", "litestar.", "robyn.")

@@ -170,17 +170,17 @@ class Repetitions:
     def _of(self, at: Value, chain: tuple[Value, ...], ends: Callable[[Value], bool], hops: int) -> Repetition | None:
         function = at.function
         if self.stands_for_a_turn(function):
-            repeats = not self._is_skipped(at, function)
+            repeats = not self.is_skipped(at, function)
             return Repetition(function, Turn.INFERS, chain) if repeats else None
         for loop in at.loop.around() if at.loop is not None else ():
             turn = self.turn(loop)
             if turn is Turn.INFERS and (function.name == "__init__" or ends(at)):
                 return None  # layers that are made one by one and tried out
             if turn is not Turn.OTHER:
-                return None if self._is_skipped(at, loop) else Repetition(loop, turn, chain)
+                return None if self.is_skipped(at, loop) else Repetition(loop, turn, chain)
         if function.parent is None or function.name == "__init__" or hops == 0 or ends(at):
             return None
-        if self.holds(function) or self._is_skipped(at, function):
+        if self.holds(function) or self.is_skipped(at, function):
             return None
         callers = sorted(self.solution.callers.get(function, ()), key=lambda value: value.index)
         if not callers:
@@ -256,7 +256,7 @@ class Repetitions:
 
     # -- what may be skipped --------------------------------------------------------------------------------------
 
-    def _is_skipped(self, at: Value, within: Loop | Function) -> bool:
+    def is_skipped(self, at: Value, within: Loop | Function) -> bool:
         """Whether ``at`` need not run each time that ``within`` does, or ends it."""
         node, parents = at.syntax or at.statement, self.facts.parents
         boundary = _boundary(within, parents)

@@ -1,0 +1,79 @@
+"""TLK507."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchlint.facts.gradients import free_instead
+from torchlint.rule import Finding, Fix, Harm, Level, Memory, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.gradients import Zeroing
+
+
+class GradientsZeroedNotFreed(Rule):
+    """Gradients are filled with zeros before each step, although they could be freed.
+
+    ## What it does
+    Finds `optimizer.zero_grad(set_to_none=False)` and `model.zero_grad(set_to_none=False)` in a step of training.
+
+    ## Why is this bad?
+    The gradients, as much memory as the parameters, stay through the whole forward, when activations are at their
+    largest; freed, they come back one by one in the backward while activations go. Filling them costs a kernel for
+    each parameter, and adding to the zeros another one.
+
+    ## Example
+    ```python
+    optimizer.zero_grad(set_to_none=False)
+    loss = criterion(model(x), y)
+    loss.backward()
+    optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+    optimizer.zero_grad()
+    ```
+
+    ## When it is not a leak
+    The program reads `.grad` after that and before the next backward, where `None` would not do; the call runs once,
+    or every few steps (gradient accumulation keeps the gradients anyway).
+
+    ## Fix safety
+    Unsafe: an optimizer leaves out a parameter whose gradient is `None`, while momentum and weight decay still move
+    one whose gradient is zero. For parameters that get a gradient in every step the results are the same.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html
+    """
+
+    code = "TLK507"
+    name = "gradients-zeroed-not-freed"
+    level = Level.NOTE
+    harms = (Harm.PEAK,)
+    symptoms = (Symptom.SLOW,)
+    triggers = (Trigger(calls=frozenset(["zero_grad"]), names=frozenset(["zero_grad"])),)
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each call that keeps zeros in every step."""
+        for zeroing in facts.zeroings:
+            yield _finding(facts, zeroing)
+
+
+def _finding(facts: Facts, zeroing: Zeroing) -> Finding:
+    statement, edit = facts.statement_of(zeroing.call), free_instead(zeroing)
+    receiver = facts.called(zeroing.call).rpartition(".")[0]
+    return Finding(
+        node=statement,
+        message=(
+            f"`{receiver}` keeps its gradients through the forward, filled with zeros: as much memory as the "
+            "parameters at the peak; drop `set_to_none=False` and they are freed",
+        ),
+        level=Level.NOTE,
+        memory=Memory.PEAK,
+        evidence=(Step(zeroing.repeated_by.syntax, "this is what repeats it"),),
+        fix=Fix("Let `zero_grad` free the gradients", (edit,), safe=False) if edit is not None else None,
+    )

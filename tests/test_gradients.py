@@ -1,0 +1,76 @@
+"""What zeroes gradients in every step, and where zeros are wanted."""
+
+from __future__ import annotations
+
+import pytest
+from programs import TRAINING, Program
+
+STEP = """
+for x, y in loader:
+    {zero}
+    {between}
+    loss = F.mse_loss(model(x), y)
+    loss.backward()
+    {after}
+    optimizer.step()
+"""
+
+
+def zeroed(zero: str, between: str = "pass", after: str = "pass", *, head: str = "") -> int:
+    """How many calls are found in a training loop with these statements."""
+    return len(Program(TRAINING + head + STEP.format(zero=zero, between=between, after=after)).facts.zeroings)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "optimizer.zero_grad(set_to_none=False)",
+        "optimizer.zero_grad(False)",
+        "model.zero_grad(set_to_none=False)",
+        "optimizer.zero_grad(set_to_none=KEEP)",
+    ],
+)
+def test_zeros_are_asked_for(call: str) -> None:
+    assert zeroed(call, head="KEEP = False\n") == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "optimizer.zero_grad()",
+        "optimizer.zero_grad(set_to_none=True)",
+        "optimizer.zero_grad(set_to_none=keep)",
+        "loader.zero_grad(False)",
+        "table.zero_grad(set_to_none=False)",
+    ],
+)
+def test_other_calls_are_not(call: str) -> None:
+    assert zeroed(call, head="keep = input()\ntable = {}\n") == 0
+
+
+def test_a_read_before_the_backward_wants_zeros() -> None:
+    zero = "optimizer.zero_grad(set_to_none=False)"
+    assert zeroed(zero, between="total = sum(p.grad.sum() for p in model.parameters())") == 0
+    assert zeroed(zero, after="total = sum(p.grad.sum() for p in model.parameters())") == 1
+
+
+def test_a_turn_without_backward_keeps_its_reads() -> None:
+    source = """
+    def apply(optimizer, parameters, gradients):
+        for p, g in zip(parameters, gradients):
+            p.grad += g
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=False)
+    """
+    assert Program(source).facts.zeroings == []
+
+
+def test_accumulated_gradients_stay_anyway() -> None:
+    source = TRAINING + (
+        "for step, x in enumerate(loader):\n"
+        "    model(x).sum().backward()\n"
+        "    if step % 4 == 0:\n"
+        "        optimizer.step()\n"
+        "        optimizer.zero_grad(set_to_none=False)\n"
+    )
+    assert Program(source).facts.zeroings == []
