@@ -18,6 +18,8 @@ from torchlint.facts.collected import Collection, collections
 from torchlint.facts.construction import Construction, constructions
 from torchlint.facts.context_repairs import save_for_backward
 from torchlint.facts.contexts import OnContext, on_contexts
+from torchlint.facts.emptying import Emptying, emptyings
+from torchlint.facts.extent import Extents
 from torchlint.facts.flows import Flows
 from torchlint.facts.freezing import frozen_subjects
 from torchlint.facts.gradients import Zeroing, zeroings
@@ -128,9 +130,19 @@ class Facts:
         return Repetitions(self)
 
     @cached_property
+    def extents(self) -> Extents:
+        """How long loops run."""
+        return Extents(self)
+
+    @cached_property
     def zeroings(self) -> list[Zeroing]:
         """Calls that fill gradients with zeros in every step where they could free them."""
         return zeroings(self)
+
+    @cached_property
+    def emptyings(self) -> list[Emptying]:
+        """Calls that empty the allocator's cache or run the collector in every step."""
+        return emptyings(self)
 
     @cached_property
     def constructions(self) -> list[Construction]:

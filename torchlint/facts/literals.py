@@ -26,13 +26,16 @@ UNWRITTEN = Unwritten()
 def literal(solution: Solution, value: Value | None) -> object:
     """The number, string, bool or None that ``value`` is wherever it comes from, else :data:`UNWRITTEN`.
 
-    An attribute or a global counts when one assignment sets it; a parameter is what its callers say, so it is none.
+    An attribute or a global counts when one assignment sets it, a parameter by its default where no call gives it.
     """
     for _ in range(HOPS):
         if value is None:
             return UNWRITTEN
         if value.op is Op.CONSTANT:
             return _evaluated(value)
+        if value.op is Op.PARAMETER:
+            value = None if solution.arguments_of(value) or not value.inputs else value.inputs[0]
+            continue
         if value.op is Op.ATTRIBUTE:
             places = solution.places(value.inputs[0], value.name)
         else:

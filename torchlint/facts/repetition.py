@@ -36,6 +36,10 @@ HOPS = 4
 """How many callers up a repetition is looked for."""
 
 
+STEADY = ("isinstance", "len", "is_available")
+"""Ends of names of functions whose answer does not change from step to step."""
+
+
 class Turn(Enum):
     """What one turn of a loop is."""
 
@@ -46,6 +50,11 @@ class Turn(Enum):
     HOLDS = auto()
     """Whole loops of steps: an epoch, a fold, a trial."""
     OTHER = auto()
+
+    @property
+    def is_step(self) -> bool:
+        """True for one batch, with or without training."""
+        return self in (Turn.TRAINS, Turn.INFERS)
 
 
 @dataclass(frozen=True)
@@ -285,7 +294,7 @@ class Repetitions:
             if isinstance(statement, cst.If) and isinstance(
                 _last(statement.body), cst.Return | cst.Continue | cst.Break
             ):
-                if _is_memory(statement.test, within.syntax):
+                if _is_memory(statement.test, within.syntax) or _counts_turns(statement.test):
                     return True
         return False
 
@@ -296,12 +305,12 @@ class Repetitions:
             return True
         assigned = assigned_in(within.syntax) if isinstance(within, Loop) else frozenset()
         parameters = {p.name for p in within.parameters[:]} if isinstance(within, Function) else set()
-        if any(path in assigned for path in _mentioned(test)):
+        if any(path in assigned for path in _mentioned(test)) or _counts_turns(test):
             return True
         for node in walk(test):
             if isinstance(node, cst.Attribute) and node.attr.value in self._changing:
                 return True
-            if isinstance(node, cst.Call) and dotted(node.func) not in ("isinstance", "len", "torch.cuda.is_available"):
+            if isinstance(node, cst.Call) and not (dotted(node.func) or "").endswith(STEADY):
                 return True
             if isinstance(node, cst.Comparison) and _compares_number(node, parameters):
                 return True
@@ -339,6 +348,15 @@ def _last(block: cst.CSTNode) -> cst.CSTNode | None:
         return None
     line = block.body[-1]
     return line.body[-1] if isinstance(line, cst.SimpleStatementLine) else None
+
+
+def _counts_turns(test: cst.BaseExpression) -> bool:
+    """Whether ``test`` divides a counter: what stands behind it is for every n-th turn."""
+    return any(
+        isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo)
+        and not isinstance(node.left, cst.SimpleString | cst.FormattedString)
+        for node in walk(test)
+    )  # fmt: skip
 
 
 def _is_memory(test: cst.BaseExpression, body: cst.CSTNode, bound: Set[str] = frozenset()) -> bool:

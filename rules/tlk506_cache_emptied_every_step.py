@@ -1,0 +1,89 @@
+"""TLK506."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchlint.facts.graph import Function
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.emptying import Emptying
+
+
+class CacheEmptiedEveryStep(Rule):
+    """The allocator's cache is emptied, or the cyclic collector run, in every step.
+
+    ## What it does
+    Finds `torch.cuda.empty_cache()` (of other devices, too) and `gc.collect()` in a loop of steps, in a method that
+    a framework calls for each batch, in a request handler, and in helpers that these call.
+
+    ## Why is this bad?
+    `empty_cache()` frees nothing that torch could not use again: it hands cached blocks back to the driver, waits
+    for the device, and the next step asks for the same blocks anew. `gc.collect()` looks at every object of the
+    process. If memory grows without them, something else keeps it, and that is what to look for.
+
+    ## Example
+    ```python
+    for x, y in loader:
+        train_step(x, y)
+        gc.collect()
+        torch.cuda.empty_cache()
+    ```
+
+    ## Use instead
+    ```python
+    for x, y in loader:
+        train_step(x, y)
+    ```
+
+    ## When it is not a leak
+    Once for an epoch, every N steps, after an out-of-memory error, after each of several models; `gc.collect()` in a
+    program that has switched the collector off.
+
+    ## Fix safety
+    There is no automatic fix: who wrote it had a reason, which is to be found first.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management
+    - https://docs.python.org/3/library/gc.html#gc.collect
+    """
+
+    code = "TLK506"
+    name = "cache-emptied-every-step"
+    level = Level.NOTE
+    harms = (Harm.CHURN,)
+    symptoms = (Symptom.SLOW,)
+    triggers = (Trigger(names=frozenset(["empty_cache", "collect"])),)
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each statement of a step that tidies up."""
+        for emptying in facts.emptyings:
+            yield _finding(facts, emptying)
+
+
+def _finding(facts: Facts, emptying: Emptying) -> Finding:
+    place, written = emptying.repeated_by, facts.called(emptying.call)
+    if isinstance(place, Function):
+        often: tuple[str | LineOf, ...] = (f"each call of `{place.name}`",)
+    else:
+        often = ("each turn of the loop in line ", LineOf(place.syntax))
+    by = f" (by `{facts.called(emptying.step_call)}`)" if emptying.step_call is not emptying.call else ""
+    cost = (
+        ": it looks at every object of the process and costs time"
+        if emptying.collects
+        else ": it frees nothing that torch could not use again, and the next step waits for new memory"
+    )
+    return Finding(
+        node=facts.statement_of(emptying.step_call),
+        message=(f"`{written}()` runs in ", *often, by, cost, "; drop it, or call it once for an epoch"),
+        level=Level.NOTE,
+        memory=Memory.TIME,
+        evidence=(
+            Step(place.syntax, "this is what repeats it"),
+            Step(facts.statement_of(emptying.call), "memory is tidied up here"),
+        ),
+    )

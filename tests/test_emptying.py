@@ -1,0 +1,65 @@
+"""What tidies up in every step, and what does so once in a while."""
+
+from __future__ import annotations
+
+import pytest
+from programs import TRAINING, Program
+
+HEAD = "import gc\n"
+
+
+def emptied(source: str) -> list[str]:
+    """The statements of steps that tidy up."""
+    facts = Program(HEAD + TRAINING + source).facts
+    return [facts.code(facts.statement_of(found.step_call)) for found in facts.emptyings]
+
+
+def in_step(*lines: str) -> str:
+    """A training loop that ends each turn with these lines."""
+    body = ["loss = model(x).sum()", "loss.backward()", "optimizer.step()", *lines]
+    return "for step, x in enumerate(loader):\n" + "".join(f"    {line}\n" for line in body)
+
+
+@pytest.mark.parametrize(
+    "call", ["gc.collect()", "torch.cuda.empty_cache()", "torch.mps.empty_cache()", "torch.cuda.memory.empty_cache()"]
+)
+def test_a_step_tidies_up(call: str) -> None:
+    assert emptied(in_step(call)) == [call]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["if step % 10 == 0:", "    gc.collect()"],
+        ["if step % 10:", "    continue", "gc.collect()"],
+        ["try:", "    pass", "except RuntimeError:", "    torch.cuda.empty_cache()"],
+        ["gc.collect(0)"],
+        ["gc.disable()", "gc.collect()"],
+        ["model = nn.Linear(3, 3)", "gc.collect()"],
+        ["gc.collect()", "if step == 20:", "    break"],
+    ],
+)
+def test_once_in_a_while_is_none_of_a_step(lines: list[str]) -> None:
+    assert emptied(in_step(*lines)) == []
+
+
+def test_each_call_of_a_helper_that_only_tidies_up_is_named() -> None:
+    helper = "def tidy():\n    if torch.cuda.is_available():\n        torch.cuda.empty_cache()\n    gc.collect()\n"
+    assert emptied(helper + "tidy()\n" + in_step("tidy()")) == ["tidy()"]
+
+
+def test_a_method_that_does_more_is_named_where_it_tidies_up() -> None:
+    helper = "def after(x):\n    print(x)\n    gc.collect()\n"
+    assert emptied(helper + in_step("after(x)")) == ["gc.collect()"]
+
+
+def test_a_hook_of_a_framework_runs_in_every_step() -> None:
+    source = (
+        "from lightning.pytorch import Callback\n"
+        "class Tidy(Callback):\n"
+        "    def on_train_batch_end(self, *args):\n"
+        "        gc.collect()\n"
+        "    def on_train_epoch_end(self, *args):\n"
+        "        torch.cuda.empty_cache()\n"
+    )
+    assert emptied(source) == ["gc.collect()"]

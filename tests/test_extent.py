@@ -1,0 +1,42 @@
+"""Which loops end after a handful of turns."""
+
+from __future__ import annotations
+
+import pytest
+from programs import TRAINING, Program
+
+HEAD = "import itertools\nfrom tqdm import tqdm\nLIMIT = 5\n"
+
+
+def is_short(header: str, body: str = "pass") -> bool:
+    """What is said of a loop with this first line and body."""
+    program = Program(f"{HEAD}{TRAINING}def run(args, most=20):\n    {header}\n        {body}\n")
+    return program.facts.extents.is_short(program.loop(header))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "for i in range(10):",
+        "for i in tqdm(range(LIMIT)):",
+        "for i, x in zip(range(8), loader):",
+        "for x in itertools.islice(loader, most):",
+        "for x in (1, 2, 3):",
+    ],
+)
+def test_a_counted_header_is_short(header: str) -> None:
+    assert is_short(header)
+
+
+@pytest.mark.parametrize(
+    "header", ["for x in loader:", "for i in range(10000):", "for i in range(args.n):", "while True:"]
+)
+def test_an_open_header_is_not(header: str) -> None:
+    assert not is_short(header)
+
+
+def test_a_loop_that_is_left_early_is_short() -> None:
+    assert is_short("for step, x in enumerate(loader):", "if step >= LIMIT: break")
+    assert not is_short("for step, x in enumerate(loader):", "if step >= args.steps: break")
+    assert not is_short("for step, x in enumerate(loader):", "if step >= 100000: break")
+    assert not is_short("for step, x in enumerate(loader):", "if step >= LIMIT: print(x)")
