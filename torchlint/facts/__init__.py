@@ -43,6 +43,7 @@ from torchlint.facts.retaining import Retaining, retained_in_vain
 from torchlint.facts.retention import Retention, cost_of, name_of, retention_of
 from torchlint.facts.second_order import GradientCycle, gradient_cycles
 from torchlint.facts.snapshots import Snapshot, snapshots
+from torchlint.facts.recording import Recording, recordings
 from torchlint.facts.repetition import Repetitions
 from torchlint.facts.retention import Retention, name_of, retention_of
 from torchlint.facts.solve import Solution
@@ -133,6 +134,11 @@ class Facts:
     def extents(self) -> Extents:
         """How long loops run."""
         return Extents(self)
+
+    @cached_property
+    def recordings(self) -> list[Recording]:
+        """Histories of the allocator that a training fills without end."""
+        return recordings(self)
 
     @cached_property
     def zeroings(self) -> list[Zeroing]:

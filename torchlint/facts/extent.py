@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 FEW = 100
 """So many turns are a handful: what each of them leaves is bounded and small."""
+
+DEPTH = 4
+"""How many calls down and callers up a training is looked for."""
 
 WRAPPERS = frozenset(["builtins.enumerate", "builtins.iter", "builtins.list", "builtins.reversed", "tqdm.tqdm"])
 """Functions that yield as many items as their first argument."""
@@ -60,24 +64,66 @@ class Extents:
         number = literal(self.facts.solution, value)
         return isinstance(number, int) and not isinstance(number, bool) and least <= number <= FEW
 
-    def long_loops(self, function: Function, within: cst.CSTNode | None = None, depth: int = 4) -> Iterator[Loop]:
-        """Loops of steps without a counted end that run in ``function``, or in what it calls.
+    def training_within(self, block: cst.CSTNode, function: Function) -> cst.CSTNode | None:
+        """A long training that runs in a part of ``function``: its loop, or the call that has a framework run it."""
+        inside = set(walk(block))
+        return self._training(function, lambda node: node in inside, DEPTH)
 
-        Args:
-            function: whose own code is looked at.
-            within: the part of it that counts; all of it for None.
-            depth: how many calls deep.
+    def training_after(self, call: Value) -> cst.CSTNode | None:
+        """A long training that begins after ``call``, or around it: in its function, else in those that led to it.
+
+        None where the function of the call runs a few steps by itself: it is about these.
         """
-        inside = set(walk(within)) if within is not None else None
+        frontier, seen = [call], {call.function}
+        for _ in range(DEPTH):
+            for at in frontier:
+                found = self._training(at.function, lambda node, at=at: self._is_later(node, at), DEPTH)  # type: ignore[misc]
+                if found is not None:
+                    return found
+                if any(loop.function is at.function and self._steps_few(loop) for loop in self.facts.graph.loops):
+                    return None
+            callers = [c for at in frontier for c in self.facts.solution.callers.get(at.function, ())]
+            frontier = [c for c in callers if c.function not in seen]
+            seen.update(c.function for c in frontier)
+        return None
+
+    def _steps_few(self, loop: Loop) -> bool:
+        return self.facts.repetitions.turn(loop).is_step and self.is_short(loop)
+
+    def _is_later(self, node: cst.CSTNode, at: Value) -> bool:
+        """Whether a loop or call of the function of ``at`` stands after it, or around it."""
+        if at.syntax is None or self._order.get(node, 0) > self._order.get(at.syntax, 0):
+            return True
+        return any(loop.syntax is node for loop in (at.loop.around() if at.loop is not None else ()))
+
+    @cached_property
+    def _order(self) -> dict[cst.CSTNode, int]:
+        return {node: position for position, node in enumerate(walk(self.facts.module))}
+
+    def _training(self, function: Function, counts: Callable[[cst.CSTNode], bool], depth: int) -> cst.CSTNode | None:
+        """The first long loop of steps among the nodes that count, or in what is called there."""
         for loop in self.facts.graph.loops:
-            if loop.function is function and (inside is None or loop.syntax in inside):
-                turn = self.facts.repetitions.turn(loop)
-                if turn.is_step and not self.is_short(loop):
-                    yield loop
+            if loop.function is function and counts(loop.syntax):
+                if self.facts.repetitions.turn(loop).is_step and not self.is_short(loop):
+                    return loop.syntax
         for call in self.facts.steps.calls_in(function):
-            if depth and (inside is None or call.syntax in inside):
-                for callee in self.facts.solution.functions_of(call):
-                    yield from self.long_loops(callee, None, depth - 1)
+            if call.syntax is None or not counts(call.syntax):
+                continue
+            if _has_framework_train(call):
+                return call.syntax
+            for callee in self.facts.solution.functions_of(call) if depth else ():
+                found = self._training(callee, lambda _: True, depth - 1)
+                if found is not None:
+                    return found
+        return None
+
+
+def _has_framework_train(call: Value) -> bool:
+    """``Trainer(...).fit(...)`` of a trainer that is imported."""
+    if call.callee.op is not Op.ATTRIBUTE or call.callee.name not in ("fit", "train"):
+        return False
+    trainer = call.callee.inputs[0]
+    return trainer.op is Op.CALL and trainer.callee.op is Op.EXTERNAL and trainer.callee.name.endswith("Trainer")
 
 
 def _tests_that_leave(loop: cst.CSTNode) -> Iterator[cst.BaseExpression]:

@@ -1,0 +1,78 @@
+"""TLK504."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchlint.facts.recording import bound
+from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.recording import Recording
+
+
+class MemoryHistoryUnbounded(Rule):
+    """The allocator's history is recorded through a training, without a bound.
+
+    ## What it does
+    Finds `torch.cuda.memory._record_memory_history()` without `max_entries` in a program that goes on to train.
+
+    ## Why is this bad?
+    By default the history has `sys.maxsize` entries. Each allocation and each free adds one with its stack, some
+    kilobytes of host memory: a step of training has hundreds of them, and the process grows until it is killed. It
+    looks like the leak that the history was to explain.
+
+    ## Example
+    ```python
+    torch.cuda.memory._record_memory_history()
+    for x, y in loader:
+        train_step(x, y)
+    ```
+
+    ## Use instead
+    ```python
+    torch.cuda.memory._record_memory_history(max_entries=100000)
+    ```
+
+    ## When it is not a leak
+    `max_entries` is given; the history is switched off (`enabled=None`); only what is allocated is recorded
+    (`enabled="state"`); a few steps are looked at.
+
+    ## Fix safety
+    Safe: the newest entries are kept, the program does the same.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/torch_cuda_memory.html
+    """
+
+    code = "TLK504"
+    name = "memory-history-unbounded"
+    level = Level.WARNING
+    harms = (Harm.HOST,)
+    symptoms = (Symptom.HOST_GROWS,)
+    triggers = (Trigger(names=frozenset(["_record_memory_history"])),)
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each recording that a training fills without end."""
+        for recording in facts.recordings:
+            yield _finding(facts, recording)
+
+
+def _finding(facts: Facts, recording: Recording) -> Finding:
+    statement, edit = facts.statement_of(recording.call), bound(recording)
+    return Finding(
+        node=statement,
+        message=(
+            f"`{facts.called(recording.call).rpartition('.')[2]}` keeps an entry with its stack for every allocation "
+            "and free of the training in line ",
+            LineOf(recording.training),
+            ": host memory grows each step, GPU memory does not; write `max_entries=100000`",
+        ),
+        level=Level.WARNING,
+        memory=Memory.HOST_GROWS,
+        evidence=(Step(statement, "recording begins here"), Step(recording.training, "this is what fills it")),
+        fix=Fix("Bound the history", (edit,), safe=True) if edit is not None else None,
+    )
