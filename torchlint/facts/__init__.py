@@ -18,6 +18,7 @@ from torchlint.facts.collected import Collection, collections
 from torchlint.facts.construction import Construction, constructions
 from torchlint.facts.context_repairs import save_for_backward
 from torchlint.facts.contexts import OnContext, on_contexts
+from torchlint.facts.debugging import Debugging, debuggings
 from torchlint.facts.emptying import Emptying, emptyings
 from torchlint.facts.extent import Extents
 from torchlint.facts.flows import Flows
@@ -139,6 +140,11 @@ class Facts:
     def recordings(self) -> list[Recording]:
         """Histories of the allocator that a training fills without end."""
         return recordings(self)
+
+    @cached_property
+    def debuggings(self) -> list[Debugging]:
+        """Debugging modes that are on for a whole run."""
+        return debuggings(self)
 
     @cached_property
     def zeroings(self) -> list[Zeroing]:

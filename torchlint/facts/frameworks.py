@@ -38,6 +38,15 @@ TRAINS_ON_RESULT: dict[str, frozenset[str]] = {
 }
 
 
+AT_THE_START: dict[str, frozenset[str]] = {
+    # https://lightning.ai/docs/pytorch/stable/common/lightning_module.html#hooks
+    "LightningModule": frozenset(["setup", "configure_optimizers", "on_fit_start", "on_train_start"]),
+    "Callback": frozenset(["setup", "on_fit_start", "on_train_start"]),
+    # https://huggingface.co/docs/transformers/main_classes/callback
+    "TrainerCallback": frozenset(["on_init_end", "on_train_begin"]),
+}
+"""Methods that a framework calls once, before a training."""
+
 PER_STEP: dict[str, frozenset[str]] = {
     # https://lightning.ai/docs/pytorch/stable/common/lightning_module.html#hooks
     "LightningModule": frozenset(
@@ -101,6 +110,11 @@ def _listed(function: Function, table: dict[str, frozenset[str]]) -> bool:
 def runs_without_gradients(function: Function) -> bool:
     """Whether a framework switches gradients off around this method."""
     return _listed(function, WITHOUT_GRADIENTS)
+
+
+def is_start(function: Function) -> bool:
+    """Whether a framework calls this method once, before a training."""
+    return _listed(function, AT_THE_START)
 
 
 def trains_on_result(function: Function) -> bool:

@@ -1,0 +1,67 @@
+"""Where anomaly detection covers a whole run, and where somebody asked for it."""
+
+from __future__ import annotations
+
+import pytest
+from programs import TRAINING, Program
+
+HEAD = (
+    "import contextlib\nimport pytorch_lightning as pl\nfrom torch.autograd import detect_anomaly, set_detect_anomaly\n"
+)
+
+TRAIN = """
+def train(batches):
+    for x in batches:
+        model(x).sum().backward()
+        optimizer.step()
+"""
+
+
+def found(source: str) -> int:
+    """How many places are found."""
+    return len(Program(HEAD + TRAINING + TRAIN + source).facts.debuggings)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "set_detect_anomaly(True)\ntrain(loader)\n",
+        "with detect_anomaly():\n    train(loader)\n",
+        "if __name__ == '__main__':\n    set_detect_anomaly(mode=True)\n    train(loader)\n",
+        "for x in loader:\n    with detect_anomaly():\n        model(x).sum().backward()\n",
+        "def start():\n    set_detect_anomaly(True)\ndef main():\n    start()\n    train(loader)\n",
+        "pl.Trainer(detect_anomaly=True).fit(model)\n",
+        "class M(pl.LightningModule):\n    def on_fit_start(self):\n        set_detect_anomaly(True)\n",
+        "class M(pl.LightningModule):\n    def training_step(self, x, i):\n"
+        "        with detect_anomaly():\n            return model(x).sum()\n",
+    ],
+)
+def test_a_whole_run_is_covered(source: str) -> None:
+    assert found(source) == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "set_detect_anomaly(args.debug)\ntrain(loader)\n",
+        "if args.debug:\n    set_detect_anomaly(True)\ntrain(loader)\n",
+        "def start():\n    set_detect_anomaly(True)\nif args.debug:\n    start()\ntrain(loader)\n",
+        "set_detect_anomaly(True)\ntrain(loader)\nset_detect_anomaly(False)\n",
+        "with detect_anomaly() if args.debug else contextlib.nullcontext():\n    train(loader)\n",
+        "if args.debug:\n    with detect_anomaly():\n        train(loader)\nelse:\n    train(loader)\n",
+        "def check(x):\n    with detect_anomaly():\n        model(x).sum().backward()\ncheck(torch.ones(3))\n",
+        "for i, x in enumerate(loader):\n    with detect_anomaly():\n        model(x).sum().backward()\n"
+        "    if i == 2:\n        break\n",
+        "def test_it():\n    with detect_anomaly():\n        train(loader)\n",
+        "import pytest\nset_detect_anomaly(True)\ntrain(loader)\n",
+        "pl.Trainer(detect_anomaly=args.debug).fit(model)\n",
+        "def debug():\n    set_detect_anomaly(True)\n",
+    ],
+)
+def test_somebody_asked_for_it(source: str) -> None:
+    assert found(f"args = input()\n{source}") == 0
+
+
+def test_a_library_that_switches_it_on_does_so_for_all_that_import_it() -> None:
+    source = f"{HEAD}set_detect_anomaly(True)\nclass Net(nn.Module):\n    pass\n"
+    assert len(Program(source).facts.debuggings) == 1
