@@ -44,6 +44,7 @@ from torchlint.facts.retaining import Retaining, retained_in_vain
 from torchlint.facts.retention import Retention, cost_of, name_of, retention_of
 from torchlint.facts.second_order import GradientCycle, gradient_cycles
 from torchlint.facts.snapshots import Snapshot, snapshots
+from torchlint.facts.profiling import Profiling, profilings
 from torchlint.facts.recording import Recording, recordings
 from torchlint.facts.repetition import Repetitions
 from torchlint.facts.retention import Retention, name_of, retention_of
@@ -145,6 +146,11 @@ class Facts:
     def debuggings(self) -> list[Debugging]:
         """Debugging modes that are on for a whole run."""
         return debuggings(self)
+
+    @cached_property
+    def profilings(self) -> list[Profiling]:
+        """Profilers that record a whole training."""
+        return profilings(self)
 
     @cached_property
     def zeroings(self) -> list[Zeroing]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -53,12 +53,20 @@ class Extents:
             return len(arguments) > 1 and all(self._is_few(argument) for argument in arguments[1:])
         return name == "builtins.zip" and any(map(self._yields_few, arguments))
 
+    def _gets_few(self, loop: Loop, caller: Value | None) -> bool:
+        """Whether ``loop`` runs over a parameter for which ``caller`` passes a few items."""
+        source = loop.iterable
+        while source is not None and source.op is Op.CALL and source.callee.name in WRAPPERS and source.arguments:
+            source = source.arguments[0]
+        if source is None or caller is None:
+            return False
+        given = self.facts.solution.callers.get(loop.function, {}).get(caller, {}).get(source)
+        return given is not None and self._yields_few(given)
+
     def _is_small(self, node: cst.CSTNode) -> bool:
         """Whether an expression of a test that leaves a loop is a small number that the program sets."""
-        if not isinstance(node, cst.Comparison):
-            return False
-        sides = (node.left, *(target.comparator for target in node.comparisons))
-        return any(side in self._values and self._is_few(self._values[side], least=1) for side in sides)
+        compared = self._values.get(node) if isinstance(node, cst.Comparison) else None
+        return compared is not None and any(self._is_few(side, least=1) for side in compared.inputs)
 
     def _is_few(self, value: Value, least: int = 0) -> bool:
         number = literal(self.facts.solution, value)
@@ -69,11 +77,20 @@ class Extents:
         inside = set(walk(block))
         return self._training(function, lambda node: node in inside, DEPTH)
 
-    def training_after(self, call: Value) -> cst.CSTNode | None:
+    def training_after(self, call: Value, ends: Sequence[Value] = ()) -> cst.CSTNode | None:
         """A long training that begins after ``call``, or around it: in its function, else in those that led to it.
 
         None where the function of the call runs a few steps by itself: it is about these.
+
+        Args:
+            call: after which.
+            ends: calls of the same function behind which nothing counts.
         """
+        if ends:
+            last = max(self._order.get(end.syntax, 0) for end in ends if end.syntax is not None)
+            return self._training(
+                call.function, lambda node: self._is_later(node, call) and self._order.get(node, 0) < last, DEPTH
+            )
         frontier, seen = [call], {call.function}
         for _ in range(DEPTH):
             for at in frontier:
@@ -100,11 +117,14 @@ class Extents:
     def _order(self) -> dict[cst.CSTNode, int]:
         return {node: position for position, node in enumerate(walk(self.facts.module))}
 
-    def _training(self, function: Function, counts: Callable[[cst.CSTNode], bool], depth: int) -> cst.CSTNode | None:
+    def _training(
+        self, function: Function, counts: Callable[[cst.CSTNode], bool], depth: int, caller: Value | None = None
+    ) -> cst.CSTNode | None:
         """The first long loop of steps among the nodes that count, or in what is called there."""
         for loop in self.facts.graph.loops:
             if loop.function is function and counts(loop.syntax):
-                if self.facts.repetitions.turn(loop).is_step and not self.is_short(loop):
+                is_step = self.facts.repetitions.turn(loop).is_step
+                if is_step and not self.is_short(loop) and not self._gets_few(loop, caller):
                     return loop.syntax
         for call in self.facts.steps.calls_in(function):
             if call.syntax is None or not counts(call.syntax):
@@ -112,7 +132,7 @@ class Extents:
             if _has_framework_train(call):
                 return call.syntax
             for callee in self.facts.solution.functions_of(call) if depth else ():
-                found = self._training(callee, lambda _: True, depth - 1)
+                found = self._training(callee, lambda _: True, depth - 1, call)
                 if found is not None:
                     return found
         return None

@@ -1,0 +1,57 @@
+"""Profilers around whole trainings, and those that look at a few steps."""
+
+from __future__ import annotations
+
+import pytest
+from programs import TRAINING, Program
+
+HEAD = (
+    "from itertools import islice\nfrom contextlib import nullcontext\nfrom torch.profiler import profile, schedule\n"
+    "from torch.autograd import profiler\n"
+)
+
+TRAIN = """
+def train(batches):
+    for x in batches:
+        model(x).sum().backward()
+        optimizer.step()
+"""
+
+
+def found(source: str) -> int:
+    """How many profilers are found."""
+    return len(Program(HEAD + TRAINING + TRAIN + source).facts.profilings)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "with profile() as p:\n    train(loader)\n",
+        "with profile(schedule=None), torch.no_grad():\n    for x in loader:\n        print(model(x))\n",
+        "with profiler.profile(enabled=args.on):\n    train(loader)\n",
+        "p = profile()\np.start()\ntrain(loader)\np.stop()\n",
+        "p = profile() if args.on else nullcontext()\nwith p:\n    train(loader)\n",
+        "with profile() if args.on else nullcontext():\n    train(loader)\n",
+    ],
+)
+def test_a_whole_training_is_recorded(source: str) -> None:
+    assert found("args = input()\n" + source) == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "with profile(schedule=schedule(wait=1, warmup=1, active=2)):\n    train(loader)\n",
+        "with profile(schedule=args.schedule):\n    train(loader)\n",
+        "with profile(**args):\n    train(loader)\n",
+        "with profiler.profile(False):\n    train(loader)\n",
+        "with profile():\n    train(islice(loader, 4))\n",
+        "with profile():\n    model(torch.ones(3))\ntrain(loader)\n",
+        "for x in loader:\n    with profile():\n        model(x).sum().backward()\n",
+        "p = profile()\np.start()\ntrain(islice(loader, 4))\np.stop()\ntrain(loader)\n",
+        "p = profile()\np.start()\nfor i, x in enumerate(loader):\n    model(x).sum().backward()\n"
+        "    if i == args.last:\n        p.stop()\n",
+    ],
+)
+def test_a_few_steps_are(source: str) -> None:
+    assert found("args = input()\n" + source) == 0
