@@ -21,6 +21,7 @@ from torchlint.facts.contexts import OnContext, on_contexts
 from torchlint.facts.debugging import Debugging, debuggings
 from torchlint.facts.emptying import Emptying, emptyings
 from torchlint.facts.extent import Extents
+from torchlint.facts.figures import OpenFigure, open_figures
 from torchlint.facts.flows import Flows
 from torchlint.facts.freezing import frozen_subjects
 from torchlint.facts.gradients import Zeroing, zeroings
@@ -151,6 +152,11 @@ class Facts:
     def profilings(self) -> list[Profiling]:
         """Profilers that record a whole training."""
         return profilings(self)
+
+    @cached_property
+    def open_figures(self) -> list[OpenFigure]:
+        """Figures that are made in each step or epoch and stay open."""
+        return open_figures(self)
 
     @cached_property
     def zeroings(self) -> list[Zeroing]:

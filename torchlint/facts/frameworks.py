@@ -47,6 +47,21 @@ AT_THE_START: dict[str, frozenset[str]] = {
 }
 """Methods that a framework calls once, before a training."""
 
+EACH_EPOCH: dict[str, frozenset[str]] = {
+    # https://lightning.ai/docs/pytorch/stable/common/lightning_module.html#hooks
+    "LightningModule": frozenset(
+        ["on_train_epoch_start", "on_train_epoch_end", "on_validation_epoch_start", "on_validation_epoch_end",
+         "validation_epoch_end", "training_epoch_end"]
+    ),
+    "Callback": frozenset(
+        ["on_train_epoch_start", "on_train_epoch_end", "on_validation_epoch_start", "on_validation_epoch_end",
+         "on_validation_end"]
+    ),
+    # https://huggingface.co/docs/transformers/main_classes/callback
+    "TrainerCallback": frozenset(["on_epoch_begin", "on_epoch_end", "on_evaluate", "on_log", "on_save"]),
+}  # fmt: skip
+"""Methods that a framework calls again and again, but not in every step."""
+
 PER_STEP: dict[str, frozenset[str]] = {
     # https://lightning.ai/docs/pytorch/stable/common/lightning_module.html#hooks
     "LightningModule": frozenset(
@@ -115,6 +130,11 @@ def runs_without_gradients(function: Function) -> bool:
 def is_start(function: Function) -> bool:
     """Whether a framework calls this method once, before a training."""
     return _listed(function, AT_THE_START)
+
+
+def is_called_each_epoch(function: Function) -> bool:
+    """Whether a framework calls this method once for each epoch."""
+    return _listed(function, EACH_EPOCH)
 
 
 def trains_on_result(function: Function) -> bool:

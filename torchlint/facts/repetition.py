@@ -294,14 +294,14 @@ class Repetitions:
             if isinstance(statement, cst.If) and isinstance(
                 _last(statement.body), cst.Return | cst.Continue | cst.Break
             ):
-                if _is_memory(statement.test, within.syntax) or _counts_turns(statement.test):
+                if is_memory(statement.test, within.syntax) or _counts_turns(statement.test):
                     return True
         return False
 
     def _differs(self, test: cst.BaseExpression, branch: cst.CSTNode, at: Value, within: Loop | Function) -> bool:
         """Whether ``test`` can come out otherwise from time to time: a first time, an n-th step, a late phase."""
         bound = assigned_in(at.statement) if isinstance(at.statement, cst.SimpleStatementLine) else set()
-        if _is_memory(test, branch, bound):
+        if is_memory(test, branch, bound):
             return True
         assigned = assigned_in(within.syntax) if isinstance(within, Loop) else frozenset()
         parameters = {p.name for p in within.parameters[:]} if isinstance(within, Function) else set()
@@ -359,7 +359,7 @@ def _counts_turns(test: cst.BaseExpression) -> bool:
     )  # fmt: skip
 
 
-def _is_memory(test: cst.BaseExpression, body: cst.CSTNode, bound: Set[str] = frozenset()) -> bool:
+def is_memory(test: cst.BaseExpression, body: cst.CSTNode, bound: Set[str] = frozenset()) -> bool:
     """Whether ``test`` asks for what is set when something is built: ``if self.net is None``, ``if not hasattr(...)``.
 
     Args:

@@ -1,0 +1,92 @@
+"""TLK503."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchlint.facts.figure_repairs import close
+from torchlint.facts.graph import Function
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.figures import OpenFigure
+
+
+class FiguresNotClosed(Rule):
+    """A figure is made in every step or epoch, and none is closed.
+
+    ## What it does
+    Finds `plt.figure()`, `plt.subplots()` and `plt.subplot_mosaic()` in a loop of steps or epochs, in a framework's
+    method, or in a helper that one of these calls, whose figure nobody closes.
+
+    ## Why is this bad?
+    pyplot keeps every figure that it makes until it is closed, whatever happens to the variable: some eighty
+    kilobytes of host memory for an empty one, and all the data that is drawn into it. `plt.clf()` empties a figure
+    and keeps it.
+
+    ## Example
+    ```python
+    for epoch in range(epochs):
+        train_epoch(model, loader)
+        fig, ax = plt.subplots()
+        ax.plot(losses)
+        fig.savefig(f"{epoch}.png")
+    ```
+
+    ## Use instead
+    ```python
+        fig.savefig(f"{epoch}.png")
+        plt.close(fig)
+    ```
+
+    ## When it is not a leak
+    It is closed, by `plt.close` or by `SummaryWriter.add_figure`, which does so by default; it is shown; the same
+    number is used again (`plt.figure(1)`); it is a `matplotlib.figure.Figure`, which pyplot does not know; it goes
+    to code that is not seen.
+
+    ## Fix safety
+    Safe where the figure has a name that is used in its block alone: `plt.close(fig)` stands behind its last use.
+    Without a name `plt.close()` closes the current figure, which is unsafe.
+
+    ## References
+    - https://matplotlib.org/stable/api/_as_gen/matplotlib.pyplot.figure.html
+    - https://docs.pytorch.org/docs/stable/tensorboard.html#torch.utils.tensorboard.writer.SummaryWriter.add_figure
+    """
+
+    code = "TLK503"
+    name = "figures-not-closed"
+    level = Level.WARNING
+    harms = (Harm.HOST,)
+    symptoms = (Symptom.HOST_GROWS,)
+    triggers = (Trigger(names=frozenset(["figure", "subplots", "subplot_mosaic"])),)
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each place that makes figures which stay open."""
+        for figure in facts.open_figures:
+            yield _finding(facts, figure)
+
+
+def _finding(facts: Facts, figure: OpenFigure) -> Finding:
+    statement, place = facts.statement_of(figure.call), figure.repeated_by
+    if isinstance(place, Function):
+        often: tuple[str | LineOf, ...] = (f"each call of `{place.name}`",)
+    else:
+        often = ("each turn of the loop in line ", LineOf(place.syntax))
+    fix = close(facts, figure)
+    advice = fix.title.partition("`")[2].rstrip("`") if fix is not None else "plt.close(...)"
+    return Finding(
+        node=statement,
+        message=(
+            f"pyplot keeps the figure that `{facts.called(figure.call)}` makes in ",
+            *often,
+            ", whatever happens to the variable: host memory grows, GPU memory does not; "
+            f"write `{advice}` when it is done",
+        ),
+        level=Level.WARNING,
+        memory=Memory.HOST_GROWS,
+        evidence=(Step(place.syntax, "this is what repeats it"), Step(statement, "the figure is made here")),
+        fix=fix,
+    )

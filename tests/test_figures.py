@@ -1,0 +1,97 @@
+"""Figures that stay open, who closes them, and where a repair does."""
+
+from __future__ import annotations
+
+import pytest
+from programs import TRAINING, Program
+
+from torchlint.catalog import rule_of
+from torchlint.engine import check
+from torchlint.fix import fix_source
+from torchlint.source import Source
+
+HEAD = """
+import matplotlib.pyplot as plt
+import wandb
+from elsewhere import save, writer
+"""
+
+
+def in_step(*lines: str) -> str:
+    """A training loop that ends each turn with these lines."""
+    body = ["loss = model(x).sum()", "loss.backward()", "optimizer.step()", *lines]
+    return HEAD + TRAINING + "for step, x in enumerate(loader):\n" + "".join(f"    {line}\n" for line in body)
+
+
+def found(source: str) -> int:
+    """How many open figures are found."""
+    return len(Program(source).facts.open_figures)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["fig = plt.figure()", "fig.savefig('x.png')"],
+        ["fig, ax = plt.subplots()", "wandb.log({'fig': wandb.Image(fig)})"],
+        ["if step % 100 == 0:", "    plt.figure(figsize=(2, 2))", "    plt.savefig('x.png')", "    plt.clf()"],
+        ["fig = plt.figure()", "writer.add_figure('fig', fig, step, close=False)"],
+        ["fig = plt.figure(step)", "fig.savefig('x.png')"],
+        ["one = plt.figure()", "two = plt.figure()", "plt.close(two)"],
+        ["fig = plt.figure()", "plt.show(block=False)"],
+    ],
+)
+def test_a_figure_stays_open(lines: list[str]) -> None:
+    assert found(in_step(*lines)) == 1
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["fig = plt.figure()", "plt.close(fig)"],
+        ["fig, ax = plt.subplots()", "plt.close()"],
+        ["one, two = plt.figure(), plt.figure()", "plt.close('all')"],
+        ["fig = plt.figure()", "writer.add_figure('fig', fig, step)"],
+        ["fig = plt.figure()", "save(fig)"],
+        ["fig = plt.figure()", "plt.show()"],
+        ["fig = plt.figure('loss')", "fig.clf()"],
+        ["try:", "    pass", "except ValueError:", "    plt.figure()"],
+        ["if step > 3:", "    plt.figure()", "    break"],
+    ],
+)
+def test_a_figure_is_closed_or_only_one(lines: list[str]) -> None:
+    assert found(in_step(*lines)) == 0
+
+
+def test_a_helper_is_followed_to_its_callers_and_to_what_it_calls() -> None:
+    helper = "def draw(x):\n    fig = plt.figure()\n    fig.savefig('x.png')\n    {end}\n"
+    finish = "def finish(fig):\n    plt.close(fig)\n"
+    loop = in_step("draw(x)").removeprefix(HEAD)
+    assert found(HEAD + helper.format(end="return 1") + loop) == 1
+    assert found(HEAD + finish + helper.format(end="finish(fig)") + loop) == 0
+    assert found(HEAD + helper.format(end="return fig") + in_step("plt.close(draw(x))").removeprefix(HEAD)) == 0
+    assert found(HEAD + helper.format(end="return 1") + "draw(1)\n") == 0
+
+
+def repaired(*lines: str) -> list[str]:
+    """The lines at the end of each turn as the unsafe repairs leave them."""
+    rule = rule_of("TLK503")
+    assert rule is not None
+    source = Source("program.py", in_step(*lines), "utf-8", False)
+    text = fix_source(source, lambda s: check(s, [rule]).diagnostics, unsafe=True).text
+    return [line.strip() for line in text.partition("optimizer.step()\n")[2].splitlines()]
+
+
+def test_it_is_closed_behind_its_last_use() -> None:
+    lines = ["fig, ax = plt.subplots()", "ax.plot(x)  # the data", "print(step)"]
+    assert repaired(*lines) == [*lines[:2], "plt.close(fig)", lines[2]]
+    assert repaired("plt.figure()", "plt.plot(x)", "print(step)") == [
+        "plt.figure()", "plt.plot(x)", "plt.close()", "print(step)"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "lines", [["fig = plt.figure()", "kept = fig"], ["fig = plt.figure()", "if fig:", "continue", "print(fig)"]]
+)
+def test_it_is_left_alone_where_it_goes_elsewhere(lines: list[str]) -> None:
+    written = [f"    {line}" if line == "continue" else line for line in lines]
+    assert repaired(*written) == lines
