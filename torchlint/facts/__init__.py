@@ -38,6 +38,8 @@ from torchlint.facts.loading import Loads
 from torchlint.facts.memos import Memo, Memos
 from torchlint.facts.modes import Modes
 from torchlint.facts.novelty import Novelty
+from torchlint.facts.profiling import Profiling, profilings
+from torchlint.facts.recording import Recording, recordings
 from torchlint.facts.registrations import PiledHook, PiledHooks, Registration, registrations
 from torchlint.facts.reloading import Reload, reloads
 from torchlint.facts.repetition import Repetitions
@@ -45,10 +47,6 @@ from torchlint.facts.retaining import Retaining, retained_in_vain
 from torchlint.facts.retention import Retention, cost_of, name_of, retention_of
 from torchlint.facts.second_order import GradientCycle, gradient_cycles
 from torchlint.facts.snapshots import Snapshot, snapshots
-from torchlint.facts.profiling import Profiling, profilings
-from torchlint.facts.recording import Recording, recordings
-from torchlint.facts.repetition import Repetitions
-from torchlint.facts.retention import Retention, name_of, retention_of
 from torchlint.facts.solve import Solution
 from torchlint.facts.steps import Steps
 from torchlint.facts.tensors import Tensors
@@ -66,7 +64,7 @@ class Facts:
         module: the parsed file.
         graph: its value graph.
         solution: the abstract value of each value.
-        modes, flows, steps, lifetimes, hooks, inferences: the queries.
+        modes, flows, steps, lifetimes, inferences: the queries.
     """
 
     def __init__(self, module: cst.Module) -> None:
@@ -97,6 +95,11 @@ class Facts:
         return Insertions(self.lifetimes).found()
 
     @cached_property
+    def constructions(self) -> list[Construction]:
+        """What is built again and again, at most one thing for each statement."""
+        return constructions(self)
+
+    @cached_property
     def carried_states(self) -> list[Carried]:
         """Every recurrent state or cache that goes from step to step with its graph."""
         return CarriedStates(self).found()
@@ -106,6 +109,50 @@ class Facts:
         """Every tensor with a graph that a step leaves on an object or in a global, where no backward needs it."""
         return Leftovers(self).found()
 
+    def cost_of(self, use: Use) -> Retention:
+        """What keeping a value costs, wherever it is kept."""
+        return cost_of(self, use)
+
+    @cached_property
+    def hook_stores(self) -> list[HookStore]:
+        """Every place at which a forward hook keeps a graph that no backward wants."""
+        return hook_stores(self)
+
+    @cached_property
+    def retained_in_vain(self) -> list[Retaining]:
+        """Every backward that keeps its graph for another one which never comes."""
+        return retained_in_vain(self)
+
+    @cached_property
+    def gradient_cycles(self) -> list[GradientCycle]:
+        """Every backward whose gradients keep their own graph, in each step a new one."""
+        return gradient_cycles(self)
+
+    @cached_property
+    def on_contexts(self) -> list[OnContext]:
+        """Tensors that functions with a backward of their own keep on their contexts."""
+        return on_contexts(self)
+
+    def save_for_backward(self, kept: OnContext) -> Fix | None:
+        """The repair of a tensor on a context, if there is an automatic one."""
+        return save_for_backward(self, kept)
+
+    @cached_property
+    def registrations(self) -> list[Registration]:
+        """Every hook that is registered."""
+        return registrations(self)
+
+    @cached_property
+    def piled_hooks(self) -> list[PiledHook]:
+        """Hooks that are registered again and again and stay."""
+        return PiledHooks(self).piled()
+
+    @cached_property
+    def collections(self) -> list[Collection]:
+        """What passes over data collect at a cost, at most one for each statement."""
+        return collections(self)
+
+    @cached_property
     def repetitions(self) -> Repetitions:
         """How often the calls of the file run."""
         return Repetitions(self)
@@ -129,9 +176,26 @@ class Facts:
     def snapshots(self) -> list[Snapshot]:
         """Copies of a model that a container collects."""
         return snapshots(self)
-    def repetitions(self) -> Repetitions:
-        """How often calls run."""
-        return Repetitions(self)
+
+    @cached_property
+    def tensors(self) -> Tensors:
+        """What is a tensor, and what holds tensors."""
+        return Tensors(self.solution, self.steps)
+
+    @cached_property
+    def novelty(self) -> Novelty:
+        """What is another value in each turn."""
+        return Novelty(self, self.tensors)
+
+    @cached_property
+    def growing_caches(self) -> list[Growth]:
+        """Caches of functions that keep tensors which nobody asks for again."""
+        return Caching(self, self.tensors, self.novelty).found()
+
+    @cached_property
+    def growing_memos(self) -> list[Memo]:
+        """Insertions into dictionaries that are used as caches and grow with each turn."""
+        return Memos(self, self.tensors, self.novelty).found()
 
     @cached_property
     def extents(self) -> Extents:
@@ -167,67 +231,6 @@ class Facts:
     def emptyings(self) -> list[Emptying]:
         """Calls that empty the allocator's cache or run the collector in every step."""
         return emptyings(self)
-
-    @cached_property
-    def constructions(self) -> list[Construction]:
-        """What is built again and again, at most one thing for each statement."""
-        return constructions(self)
-
-    @cached_property
-    def hook_stores(self) -> list[HookStore]:
-        """Every place at which a forward hook keeps a graph that no backward wants."""
-        return hook_stores(self)
-
-    @cached_property
-    def retained_in_vain(self) -> list[Retaining]:
-        """Every backward that keeps its graph for another one which never comes."""
-        return retained_in_vain(self)
-
-    @cached_property
-    def gradient_cycles(self) -> list[GradientCycle]:
-        """Every backward whose gradients keep their own graph, in each step a new one."""
-        return gradient_cycles(self)
-
-    def on_contexts(self) -> list[OnContext]:
-        """Tensors that functions with a backward of their own keep on their contexts."""
-        return on_contexts(self)
-
-    def save_for_backward(self, kept: OnContext) -> Fix | None:
-        """The repair of a tensor on a context, if there is an automatic one."""
-        return save_for_backward(self, kept)
-
-    def collections(self) -> list[Collection]:
-        """What passes over data collect at a cost, at most one for each statement."""
-        return collections(self)
-
-    def tensors(self) -> Tensors:
-        """What is a tensor, and what holds tensors."""
-        return Tensors(self.solution, self.steps)
-
-    @cached_property
-    def novelty(self) -> Novelty:
-        """What is another value in each turn."""
-        return Novelty(self, self.tensors)
-
-    @cached_property
-    def growing_caches(self) -> list[Growth]:
-        """Caches of functions that keep tensors which nobody asks for again."""
-        return Caching(self, self.tensors, self.novelty).found()
-
-    @cached_property
-    def growing_memos(self) -> list[Memo]:
-        """Insertions into dictionaries that are used as caches and grow with each turn."""
-        return Memos(self, self.tensors, self.novelty).found()
-
-    @cached_property
-    def registrations(self) -> list[Registration]:
-        """Every hook that is registered."""
-        return registrations(self)
-
-    @cached_property
-    def piled_hooks(self) -> list[PiledHook]:
-        """Hooks that are registered again and again and stay."""
-        return PiledHooks(self).piled()
 
     @cached_property
     def idle_guards(self) -> list[IdleGuard]:
@@ -285,10 +288,6 @@ class Facts:
     def retention(self, holder: Value, uses: Sequence[Use], *, may_leave: bool = True) -> Retention | None:
         """What keeping values in a holder costs, None when it is no loss; see :func:`retention_of`."""
         return retention_of(self, holder, uses, may_leave=may_leave)
-
-    def cost_of(self, use: Use) -> Retention:
-        """What keeping a value costs, wherever it is kept."""
-        return cost_of(self, use)
 
     def name_of(self, use: Use) -> str:
         """How the program writes a value where it is used."""

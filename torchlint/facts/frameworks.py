@@ -78,10 +78,6 @@ PER_STEP: dict[str, frozenset[str]] = {
     # https://huggingface.co/docs/transformers/main_classes/trainer
     "Trainer": frozenset(["compute_loss", "training_step", "prediction_step"]),
     "Seq2SeqTrainer": frozenset(["compute_loss", "training_step", "prediction_step"]),
-    "TrainerCallback": frozenset(["on_step_begin", "on_step_end", "on_substep_end"]),
-    # https://lightning.ai/docs/pytorch/stable/common/lightning_module.html#hooks
-    "LightningModule": frozenset(["on_train_batch_start", "on_train_batch_end", "on_before_backward"]),
-    "Callback": frozenset(["on_train_batch_start", "on_train_batch_end", "on_before_backward"]),
     # https://docs.python.org/3/library/http.server.html
     "BaseHTTPRequestHandler": frozenset(["do_GET", "do_POST"]),
     # https://www.tornadoweb.org/en/stable/web.html, https://flask.palletsprojects.com/en/stable/views/
