@@ -20,6 +20,7 @@ from torchlint.facts.graph import Function, Key, Kind, Loop, Op, Place, Store, V
 from torchlint.facts.handoffs import origins
 from torchlint.facts.homes import homes_of, places_of, targets_of
 from torchlint.facts.parameters import SAME_OBJECT
+from torchlint.facts.repetition import Repetitions, Turn
 from torchlint.facts.writing import text_of
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class CarriedStates:
         self.facts = facts
         self.solution, self.flows = facts.solution, facts.flows
         self.steps, self.lifetimes = facts.steps, facts.lifetimes
+        self.repetitions = Repetitions(facts)
         self.chains = Chains(facts)
 
     def found(self) -> list[Carried]:
@@ -90,7 +92,7 @@ class CarriedStates:
 
     def _runs_over_steps(self, loop: Loop) -> bool:
         """Whether the turns of a loop are steps without end, and not the parts of one sequence."""
-        if not self.steps.is_step(loop):
+        if not self.steps.is_step(loop) and self.repetitions.turn(loop) is Turn.OTHER:
             return False
         around = loop.around()[1:]
         is_inner = any(map(self.steps.is_step, around)) or self._is_called_in_step(loop.function)
@@ -180,7 +182,8 @@ class CarriedStates:
         # A second backward through the first step's part raises unless the first has retained it.
         if any(backward.by_contract or not backward.retains for backward in over):
             return None
-        if not over and (new in self.flows.escaped or old in self.flows.escaped):
+        leaves = new in self.flows.escaped or old in self.flows.escaped
+        if not over and leaves and not self._made(new).evaluating:
             return None
         return Carried(statement, name, new, old, bool(over), self._kind_of(new))
 
