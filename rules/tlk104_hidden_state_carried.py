@@ -81,8 +81,8 @@ def _finding(facts: Facts, carried: Carried) -> Finding:
             f"`{name}` goes into the next step with its graph: {cost}, GPU memory grows each step; go on with"
             f" {way_out}",
         ),
-        level=Level.ERROR,
-        memory=Memory.DEVICE_GROWS,
+        level=Level.WARNING if carried.bounded else Level.ERROR,
+        memory=Memory.PEAK if carried.bounded else Memory.DEVICE_GROWS,
         evidence=(
             Step(facts.statement_of(carried.old), f"the old `{name}` is taken here"),
             Step(carried.statement, f"the new `{name}` is made of it here with gradients on"),

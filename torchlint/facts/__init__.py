@@ -44,6 +44,7 @@ from torchlint.facts.registrations import PiledHook, PiledHooks, Registration, r
 from torchlint.facts.reloading import Reload, reloads
 from torchlint.facts.repetition import Repetitions
 from torchlint.facts.retaining import Retaining, retained_in_vain
+from torchlint.facts.records import Record, Records
 from torchlint.facts.retention import Retention, cost_of, name_of, retention_of
 from torchlint.facts.second_order import GradientCycle, gradient_cycles
 from torchlint.facts.snapshots import Snapshot, snapshots
@@ -103,6 +104,11 @@ class Facts:
     def carried_states(self) -> list[Carried]:
         """Every recurrent state or cache that goes from step to step with its graph."""
         return CarriedStates(self).found()
+
+    @cached_property
+    def records(self) -> list[Record]:
+        """Every tensor with a graph that is handed to an object, a callback or a buffer that keeps it."""
+        return Records(self).found()
 
     @cached_property
     def leftovers(self) -> list[Leftover]:

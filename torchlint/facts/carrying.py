@@ -48,6 +48,7 @@ class Carried:
         value: the new state.
         old: the old state where it goes into the new one.
         retained: True when a backward runs over the chain in each step and retains it; False where none does.
+        bounded: True where a loop makes a number of steps that is given, as a decoder does.
         kind: "tensor", "pair" of tensors, or "" where it is not known: how it is detached.
     """
 
@@ -56,6 +57,7 @@ class Carried:
     value: Value
     old: Value
     retained: bool
+    bounded: bool
     kind: str
 
 
@@ -185,7 +187,9 @@ class CarriedStates:
         leaves = new in self.flows.escaped or old in self.flows.escaped
         if not over and leaves and not self._made(new).evaluating:
             return None
-        return Carried(statement, name, new, old, bool(over), self._kind_of(new))
+        loop = self._made(new).loop
+        bounded = loop is not None and loop.iterable is not None and loop.iterable.name == "builtins.range"
+        return Carried(statement, name, new, old, bool(over), bounded, self._kind_of(new))
 
     def _builders(self, module: Value) -> list[Value]:
         """The calls that build a module, behind ``.to(device)`` and the like."""

@@ -50,16 +50,21 @@ class Insertions:
         found += [i for value in self.solution.graph.values if (i := self._of_comprehension(value)) is not None]
         return found
 
+    def homes_beyond_step(self, store: Store) -> list[Place | Value]:
+        """Where the container is kept into which ``store`` puts something; nothing if it does not outlive a step."""
+        if store.kind is not Kind.INSERT or store.holder is None or self._overwrites(store):
+            return []
+        homes = self._homes_of_root(store.holder)
+        return homes if homes and self.lifetimes.outlives(homes, store.function, store.loop) else []
+
     def _of_store(self, store: Store) -> Insertion | None:
         parts = self.flows.live_parts(store.value) if store.kind is Kind.INSERT else []
         return self.of_store(store, parts) if parts else None
 
     def of_store(self, store: Store, parts: list[Value]) -> Insertion | None:
         """What ``store`` puts into a container that outlives a step; ``parts`` of it are what matters."""
-        if store.kind is not Kind.INSERT or store.holder is None or self._overwrites(store):
-            return None
-        homes = self._homes_of_root(store.holder)
-        if not homes or not self.lifetimes.outlives(homes, store.function, store.loop):
+        homes = self.homes_beyond_step(store)
+        if not homes or store.holder is None:
             return None
         made = [home for home in homes if isinstance(home, Value)]
         allocation = made[0] if made else None

@@ -1,0 +1,97 @@
+"""TLK105."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.records import Record
+    from torchlint.facts.retention import Retention
+
+
+class GraphInRecord(Rule):
+    """A tensor with its graph is handed to something that records it.
+
+    ## What it does
+    Finds tensors with a graph that are made part of a record which is kept beyond the step: an object, a data class or
+    a named tuple that goes into a list, values that a callback or a reporter is given in a dict or as keywords, a
+    replay or rollout buffer into which they are written in place.
+
+    ## Why is this bad?
+    The holder does not show what it holds. A record keeps the graph of its step: the nodes in host memory after a
+    backward, every activation on the GPU without one. A buffer that is written in place becomes part of one graph that
+    reaches back to the first step, however small the buffer is.
+
+    ## Example
+    ```python
+    records.append(Record(step, loss))
+    buffer.values[i] = value
+    ```
+
+    ## Use instead
+    ```python
+    records.append(Record(step, loss.detach()))
+    buffer.values[i] = value.detach()
+    ```
+
+    ## When it is not a leak
+    What is recorded is trained on (a rollout of an on-policy method) or cleared in the step; the receiver detaches it;
+    gradients are off; torchmetrics' `update`, which runs without gradients.
+
+    ## Fix safety
+    Safe where the value is a tensor with a graph on every path and the step does not train through the record.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory
+    """
+
+    code = "TLK105"
+    name = "graph-in-record"
+    level = Level.ERROR
+    harms = (Harm.NODES, Harm.BYTES)
+    symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.HOST_GROWS)
+    triggers = (Trigger(inserts=True),)
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each statement that hands over a graph, unless another rule names it."""
+        told = {accumulation.statement for accumulation in facts.accumulations}
+        told |= {insertion.statement for insertion in facts.insertions}
+        for record in facts.records:
+            if record.statement in told or record.kept in told:
+                continue
+            retention = facts.retention(record.holder, record.parts) if record.into_container else None
+            if record.into_container and retention is None:
+                continue
+            yield _finding(facts, record, retention or facts.cost_of(record.parts[0]))
+
+
+def _finding(facts: Facts, record: Record, retention: Retention) -> Finding:
+    kept = next((use for use in record.parts if use.value is retention.value), record.parts[0])
+    elsewhere: tuple[str | LineOf, ...] = ("",)
+    if record.kept is not record.statement:
+        elsewhere = (" (line ", LineOf(record.kept), ")")
+    through = f" by `{record.into}`" if record.into else ""
+    advice = "keep it out of the record" if record.trained else f"hand over `{facts.detached(kept)}`"
+    level, memory, cost = retention.level, retention.memory, retention.cost()
+    if record.bounded:
+        level, memory, cost = Level.NOTE, Memory.PEAK, (", as many as its `maxlen` says",)
+    return Finding(
+        node=record.statement,
+        message=(
+            f"`{record.name}`",
+            *elsewhere,
+            f" keeps the graph of every `{retention.name}`{through}",
+            *cost,
+            f"; {advice}",
+        ),
+        level=level,
+        memory=memory,
+        evidence=(*retention.evidence(), Step(record.kept, f"`{record.name}` keeps it here")),
+        fix=None if record.trained else facts.detach("Detach what is recorded", record.parts),
+        explained_by="TLK201" if retention.inferred else None,
+    )
