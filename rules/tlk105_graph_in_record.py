@@ -10,6 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.contracts import Contract
     from torchlint.facts.records import Record
     from torchlint.facts.retention import Retention
 
@@ -20,7 +21,8 @@ class GraphInRecord(Rule):
     ## What it does
     Finds tensors with a graph that are made part of a record which is kept beyond the step: an object, a data class or
     a named tuple that goes into a list, values that a callback or a reporter is given in a dict or as keywords, a
-    replay or rollout buffer into which they are written in place.
+    replay or rollout buffer into which they are written in place; a metric of ignite, which is given outputs with their
+    graph; what `training_step` returns beside the loss where `training_epoch_end` collects it.
 
     ## Why is this bad?
     The holder does not show what it holds. A record keeps the graph of its step: the nodes in host memory after a
@@ -68,6 +70,9 @@ class GraphInRecord(Rule):
             if record.into_container and retention is None:
                 continue
             yield _finding(facts, record, retention or facts.cost_of(record.parts[0]))
+        for contract in facts.contracts:
+            if contract.statement not in told:
+                yield _by_contract(facts, contract)
 
 
 def _finding(facts: Facts, record: Record, retention: Retention) -> Finding:
@@ -94,4 +99,19 @@ def _finding(facts: Facts, record: Record, retention: Retention) -> Finding:
         evidence=(*retention.evidence(), Step(record.kept, f"`{record.name}` keeps it here")),
         fix=None if record.trained else facts.detach("Detach what is recorded", record.parts),
         explained_by="TLK201" if retention.inferred else None,
+    )
+
+
+def _by_contract(facts: Facts, contract: Contract) -> Finding:
+    kept = contract.parts[0]
+    return Finding(
+        node=contract.statement,
+        message=(
+            f"`{contract.holder}` keeps `{facts.name_of(kept)}` of every step, and {contract.says}: memory grows each"
+            f" step; keep `{facts.detached(kept)}`",
+        ),
+        level=Level.WARNING,
+        memory=Memory.HOST_GROWS,
+        evidence=(Step(contract.statement, contract.says),),
+        fix=facts.detach("Detach what is recorded", contract.parts, allow_any_tensor=True),
     )

@@ -45,7 +45,8 @@ class GraphOnSelf(Rule):
     it is assigned under `no_grad` or detached. What a layer leaves on itself for code in other files is not judged.
 
     ## Fix safety
-    Safe where the value is a tensor with a graph on every path and no code outside the file is given it.
+    Safe where the value is a tensor with a graph on every path and no code outside the file is given it; a note has
+    no automatic fix.
 
     ## References
     - https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory
@@ -60,9 +61,9 @@ class GraphOnSelf(Rule):
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each tensor that is left with a graph nobody needs."""
-        explained = {accumulation.statement for accumulation in facts.accumulations}
+        told = {accumulation.held for accumulation in facts.accumulations}
         for leftover in facts.leftovers:
-            if leftover.statement not in explained:
+            if not any(told.intersection(part.value.computed_from()) for part in leftover.parts):
                 yield self._finding(facts, leftover)
 
     def _finding(self, facts: Facts, leftover: Leftover) -> Finding:
@@ -94,5 +95,7 @@ def _cost(leftover: Leftover, retention: Retention) -> tuple[str | LineOf, ...]:
 
 
 def _fix(facts: Facts, leftover: Leftover) -> Fix | None:
+    if leftover.spent:
+        return None  # a note: not worth a change of the program
     fix = facts.detach("Detach what is left behind", leftover.parts)
     return fix if fix is None or leftover.certain else Fix(fix.title, fix.edits, safe=False)

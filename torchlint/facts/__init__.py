@@ -22,6 +22,7 @@ from torchlint.facts.debugging import Debugging, debuggings
 from torchlint.facts.emptying import Emptying, emptyings
 from torchlint.facts.extent import Extents
 from torchlint.facts.figures import OpenFigure, open_figures
+from torchlint.facts.contracts import Contract, contracts
 from torchlint.facts.flows import Flows
 from torchlint.facts.freezing import frozen_subjects
 from torchlint.facts.gradients import Zeroing, zeroings
@@ -109,6 +110,11 @@ class Facts:
     def records(self) -> list[Record]:
         """Every tensor with a graph that is handed to an object, a callback or a buffer that keeps it."""
         return Records(self).found()
+
+    @cached_property
+    def contracts(self) -> list[Contract]:
+        """Every tensor that a framework keeps, or hands to a method that keeps it, with its graph."""
+        return list(contracts(self))
 
     @cached_property
     def leftovers(self) -> list[Leftover]:

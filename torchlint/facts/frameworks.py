@@ -62,6 +62,14 @@ EACH_EPOCH: dict[str, frozenset[str]] = {
 }  # fmt: skip
 """Methods that a framework calls again and again, but not in every step."""
 
+RECEIVES_OUTPUTS = frozenset(["Metric", "_BaseRegression"])
+"""Bases whose ``update`` is given the engine's output as it is; https://docs.pytorch.org/ignite/metrics.html says to
+detach it there."""
+
+KEEPS_OUTPUTS = frozenset(["training_epoch_end"])
+"""Methods for whose sake Lightning 1.x keeps what each ``training_step`` returned until the epoch ends;
+https://lightning.ai/docs/pytorch/1.9.0/common/lightning_module.html#train-epoch-level-operations"""
+
 PER_STEP: dict[str, frozenset[str]] = {
     # https://lightning.ai/docs/pytorch/stable/common/lightning_module.html#hooks
     "LightningModule": frozenset(
@@ -114,8 +122,22 @@ def is_module_class(cls: Class) -> bool:
 def _listed(function: Function, table: dict[str, frozenset[str]]) -> bool:
     if function.owner is None:
         return False
-    names = {base.rpartition(".")[2] for base in function.owner.all_bases()}
+    names = {base.rpartition(".")[2] for base in function.owner.all_bases() if not base.startswith("ignite.")}
     return any(function.name in methods for base, methods in table.items() if base in names)
+
+
+def receives_outputs(function: Function) -> bool:
+    """Whether ignite gives this method what a step returned, with its graph if it has one."""
+    if function.owner is None or function.name not in ("update", "_update") or len(function.parameters) < 2:
+        return False
+    bases = function.owner.all_bases()
+    return any(b.startswith("ignite.") and b.rpartition(".")[2] in RECEIVES_OUTPUTS for b in bases)
+
+
+def keeps_outputs(function: Function) -> bool:
+    """Whether Lightning keeps what this method returns until the epoch ends, since another method asks for it."""
+    owner = function.owner
+    return trains_on_result(function) and owner is not None and any(owner.method(name) for name in KEEPS_OUTPUTS)
 
 
 def runs_without_gradients(function: Function) -> bool:

@@ -134,8 +134,11 @@ class Records:
                 yield from self._inside(item, None, by, depth, seen)
         elif value.op is Op.CALL and (functions := self.solution.functions_of(value)):
             results = [f.result for f in functions if f.result is not None and f.name != "__init__"]
-            for returned in (item for result in results for item in result.inputs):
+            for returned in (item for result in results for item in _choices(result)):
                 yield from self._inside(returned, returned.syntax, by, depth - 1, seen)
+        elif value.op is Op.PHI:
+            for choice in _choices(value):
+                yield from self._inside(choice, choice.syntax, by, depth, seen)
         else:
             for origin in origins(self.facts, value)[1:]:
                 yield from self._inside(origin, origin.syntax, by, depth - 1, seen)
@@ -244,6 +247,19 @@ def _written_in(value: Value) -> list[tuple[Value, cst.CSTNode | None]]:
     written = {use.value: use.node for use in operands(value)}
     given = value.arguments if value.op is Op.CALL else value.inputs
     return [(item, written.get(item)) for item in given]
+
+
+def _choices(value: Value) -> list[Value]:
+    """What a PHI may be; nothing when it is without a graph on one path (``x.item() if ... else x``)."""
+    pending, found = [value], dict[Value, None]()
+    while pending:
+        current = pending.pop()
+        if current.op is Op.PHI and current not in found:
+            pending += current.inputs
+        elif current.op is Op.CALL and current.callee.op is Op.ATTRIBUTE and current.callee.name in ENDS:
+            return []
+        found[current] = None
+    return [choice for choice in found if choice.op is not Op.PHI]
 
 
 def _star(parameter: Value) -> str:
