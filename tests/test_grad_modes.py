@@ -288,3 +288,26 @@ def test_a_metric_updates_without_gradients() -> None:
 
 def test_a_method_of_the_same_name_elsewhere_has_gradients() -> None:
     assert mode(framework("class Base: pass", "validation_step")) == ON
+
+
+@pytest.mark.parametrize(("guard", "expected"), [("torch.no_grad()", []), ("torch.enable_grad()", ["kept"])])
+def test_the_parts_of_what_a_call_returns_have_the_mode_of_that_call(guard: str, expected: list[str]) -> None:
+    source = f"""
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(3, 3), nn.Linear(3, 3)
+    def forward(self, x):
+        h = self.body(x)
+        return self.head(h), h
+net, kept = Net(), []
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x, y in DataLoader(dataset):
+    out, h = net(x)
+    F.cross_entropy(out, y).backward()
+    optimizer.step()
+    with {guard}:
+        out, h = net(x)
+        kept.append(h)
+"""
+    assert Program(source).leaks() == expected

@@ -73,7 +73,8 @@ class Flows:
             return None
         for atom in sorted_values(self.solution.final(value)):
             if isinstance(atom, Tensor) and atom.history is History.LIVE:
-                if atom.inherits is None or Mode.ON in self.modes.entry(atom.inherits):
+                inherits = atom.inherits
+                if inherits is None or (Mode.ON in self.modes.entry(inherits) and not self._is_off(value, inherits)):
                     return atom
             elif isinstance(atom, Carrier):
                 if self.modes.records(atom.origin) and not self._is_cleaned(atom.origin):
@@ -86,6 +87,16 @@ class Flows:
                     if found is not None:
                         return found
         return None
+
+    def _is_off(self, item: Value, maker: Function) -> bool:
+        """Whether an item of what a call returns is made by ``maker`` within that call, and gradients are off there."""
+        call = item
+        while call.op in (Op.ELEMENT, Op.SUBSCRIPT, Op.ATTRIBUTE):
+            call = call.inputs[0]
+        if call is item or call.op is not Op.CALL or self.modes.records(call):
+            return False
+        functions = self.solution.functions_of(call)
+        return maker in functions or not self.solution.callers_above([maker]).isdisjoint(functions)
 
     def _is_detached_on_a_path(self, value: Value) -> bool:
         """``if done: x = x.detach()``: whoever detaches on one path keeps the graph on the other on purpose."""
