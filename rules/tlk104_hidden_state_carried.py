@@ -69,7 +69,10 @@ class HiddenStateCarried(Rule):
 def _finding(facts: Facts, carried: Carried) -> Finding:
     inferred = facts.inferences.is_inference(carried.value)
     name = carried.name
-    way_out = f"`tuple(part.detach() for part in {name})`" if carried.kind == "pair" else f"`{name}.detach()`"
+    way_out = {
+        "pair": f"go on with `tuple(part.detach() for part in {name})`",
+        "tensor": f"go on with `{name}.detach()`",
+    }.get(carried.kind, "detach it before the next step")
     cost = (
         "each backward retains the graphs of all steps before"
         if carried.retained
@@ -77,10 +80,7 @@ def _finding(facts: Facts, carried: Carried) -> Finding:
     )
     return Finding(
         node=carried.statement,
-        message=(
-            f"`{name}` goes into the next step with its graph: {cost}, GPU memory grows each step; go on with"
-            f" {way_out}",
-        ),
+        message=(f"`{name}` goes into the next step with its graph: {cost}, GPU memory grows each step; {way_out}",),
         level=Level.WARNING if carried.bounded else Level.ERROR,
         memory=Memory.PEAK if carried.bounded else Memory.DEVICE_GROWS,
         evidence=(

@@ -22,7 +22,8 @@ class GraphInRecord(Rule):
     Finds tensors with a graph that are made part of a record which is kept beyond the step: an object, a data class or
     a named tuple that goes into a list, values that a callback or a reporter is given in a dict or as keywords, a
     replay or rollout buffer into which they are written in place; a metric of ignite, which is given outputs with their
-    graph; what `training_step` returns beside the loss where `training_epoch_end` collects it.
+    graph; what `training_step` returns beside the loss where `training_epoch_end` collects it; what a criterion of
+    fairseq logs.
 
     ## Why is this bad?
     The holder does not show what it holds. A record keeps the graph of its step: the nodes in host memory after a

@@ -1,7 +1,8 @@
 """Records by contract: values that a framework keeps, or hands to what keeps them, with whatever graph they have.
 
 What a program does not show, the framework's documentation says: ignite gives a metric's ``update`` what the step
-returned, Lightning keeps what ``training_step`` returns until ``training_epoch_end`` has read it.
+returned, Lightning keeps what ``training_step`` returns until ``training_epoch_end`` has read it, fairseq keeps the
+logging outputs of a criterion.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.domain import Argument, Carrier, Derived
-from torchlint.facts.frameworks import keeps_outputs, receives_outputs
+from torchlint.facts.frameworks import keeps_outputs, receives_outputs, returns_logs
 from torchlint.facts.graph import Function, Kind, Mode, Op, Store, Value
 from torchlint.facts.homes import places_of, targets_of
 from torchlint.facts.writing import Use, operands, text_of
@@ -50,6 +51,8 @@ def contracts(facts: Facts) -> Iterator[Contract]:
             yield from _of_metric(facts, function)
         elif keeps_outputs(function):
             yield from _of_training_step(facts, function)
+        elif returns_logs(function):
+            yield from _of_criterion(facts, function)
 
 
 def _of_metric(facts: Facts, update: Function) -> Iterator[Contract]:
@@ -93,6 +96,20 @@ def _of_training_step(facts: Facts, step: Function) -> Iterator[Contract]:
         if parts:
             says = "`training_epoch_end` is given what all steps returned"
             yield Contract(returned.statement, parts, step.name, says)
+
+
+def _of_criterion(facts: Facts, forward: Function) -> Iterator[Contract]:
+    """``return loss, size, {"loss": loss}``: what is trained on is logged as it is."""
+    for returned in forward.result.inputs if forward.result is not None else ():
+        if returned.op is not Op.CONTAINER or len(returned.inputs) != 3:
+            continue
+        loss, _, logged = returned.inputs
+        if logged.op is not Op.CONTAINER or logged.statement is None:
+            continue
+        written = {use.value: use for use in operands(logged)}
+        if loss in written and loss.op is Op.CALL:
+            says = "fairseq keeps what is logged until the step's parts are reduced"
+            yield Contract(logged.statement, (written[loss],), "logging_output", says)
 
 
 def _has_graph(facts: Facts, value: Value) -> bool:

@@ -70,6 +70,9 @@ KEEPS_OUTPUTS = frozenset(["training_epoch_end"])
 """Methods for whose sake Lightning 1.x keeps what each ``training_step`` returned until the epoch ends;
 https://lightning.ai/docs/pytorch/1.9.0/common/lightning_module.html#train-epoch-level-operations"""
 
+CRITERION = "FairseqCriterion"
+"""https://fairseq.readthedocs.io/en/latest/criterions.html: returns the loss, the sample size and logging outputs."""
+
 PER_STEP: dict[str, frozenset[str]] = {
     # https://lightning.ai/docs/pytorch/stable/common/lightning_module.html#hooks
     "LightningModule": frozenset(
@@ -138,6 +141,12 @@ def keeps_outputs(function: Function) -> bool:
     """Whether Lightning keeps what this method returns until the epoch ends, since another method asks for it."""
     owner = function.owner
     return trains_on_result(function) and owner is not None and any(owner.method(name) for name in KEEPS_OUTPUTS)
+
+
+def returns_logs(function: Function) -> bool:
+    """Whether fairseq keeps the third part of what this method returns, and trains on the first."""
+    owner = function.owner
+    return owner is not None and function.name == "forward" and any(b.endswith(CRITERION) for b in owner.all_bases())
 
 
 def runs_without_gradients(function: Function) -> bool:

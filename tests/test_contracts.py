@@ -1,0 +1,91 @@
+"""What frameworks keep of what they are given, with whatever graph it has."""
+
+from __future__ import annotations
+
+import pytest
+from programs import Program
+
+METRIC = """
+from ignite.metrics import Metric
+class Error(Metric):
+    def reset(self):
+        self.total, self.seen, self.parts = 0.0, 0, []
+    def update(self, output):
+        {body}
+"""
+
+LIGHTNING = """
+import pytorch_lightning as pl
+class Task(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(3, 3)
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        out = self.net(x)
+        loss = F.cross_entropy(out, y)
+        return {returned}
+    def {after}(self, outputs):
+        pass
+"""
+
+CRITERION = """
+from fairseq.criterions import FairseqCriterion
+class Masked(FairseqCriterion):
+    def forward(self, model, sample, reduce=True):
+        loss = F.nll_loss(model(sample), sample["target"])
+        logging_output = {logged}
+        return loss, 1, logging_output
+"""
+
+
+def kept(source: str) -> list[str]:
+    """What is kept by contract, as the program writes it."""
+    facts = Program(source).facts
+    return [facts.name_of(part) for contract in facts.contracts for part in contract.parts]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("scores, y = output; self.total += (scores - y).abs().sum()", ["(scores - y).abs().sum()"]),
+        ("self.total = self.total + output[0].sum()", ["self.total + output[0].sum()"]),
+        ("scores, y = output; self.parts.append(scores)", ["scores"]),
+        ("self.total += output[0].detach().sum()", []),
+        ("self.total += output[0].sum().item()", []),
+        ("scores, y = output; self.total += (scores.argmax(1) == y).sum()", []),
+        ("scores, y = output; self.seen += y.shape[0]", []),
+        ("with torch.no_grad(): self.total += output[0].sum()", []),
+    ],
+)
+def test_a_metric_of_ignite_is_given_outputs_with_their_graph(body: str, expected: list[str]) -> None:
+    assert kept(METRIC.format(body=body)) == expected
+
+
+def test_a_metric_of_torchmetrics_is_not() -> None:
+    source = METRIC.replace("ignite.metrics", "torchmetrics")
+    assert kept(source.format(body="self.total += output[0].sum()")) == []
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        ('{"loss": loss, "norm": out.norm()}', ["out.norm()"]),
+        ('{"loss": loss, "norm": out.norm().detach(), "n": 3}', []),
+        ('{"loss": loss}', []),
+        ("loss", []),
+    ],
+)
+def test_lightning_keeps_what_a_training_step_returns_for_the_end_of_the_epoch(
+    returned: str, expected: list[str]
+) -> None:
+    assert kept(LIGHTNING.format(returned=returned, after="training_epoch_end")) == expected
+    assert kept(LIGHTNING.format(returned=returned, after="other")) == []
+
+
+@pytest.mark.parametrize(
+    ("logged", "expected"),
+    [('{"loss": loss, "n": 1}', ["loss"]), ('{"loss": loss.data, "n": 1}', []), ('{"loss": loss.item()}', [])],
+)
+def test_fairseq_keeps_what_a_criterion_logs(logged: str, expected: list[str]) -> None:
+    assert kept(CRITERION.format(logged=logged)) == expected
