@@ -29,7 +29,7 @@ from torchlint.facts.gradients import Zeroing, zeroings
 from torchlint.facts.graph import Function, Op, Value, ValueGraph
 from torchlint.facts.guard_repairs import start_guarding
 from torchlint.facts.guarding import IdleGuard, guarded_in_vain, idle_guards
-from torchlint.facts.hook_stores import HookStore, hook_stores
+from torchlint.facts.hook_store import HookStore, hook_stores
 from torchlint.facts.hooks import Hooks
 from torchlint.facts.inference import Inferences
 from torchlint.facts.insertions import Insertion, Insertions
@@ -52,6 +52,7 @@ from torchlint.facts.snapshots import Snapshot, snapshots
 from torchlint.facts.solve import Solution
 from torchlint.facts.steps import Steps
 from torchlint.facts.tensors import Tensors
+from torchlint.facts.summed_loss import SummedLoss, summed_losses
 from torchlint.facts.writing import Use, operands
 from torchlint.rule import Fix
 from torchlint.tree import parents
@@ -243,6 +244,9 @@ class Facts:
     def emptyings(self) -> list[Emptying]:
         """Calls that empty the allocator's cache or run the collector in every step."""
         return emptyings(self)
+    def summed_losses(self) -> list[SummedLoss]:
+        """Every sum of independent losses over a loop that waits for one backward."""
+        return summed_losses(self)
 
     @cached_property
     def idle_guards(self) -> list[IdleGuard]:

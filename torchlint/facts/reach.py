@@ -30,6 +30,7 @@ from torchlint.facts.homes import places_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.solve import Solution
 
 OBJECTS = (Module, Instance, FunctionReference, ClassReference, Differentiable)
 
@@ -74,6 +75,14 @@ def reach_of(facts: Facts, backward: Backward) -> Reach:
     return _Walk(facts, backward).reach()
 
 
+def may_be_recorded(solution: Solution, value: Value) -> bool:
+    """Whether ``value`` may be computed with gradients on, or hold what is: no number, no module, no parameter."""
+    atoms = solution.final(value)
+    leaf = Tensor(History.LEAF)
+    nothing = all(is_graphless(atom) or isinstance(atom, OBJECTS) or atom == leaf for atom in atoms)
+    return not nothing or (value.op is Op.CONTAINER and not all(map(is_graphless, atoms)))
+
+
 class _Walk:
     """One walk from the root of a backward."""
 
@@ -94,7 +103,7 @@ class _Walk:
             value, inside = pending.pop()
             if value in seen and (inside or not seen[value]):
                 continue
-            if not self._may_be_recorded(value):
+            if not may_be_recorded(self.solution, value):
                 continue
             seen[value] = inside
             if not inside and value.op is not Op.CONTAINER and self.flows.live(value) is not None:
@@ -126,12 +135,6 @@ class _Walk:
             )
         ]
 
-    def _may_be_recorded(self, value: Value) -> bool:
-        atoms = self.solution.final(value)
-        leaf = Tensor(History.LEAF)
-        nothing = all(is_graphless(atom) or isinstance(atom, OBJECTS) or atom == leaf for atom in atoms)
-        return not nothing or (value.op is Op.CONTAINER and not all(map(is_graphless, atoms)))
-
     def _next(self, value: Value, inside: bool) -> Iterator[tuple[Value, bool]]:
         """The values behind ``value``, each with whether it belongs to a call of another function."""
         if value.op is Op.PARAMETER:
@@ -147,7 +150,7 @@ class _Walk:
         elif value.op in (Op.READ, Op.ATTRIBUTE) and (places := places_of(self.solution, value)):
             for place in places:
                 stored = self.solution.stored.get(place, ())
-                self.places.update([place] if any(map(self._may_be_recorded, stored)) else [])
+                self.places.update([place] if any(may_be_recorded(self.solution, kept) for kept in stored) else [])
                 yield from ((kept, False) for kept in stored)
             yield from self._held(value, inside)
         elif value.op in (Op.ELEMENT, Op.SUBSCRIPT) and value.inputs[0].op is Op.PARAMETER and not inside:

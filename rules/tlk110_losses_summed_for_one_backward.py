@@ -1,0 +1,92 @@
+"""TLK110."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchlint.diagnostic import Level, Memory
+from torchlint.rule import Finding, Harm, LineOf, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.summed_loss import SummedLoss
+
+
+class LossesSummedForOneBackward(Rule):
+    """Losses of independent forwards are summed in a loop, and one backward runs over all of them.
+
+    ## What it does
+    Finds a loop whose turns each run a forward and add their loss to a sum (`total += loss`, `losses.append(loss)`, a
+    comprehension) on which one backward runs after the loop.
+
+    ## Why is this bad?
+    Until that backward the activations of every turn are in memory at once. A sum's gradient is the sum of the
+    gradients, and `.grad` adds them up by itself: a backward in each turn gives the same and needs the activations of
+    one turn only.
+
+    ## Example
+    ```python
+    optimizer.zero_grad()
+    total = 0
+    for part in batch.split(8):
+        total = total + criterion(model(part.x), part.y) / parts
+    total.backward()
+    optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+    optimizer.zero_grad()
+    for part in batch.split(8):
+        loss = criterion(model(part.x), part.y) / parts
+        loss.backward()
+    optimizer.step()
+    ```
+
+    ## When it is not a leak
+    The losses share a part of their graph (several heads on the same features, the steps of a recurrent network); what
+    is done with them is not linear (a maximum, a logarithm, a product); the backward keeps its graph for another one.
+
+    ## Fix safety
+    There is no automatic fix: scaling and `zero_grad()` have to move with it, and the gradients are added in another
+    order, so that they differ by rounding.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory
+    """
+
+    code = "TLK110"
+    name = "losses-summed-for-one-backward"
+    level = Level.WARNING
+    harms = (Harm.PEAK,)
+    symptoms = (Symptom.GROWS_EVERY_STEP,)
+    triggers = (Trigger(calls=frozenset(["backward", "manual_backward"])),)
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each place at which a loss joins such a sum."""
+        for loss in facts.summed_losses:
+            yield _finding(facts, loss)
+
+
+def _finding(facts: Facts, loss: SummedLoss) -> Finding:
+    backward = loss.backward.statement
+    holder = f"`{loss.name}`" if loss.name else "the sum"
+    return Finding(
+        node=loss.statement,
+        message=(
+            f"{holder} holds the graph of every `{facts.name_of(loss.summand)}` of the loop in line ",
+            LineOf(loss.loop.syntax),
+            " until the backward in line ",
+            LineOf(backward),
+            ": all their activations are on the GPU at once; run each backward (scaled alike) in its turn",
+        ),
+        level=Level.WARNING,
+        memory=Memory.PEAK,
+        evidence=(
+            Step(facts.statement_of(loss.summand.value), "each turn computes a graph of its own"),
+            Step(loss.statement, "it joins the others here"),
+            Step(backward, "one backward runs over all of them"),
+        ),
+    )

@@ -1,0 +1,89 @@
+"""Losses that wait in a sum for one backward: which of them are independent, and what is done with the sum."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.programs import TRAINING, Program
+
+STEP = "optimizer.zero_grad()\nloss.backward()\noptimizer.step()"
+
+SUMMED = """
+loss = 0
+for a, b in zip(x.split(2), y.split(2)):
+    loss = loss + F.cross_entropy(model(a), b)
+"""
+
+LISTED = """
+losses = []
+for a, b in zip(x.split(2), y.split(2)):
+    losses.append(F.cross_entropy(model(a), b))
+"""
+
+
+def summed(body: str, end: str = STEP, before: str = "") -> list[str]:
+    """The names of the sums that wait for a backward in a loop of steps with this body."""
+    lines = "".join(f"    {line}\n" for line in f"{body.strip()}\n{end}".splitlines())
+    program = Program(f"{TRAINING}head = nn.Linear(3, 3)\n{before}\nfor x, y in loader:\n{lines}")
+    return [found.name for found in program.facts.summed_losses]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        SUMMED,
+        SUMMED.replace("loss = loss +", "loss +="),
+        SUMMED.replace("loss + F", "loss + 0.5 * F"),
+        f"{SUMMED}loss = loss / 4",
+        f"{SUMMED}loss = (loss + model.weight.pow(2).sum()).mean()",
+    ],
+)
+def test_a_running_sum_of_independent_losses_waits(body: str) -> None:
+    assert summed(body) == ["loss"]
+
+
+@pytest.mark.parametrize("end", ["sum(losses)", "torch.stack(losses).mean()", "sum(losses) / len(losses)"])
+def test_a_list_of_independent_losses_waits(end: str) -> None:
+    assert summed(f"{LISTED}loss = {end}") == ["losses"]
+
+
+def test_a_comprehension_of_independent_losses_waits() -> None:
+    assert summed("loss = sum(model(a).mean() for a in x.split(2))") == [""]
+
+
+def test_a_helper_that_sums_is_followed() -> None:
+    helper = "def total(x, y):\n    t = 0\n    for a in x.split(2):\n        t += model(a).mean()\n    return t\n"
+    assert summed("loss = total(x, y)", before=helper) == ["t"]
+
+
+@pytest.mark.parametrize("end", ["loss.log()", "loss ** 2", "loss * loss", "1 / loss"])
+def test_what_is_done_with_the_sum_must_be_linear(end: str) -> None:
+    assert summed(f"{SUMMED}loss = {end}") == []
+
+
+@pytest.mark.parametrize("end", ["torch.stack(losses).max()", "torch.stack(losses).logsumexp(0)", "losses[0]"])
+def test_what_is_done_with_the_list_must_be_linear(end: str) -> None:
+    assert summed(f"{LISTED}loss = {end}") == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "h = model(x)\nloss = 0\nfor k in range(3):\n    loss = loss + head(h)[k].sum()",
+        "h = x\nloss = 0\nfor k in range(3):\n    h = model(h)\n    loss = loss + h.sum()",
+        "loss = model(x).sum()\nfor p in model.parameters():\n    loss = loss + p.pow(2).sum()",
+        "out = model(x)\nloss = sum(out[k].mean() for k in range(3))",
+    ],
+)
+def test_losses_that_share_a_graph_are_left_alone(body: str) -> None:
+    assert summed(body) == []
+
+
+def test_the_backward_must_stand_after_the_loop() -> None:
+    assert summed("for a in x.split(2):\n    loss = model(a).sum()\n    loss.backward()", "optimizer.step()") == []
+    assert summed(SUMMED, STEP.replace("backward()", "backward(retain_graph=True)")) == []
+
+
+def test_what_other_functions_left_in_a_list_was_computed_before() -> None:
+    before = "saved = []\ndef act(s):\n    saved.append(model(s).max())\n"
+    assert summed("losses = []\nfor v in saved:\n    losses.append(-v)\nloss = sum(losses)", before=before) == []
