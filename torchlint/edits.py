@@ -46,6 +46,18 @@ def decorate(function: cst.FunctionDef, decorator: str) -> Edit:
     return Edit(function, build)
 
 
+def guard_statement(statement: cst.CSTNode, guard: str) -> Edit:
+    """A statement stands in a ``with`` block of its own; what was above it stays above."""
+
+    def build(node: cst.CSTNode) -> cst.CSTNode:
+        assert isinstance(node, cst.SimpleStatementLine)
+        inner = node.with_changes(leading_lines=[])
+        item = cst.WithItem(cst.parse_expression(guard))
+        return cst.With(items=[item], body=cst.IndentedBlock(body=[inner]), leading_lines=node.leading_lines)
+
+    return Edit(statement, build)
+
+
 def replace(node: cst.CSTNode, build: Callable[[cst.CSTNode], cst.CSTNode]) -> Edit:
     """Any other change of one node."""
     return Edit(node, build)

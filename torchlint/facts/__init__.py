@@ -53,6 +53,7 @@ from torchlint.facts.solve import Solution
 from torchlint.facts.steps import Steps
 from torchlint.facts.tensors import Tensors
 from torchlint.facts.summed_loss import SummedLoss, summed_losses
+from torchlint.facts.untrained import UntrainedForward, untrained_forwards
 from torchlint.facts.writing import Use, operands
 from torchlint.rule import Fix
 from torchlint.tree import parents
@@ -247,6 +248,9 @@ class Facts:
     def summed_losses(self) -> list[SummedLoss]:
         """Every sum of independent losses over a loop that waits for one backward."""
         return summed_losses(self)
+    def untrained_forwards(self) -> list[UntrainedForward]:
+        """Forwards in training steps through which nothing is trained."""
+        return untrained_forwards(self)
 
     @cached_property
     def idle_guards(self) -> list[IdleGuard]:

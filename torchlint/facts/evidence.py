@@ -30,7 +30,7 @@ from torchlint.facts.domain import (
 )
 from torchlint.facts.frameworks import trains_on_result
 from torchlint.facts.graph import Backward, Mode, Op, Place, Value
-from torchlint.facts.parameters import SAME_OBJECT
+from torchlint.facts.parameters import SAME_OBJECT, is_frozen
 from torchlint.facts.transfer import heir
 
 if TYPE_CHECKING:
@@ -204,6 +204,10 @@ class Evidence:
                             self._prove_live(held, backward, seen)
             self._prove_candidates(list(call.arguments), backward, seen)
             return
+        if any(isinstance(a, Module) and a.has_parameters for a in callees):
+            if is_frozen(self.solution, call.callee):
+                self._prove_candidates(list(call.arguments), backward, seen)
+            return  # else the graph begins here, and says nothing of the arguments
         if any(isinstance(a, Module | Instance) for a in callees):
             self._prove_candidates(list(call.arguments), backward, seen)
             return

@@ -1,0 +1,112 @@
+"""TLK203."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.edits import detach, guard_statement
+from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.untrained import UntrainedForward
+
+
+class FrozenForwardWithGrad(Rule):
+    """A network that a training step does not train runs with gradients on.
+
+    ## What it does
+    Finds forwards in a training step that record a graph although nothing is trained through them: of a teacher, a
+    target network or a fixed extractor that is in no optimizer, and of the generator in the discriminator's step,
+    whose gradients are zeroed before its own optimizer steps; or samples that the step only looks at.
+
+    ## Why is this bad?
+    All activations of the network stay in GPU memory until the backward, which then computes gradients for all its
+    parameters (one more copy of the network, which nothing frees) and nobody uses them. `eval()` does not help: it
+    has nothing to do with gradients.
+
+    ## Example
+    ```python
+    optimizer = torch.optim.Adam(student.parameters())
+    for x, y in loader:
+        target = teacher(x)
+        loss = F.mse_loss(student(x), target)
+        loss.backward()
+    ```
+
+    ## Use instead
+    ```python
+        with torch.no_grad():
+            target = teacher(x)
+    ```
+
+    ## When it is not a leak
+    The parameters are frozen; the forward is guarded; gradients are wanted through it, since what it is given has
+    a graph (a perceptual loss, the discriminator in the generator's step); its parameters may be in some optimizer;
+    the result is detached in the same statement.
+
+    ## Fix safety
+    Safe where the network is made in the file and no optimizer of the file trains it; results stay the same. Where its
+    gradients are thrown away by a `zero_grad()`, the fix is unsafe: `.grad` then holds what it held before.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation
+    """
+
+    code = "TLK203"
+    name = "frozen-forward-with-grad"
+    level = Level.WARNING
+    harms = (Harm.PEAK,)
+    symptoms = (Symptom.SLOW,)
+    triggers = (Trigger(names=frozenset(["backward", "manual_backward", "training_step", "grad"])),)
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each statement with such a forward."""
+        for forward in facts.untrained_forwards:
+            yield self._finding(facts, forward)
+
+    def _finding(self, facts: Facts, forward: UntrainedForward) -> Finding:
+        statement = facts.statement_of(forward.call)
+        name = facts.called(forward.call)
+        reason = "is trained by no optimizer"
+        if forward.trained:
+            zeroed = "gets gradients here that are zeroed before its optimizer steps"
+            reason = zeroed if forward.backward is not None else "is not trained on this output"
+        evidence = [Step(statement, "the forward records a graph here")]
+        through: tuple[str | LineOf, ...] = (": its graph is never used",)
+        if forward.backward is not None:
+            evidence.append(Step(forward.backward.statement, "backward goes through it here, for nothing"))
+            through = (
+                ": its activations stay until the backward in line ", LineOf(forward.backward.statement),
+                ", which computes gradients for all its parameters",
+            )  # fmt: skip
+        advice = "put the statement under" if forward.whole else "compute it before, under"
+        return Finding(
+            node=statement,
+            message=(
+                f"`{name}` {reason}, yet runs with gradients on", *through,
+                f"; GPU memory peaks; {advice} `with {facts.torch_name('no_grad')}():`",
+            ),
+            level=Level.WARNING,
+            memory=Memory.PEAK,
+            evidence=tuple(evidence),
+            fix=_fix(facts, forward),
+        )  # fmt: skip
+
+
+def _fix(facts: Facts, forward: UntrainedForward) -> Fix | None:
+    """The guard around the statement, or ``.detach()`` where it computes other things as well."""
+    statement, call = facts.statement_of(forward.call), forward.call
+    if forward.whole:
+        edit = guard_statement(statement, f"{facts.torch_name('no_grad')}()")
+        needs_torch = not facts.has_torch_name("no_grad")
+        return Fix("Run the forward under `no_grad`", (edit,), safe=forward.certain, needs_torch=needs_torch)
+    if call.evaluating or not facts.steps.trains(call.function):
+        return None  # detached, it would still be inference with gradients on
+    if not isinstance(call.syntax, cst.Call) or not facts.flows.surely_live(call):
+        return None
+    return Fix("Detach the result of the forward", (detach(call.syntax),), safe=forward.certain)

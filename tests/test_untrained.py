@@ -1,0 +1,121 @@
+"""Forwards through which nothing is trained: which modules optimizers train, and whose gradients are thrown away."""
+
+from __future__ import annotations
+
+import pytest
+from programs import Program
+
+from torchlint.facts.optimized import Optimized
+
+NETWORKS = """
+import copy
+import itertools
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(3, 3), nn.Linear(3, 2)
+    def forward(self, x):
+        return self.head(self.body(x))
+def build():
+    return nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+a, b = Net(), Net()
+"""
+
+
+def trained(lines: str, module: str) -> bool:
+    program = Program(f"{NETWORKS}{lines}\nprint({module})\n")
+    return Optimized(program.facts.flows).is_trained(program.printed()[-1])
+
+
+@pytest.mark.parametrize(
+    ("lines", "module", "expected"),
+    [
+        ("o = torch.optim.SGD(a.parameters(), 0.1)", "a", True),
+        ("o = torch.optim.SGD(a.parameters(), 0.1)", "b", False),
+        ("o = torch.optim.SGD(a.parameters(), 0.1)\nc = copy.deepcopy(a)", "c", False),
+        ("o = torch.optim.SGD(a.parameters(), 0.1)\nc = nn.DataParallel(a).cuda()", "c", True),
+        ("o = torch.optim.SGD(itertools.chain(a.parameters(), b.parameters()), 0.1)", "b", True),
+        ("o = torch.optim.SGD([{'params': b.parameters()}], 0.1)", "b", True),
+        ("o = make_optimizer(b.parameters())", "b", True),
+        ("o = torch.optim.SGD([p for p in b.parameters() if p.requires_grad], 0.1)", "b", True),
+        ("o = torch.optim.SGD(a.head.parameters(), 0.1)", "a", True),
+        ("o = torch.optim.SGD(a.parameters(), 0.1)", "a.head", True),
+        ("c = nn.Sequential(a, nn.ReLU())\no = torch.optim.SGD(c.parameters(), 0.1)", "a", True),
+        ("for p in b.parameters():\n    p.data.mul_(0.9)", "b", False),
+        ("n = sum(p.numel() for p in b.parameters())", "b", False),
+        ("nn.utils.clip_grad_norm_(b.parameters(), 1.0)", "b", False),
+        ("c, d = build(), build()\no = torch.optim.SGD(c.parameters(), 0.1)", "d", False),
+        ("c, d = build(), build()\no = torch.optim.SGD(c.parameters(), 0.1)", "c", True),
+        ("a, o = accelerator.prepare(a, None)\nk = torch.optim.SGD(a.parameters(), 0.1)", "a", True),
+    ],
+)
+def test_what_an_optimizer_trains(lines: str, module: str, expected: bool) -> None:
+    assert trained(lines, module) is expected
+
+
+STEP = """
+def train(loader):
+    s, t = Net(), Net()
+    {before}
+    o = torch.optim.SGD({parameters}, lr=0.1)
+    for x, y in loader:
+        {forward}
+        o.zero_grad()
+        loss.backward()
+        o.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "parameters", "forward", "expected"),
+    [
+        ("pass", "s.parameters()", "loss = F.mse_loss(s(x), t(x))", ["t"]),
+        ("pass", "t.parameters()", "loss = F.mse_loss(s(x), t(x))", ["s"]),
+        ("t.requires_grad_(False)", "s.parameters()", "loss = F.mse_loss(s(x), t(x))", []),
+        ("pass", "s.parameters()", "loss = F.mse_loss(s(x), t(x).detach())", []),
+        ("pass", "s.parameters()", "loss = t(s(x)).mean()", []),
+        ("pass", "s.parameters()", "h = t(x)\n        loss = F.cross_entropy(s(x), h.argmax(1))", ["t"]),
+        ("pass", "[*s.parameters(), *t.parameters()]", "loss = F.mse_loss(s(x), t(x))", []),
+        ("pass", "s.parameters()", "loss = t(x).mean()", []),
+    ],
+)
+def test_a_forward_of_a_network_that_is_not_trained(
+    before: str, parameters: str, forward: str, expected: list[str]
+) -> None:
+    program = Program(NETWORKS + STEP.format(before=before, parameters=parameters, forward=forward))
+    assert [program.facts.called(found.call) for found in program.facts.untrained_forwards] == expected
+
+
+PLAYERS = """
+def train(loader):
+    g, d = nn.Linear(3, 3), nn.Linear(3, 1)
+    og, od = torch.optim.SGD(g.parameters(), 0.1), torch.optim.SGD(d.parameters(), 0.1)
+    for x, y in loader:
+        {first}
+        u = g(x)
+        d(u).mean().backward()
+        od.step()
+        {then}
+        (-d(g(x)).mean()).backward()
+        og.step()
+        od.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(("first", "then", "expected"), [("pass", "og.zero_grad()", 1), ("og.zero_grad()", "pass", 0)])
+def test_gradients_count_until_they_are_zeroed(first: str, then: str, expected: int) -> None:
+    program = Program(PLAYERS.format(first=first, then=then))
+    assert len(program.facts.untrained_forwards) == expected
+
+
+def test_a_backward_through_a_network_says_nothing_of_its_input() -> None:
+    program = Program(
+        """
+        def train(loader, device):
+            m, h = nn.Sequential(nn.Linear(3, 3), nn.ReLU()), nn.Linear(3, 1)
+            for x, y in loader:
+                h(m(x.to(device))).mean().backward()
+        """
+    )
+    assert program.facts.flows.live(program.value("x.to(device)")) is None
+    assert program.facts.flows.live(program.value("m(x.to(device))")) is not None
