@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchlint.facts.growth import made_for
 from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -65,8 +66,14 @@ class BuiltInStep(Rule):
     triggers = (Trigger(constructs=True),)
 
     def check(self, facts: Facts) -> Iterator[Finding]:
-        """Yield one finding for each statement that builds something again and again."""
+        """Yield one finding for each statement that builds something again and again.
+
+        What is added to a model for good is more than built again: TLK304 says so.
+        """
+        grown = {made for growth in facts.growths for made in made_for(growth)}
         for construction in facts.constructions:
+            if construction.call in grown:
+                continue
             yield _trial(facts, construction) if construction.trial else _step(facts, construction)
 
 

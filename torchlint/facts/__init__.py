@@ -27,6 +27,7 @@ from torchlint.facts.flows import Flows
 from torchlint.facts.freezing import frozen_subjects
 from torchlint.facts.gradients import Zeroing, zeroings
 from torchlint.facts.graph import Function, Op, Value, ValueGraph
+from torchlint.facts.growth import Growth, growths
 from torchlint.facts.guard_repairs import start_guarding
 from torchlint.facts.guarding import IdleGuard, guarded_in_vain, idle_guards
 from torchlint.facts.hook_store import HookStore, hook_stores
@@ -251,6 +252,14 @@ class Facts:
     def untrained_forwards(self) -> list[UntrainedForward]:
         """Forwards in training steps through which nothing is trained."""
         return untrained_forwards(self)
+    def growths(self) -> list[Growth]:
+        """What every step adds to a module or an optimizer."""
+        return growths(self)
+
+    @cached_property
+    def constructions(self) -> list[Construction]:
+        """What is built again and again, at most one thing for each statement."""
+        return constructions(self)
 
     @cached_property
     def idle_guards(self) -> list[IdleGuard]:

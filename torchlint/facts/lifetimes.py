@@ -77,6 +77,10 @@ class Lifetimes:
         """The functions that set a holder anew; that of its birth is none of them by that alone."""
         return {position.function for home in homes for position in self._resets.get(home, ())}
 
+    def is_reset(self, homes: list[Place | Value]) -> bool:
+        """Whether anything in the file sets one of these anew, or takes something out of it."""
+        return any(self._resets.get(home) for home in homes)
+
     def _births(self, allocation: Value, seen: set[Value]) -> list[_Position]:
         """Where a container was made; for one that is kept in another, where that one was made."""
         seen.add(allocation)

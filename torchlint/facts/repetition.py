@@ -8,7 +8,7 @@ something is first needed runs once, however often it is passed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.building.expressions import INSERTING
 from torchlint.facts.building.names import assigned_in, path_of
 from torchlint.facts.domain import Tool
 from torchlint.facts.frameworks import (
@@ -276,6 +277,8 @@ class Repetitions:
             if isinstance(parent, cst.If | cst.IfExp) and node is not parent.test:
                 if self._differs(parent.test, parent, at, within):
                     return True
+            if isinstance(parent, cst.While) and parent is not boundary and _is_memory(parent.test, parent.body):
+                return True  # `while len(self.layers) < depth:`
             if isinstance(parent, cst.BooleanOperation) and node is parent.right:
                 return True
             if isinstance(parent, cst.IndentedBlock | cst.Module) and parent is not boundary:
@@ -367,7 +370,7 @@ def is_memory(test: cst.BaseExpression, body: cst.CSTNode, bound: Set[str] = fro
         body: the code under it, of which attributes, items and globals count: they outlive the function.
         bound: the names to which the thing itself is bound.
     """
-    settled = {path for path in assigned_in(body) if not path.isidentifier()} | bound
+    settled = {path for path in [*assigned_in(body), *_filled_in(body)] if not path.isidentifier()} | bound
     settled.update(item.name.value for node in walk(body) if isinstance(node, cst.Global) for item in node.names)
     for node in walk(test):
         if isinstance(node, cst.Call) and dotted(node.func) in ("hasattr", "getattr"):
@@ -376,6 +379,15 @@ def is_memory(test: cst.BaseExpression, body: cst.CSTNode, bound: Set[str] = fro
             if not isinstance(node.comparator, cst.Tuple | cst.List | cst.Set):
                 return True
     return any(path in settled for path in _mentioned(test))
+
+
+def _filled_in(body: cst.CSTNode) -> Iterator[str]:
+    """The attributes and items into which ``body`` puts something: ``self.layers`` of ``self.layers.append(x)``."""
+    for node in walk(body):
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in INSERTING:
+            path = path_of(node.func.value)
+            if path is not None:
+                yield path
 
 
 def _mentioned(test: cst.BaseExpression) -> set[str]:

@@ -1,0 +1,101 @@
+"""TLK304."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchlint.facts.graph import Function
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.growth import Growth
+
+
+class ModuleGrows(Rule):
+    """Every step adds layers, parameters or groups to a model or an optimizer.
+
+    ## What it does
+    Finds what is added to a `ModuleList`, a `ParameterList`, a `ModuleDict` or a `Sequential`, registered under a new
+    name (`add_module`, `register_buffer`, `setattr(self, f"layer{n}", ...)`), or given to an optimizer by
+    `add_param_group`, in `forward`, in the steps of a loop, or in a helper that these call.
+
+    ## Why is this bad?
+    What is registered belongs to the model for good: its parameters stay on the device, and it moves, is saved and is
+    counted with the model. Added in every step it never ends, and parameters that came after the optimizer was made
+    are not even trained. Each group of an optimizer keeps its parameters and their state.
+
+    ## Example
+    ```python
+    class Net(nn.Module):
+        def forward(self, x):
+            self.layers.append(nn.Linear(16, 16))
+            ...
+    ```
+
+    ## Use instead
+    ```python
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList([nn.Linear(16, 16)])
+    ```
+
+    ## When it is not a leak
+    Layers are added in `__init__` or a builder, once for an epoch or a stage (progressive growing), up to a number
+    (`if len(self.layers) < 4`), at a certain step; what was added is taken back in the same turn; a constant name
+    replaces what had it before (then TLK301 speaks of it).
+
+    ## Fix safety
+    There is no automatic fix: where the layers are to be made instead is for a person to say.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.ModuleList.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.add_param_group.html
+    """
+
+    code = "TLK304"
+    name = "module-grows"
+    level = Level.ERROR
+    harms = (Harm.BYTES,)
+    symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.SLOW)
+    triggers = (
+        Trigger(
+            inserts=True, names=frozenset(["ModuleList", "ParameterList", "ModuleDict", "ParameterDict", "Sequential"])
+        ),
+        Trigger(
+            calls=frozenset(
+                ["add_module", "register_module", "register_parameter", "register_buffer", "add_param_group", "setattr"]
+            )
+        ),
+    )
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each addition that is repeated."""
+        for growth in facts.growths:
+            yield _finding(growth)
+
+
+def _finding(growth: Growth) -> Finding:
+    place = growth.repeated_by
+    if isinstance(place, Function):
+        often: tuple[str | LineOf, ...] = (f"each call of `{place.name}`",)
+        where: tuple[str | LineOf, ...] = (
+            " in `__init__`" if place.owner is not None else f" outside of `{place.name}`",
+        )
+    else:
+        often = ("each turn of the loop in line ", LineOf(place.syntax))
+        where = (" before line ", LineOf(place.syntax))
+    what = "another group of parameters" if growth.is_optimizer else "another member"
+    return Finding(
+        node=growth.statement,
+        message=(
+            f"`{growth.name}` is given {what} in ", *often,
+            ", and nothing takes it back: GPU memory grows each step by all its tensors; make it once,", *where,
+        ),
+        level=Level.ERROR,
+        memory=Memory.DEVICE_GROWS,
+        evidence=(Step(place.syntax, "this is what repeats it"),),
+    )  # fmt: skip

@@ -1,0 +1,122 @@
+"""What every step adds to a module or an optimizer, and what only looks like that."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.programs import HEAD, TRAINING, Program
+
+NET = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+        self.table = nn.ModuleDict()
+        self.layers = nn.ModuleList().to("cpu")
+        for _ in range(2):
+            self.layers.append(nn.Linear(3, 3))
+    def forward(self, x):
+        BODY
+        return self.layers[-1](x)
+"""
+
+LOOP = """
+for step, (x, y) in enumerate(loader):
+    BODY
+    model(x).sum().backward()
+    optimizer.step()
+"""
+
+
+def grown(source: str) -> list[str]:
+    """The names of what grows."""
+    return [found.name for found in Program(source, head=HEAD).facts.growths]
+
+
+def in_forward(body: str) -> list[str]:
+    """What grows when ``body`` begins a network's forward."""
+    return grown(NET.replace("BODY", body.replace("\n", "\n        ")))
+
+
+def in_loop(body: str, before: str = "") -> list[str]:
+    """What grows when ``body`` begins each step."""
+    return grown(f"{before}\n{TRAINING}{LOOP.replace('BODY', body.replace(chr(10), chr(10) + '    '))}")
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ("self.layers.append(nn.Linear(3, 3))", "self.layers"),
+        ("self.layers.extend([nn.Linear(3, 3), nn.ReLU()])", "self.layers"),
+        ("self.layers += [nn.Linear(3, 3)]", "self.layers"),
+        ("self.table[str(self.count)] = nn.Linear(3, 3)", "self.table"),
+        ("self.add_module(f'extra{self.count}', nn.Linear(3, 3))", "self"),
+        ("setattr(self, 'extra%d' % self.count, nn.Linear(3, 3))", "self"),
+        ("self.register_buffer('mean' + str(self.count), x.detach())", "self"),
+    ],
+)
+def test_each_forward_adds(body: str, name: str) -> None:
+    assert in_forward(body) == [name]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "self.layers[0] = nn.Linear(3, 3)",
+        "self.table['one'] = nn.Linear(3, 3)",
+        "self.add_module('extra', nn.Linear(3, 3))",
+        "setattr(self, f'count{x}', 3)",
+        "if len(self.layers) < 4:\n    self.layers.append(nn.Linear(3, 3))",
+        "while len(self.layers) < 4:\n    self.layers.append(nn.Linear(3, 3))",
+        "self.layers = nn.ModuleList()\nself.layers.append(nn.Linear(3, 3))",
+        "chosen = nn.ModuleList()\nchosen.append(nn.ReLU())",
+        "self.layers.append(nn.Linear(3, 3))\ndel self.layers[0]",
+    ],
+)
+def test_what_is_replaced_limited_or_taken_back(body: str) -> None:
+    assert in_forward(body) == []
+
+
+def test_groups_of_an_optimizer() -> None:
+    assert in_loop("optimizer.add_param_group({'params': nn.Parameter(torch.zeros(3))})") == ["optimizer"]
+    assert in_loop("if step == 5:\n    optimizer.add_param_group({'params': model.bias})") == []
+    taken = "optimizer.add_param_group({'params': nn.Parameter(torch.zeros(3))})\noptimizer.param_groups.pop()"
+    assert in_loop(taken) == []
+
+
+def test_a_stage_may_add() -> None:
+    source = f"""
+{TRAINING}
+net = nn.Sequential(model)
+for stage in range(3):
+    net.append(nn.Linear(3, 3))
+    for x, y in loader:
+        net(x).sum().backward()
+        optimizer.step()
+"""
+    assert grown(source) == []
+
+
+def test_a_builder_may_look_at_what_comes_out() -> None:
+    source = """
+def build(sizes, x):
+    net = nn.Sequential()
+    for number, size in enumerate(sizes):
+        net.add_module(str(number), nn.Linear(net(x).shape[1], size))
+    return net
+"""
+    assert grown(source) == []
+
+
+def test_a_layer_that_is_built_to_be_added_is_one_cause() -> None:
+    from torchlint.rules.tlk301_built_in_step import BuiltInStep
+
+    facts = Program(
+        NET.replace("BODY", "layer = nn.Linear(3, 3).to(x.device)\n        self.layers.append(layer)")
+    ).facts
+    assert [found.name for found in facts.growths] == ["self.layers"]
+    assert list(BuiltInStep().check(facts)) == []
+
+
+def test_what_is_moved_again_and_again_ends() -> None:
+    assert in_loop("model = model.to('cpu')\nmodel.add_module('extra', nn.ReLU())\nmodel.append(nn.ReLU())") == []
