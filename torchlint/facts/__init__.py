@@ -55,6 +55,7 @@ from torchlint.facts.steps import Steps
 from torchlint.facts.tensors import Tensors
 from torchlint.facts.summed_loss import SummedLoss, summed_losses
 from torchlint.facts.untrained import UntrainedForward, untrained_forwards
+from torchlint.facts.unloading import Unloading, Unloadings
 from torchlint.facts.writing import Use, operands
 from torchlint.rule import Fix
 from torchlint.tree import parents
@@ -260,6 +261,9 @@ class Facts:
     def constructions(self) -> list[Construction]:
         """What is built again and again, at most one thing for each statement."""
         return constructions(self)
+    def unloadings(self) -> list[Unloading]:
+        """Models that are given up and stay in memory."""
+        return Unloadings(self).found()
 
     @cached_property
     def idle_guards(self) -> list[IdleGuard]:

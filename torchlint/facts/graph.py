@@ -246,6 +246,31 @@ class Reset:
 
 
 @dataclass(eq=False, slots=True)
+class Drop:
+    """A variable or an attribute gives up what it held: ``del x``, ``x = None``, ``del self.x``.
+
+    Attributes:
+        path: what gives it up, as it is written.
+        value: what a variable held; None for an attribute.
+        holder: the object whose attribute it is.
+        attribute: the attribute.
+        bound: the variables at this point and what they hold.
+        index: the number of values that were computed before.
+        function, loop, statement: where this happens.
+    """
+
+    path: str
+    value: Value | None
+    function: Function
+    loop: Loop | None
+    statement: cst.CSTNode
+    index: int
+    holder: Value | None = None
+    attribute: str = ""
+    bound: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
 class Function:
     """A function, a method, a lambda or a module's body.
 
@@ -339,4 +364,5 @@ class ValueGraph:
     stores: list[Store] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
     resets: list[Reset] = field(default_factory=list)
+    drops: list[Drop] = field(default_factory=list)
     buffers: list[tuple[Value, str]] = field(default_factory=list)

@@ -17,7 +17,7 @@ from torchlint.facts.building.guards import (
 )
 from torchlint.facts.building.names import all_parameters, assigned_in, bound_targets, import_names, path_of
 from torchlint.facts.building.state import State, merge
-from torchlint.facts.graph import Class, Function, Kind, Loop, Mode, Op, Reset, Value
+from torchlint.facts.graph import Class, Drop, Function, Kind, Loop, Mode, Op, Reset, Value
 from torchlint.tree import dotted, walk
 
 
@@ -57,8 +57,23 @@ class StatementBuilder(ExpressionBuilder):
 
     def _assign(self, node: cst.Assign) -> None:
         value = self.visit(node.value)
+        is_none = value.op is Op.CONSTANT and value.name == "None"
         for target in node.targets:
+            held = self.state.variables.get(target.target.value) if isinstance(target.target, cst.Name) else None
             self.assign(target.target, value, node.value)
+            if is_none:
+                self._drop(target.target, held)
+
+    def _drop(self, target: cst.CSTNode, held: Value | None) -> None:
+        """Note that ``target`` no longer holds what it held."""
+        path, holder, attribute = dotted(target), None, ""
+        if isinstance(target, cst.Attribute):
+            holder, attribute = self.visit(target.value), target.attr.value
+        if path is not None and (held is not None or holder is not None):
+            bound, index = dict(self.state.variables), len(self.graph.values)
+            self.graph.drops.append(
+                Drop(path, held, self.function, self.loop, self.statement, index, holder, attribute, bound)
+            )
 
     def _annotated(self, node: cst.AnnAssign) -> None:
         if node.value is not None:
@@ -103,7 +118,11 @@ class StatementBuilder(ExpressionBuilder):
                 if (path := path_of(target)) is not None:
                     self.state.forget(path)
             elif isinstance(target, cst.Name):
+                held = self.read(target.value, target)
                 self.state.forget(target.value)
+                self._drop(target, held)
+            elif isinstance(target, cst.Attribute):
+                self._drop(target, None)
 
     def _import(self, node: cst.Import | cst.ImportFrom) -> None:
         for local, full in import_names(node):

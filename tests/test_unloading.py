@@ -1,0 +1,162 @@
+"""Models that are given up and stay in memory: who holds them, what frees them, what is wanted."""
+
+from __future__ import annotations
+
+import pytest
+from programs import Program
+
+IMPORTS = """
+import functools
+import gc
+import torch
+from torch import nn
+"""
+
+TRIAL = """
+for x, y in loader:
+    model = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+    {}
+    gc.collect()
+"""
+
+
+def found(source: str) -> list[str]:
+    """Each model that is given up in vain, with those that hold it and how."""
+    unloadings = Program(source, head=IMPORTS).facts.unloadings
+    return [f"{u.drop.path}: {', '.join(f'{h.name} {h.how}' for h in u.holders)}" for u in unloadings]
+
+
+def trial(*lines: str) -> list[str]:
+    """What is found in a loop that builds a model, does ``lines`` and collects garbage."""
+    return found(TRIAL.format("\n    ".join(lines)))
+
+
+@pytest.mark.parametrize(
+    ("line", "how"),
+    [("other = model", "itself"),
+     ("other = model.to('cpu')", "itself"),
+     ("other = torch.optim.SGD(model.parameters(), 0.1)", "parameters"),
+     ("other = torch.optim.SGD([{'params': model.parameters()}], 0.1)", "parameters"),
+     ("other = nn.DataParallel(model)", "wrapper"),
+     ("other = torch.compile(model)", "wrapper"),
+     ("other = functools.partial(print, model)", "wrapper"),
+     ("other = [model]", "container"),
+     ("other = {'net': model}", "container"),
+     ("other = model.forward", "function"),
+     ("other = lambda x, net=model: net(x)", "function"),
+     ("other = model(x).sum()", "graph")],
+)  # fmt: skip
+def test_what_holds_a_model(line: str, how: str) -> None:
+    if how == "container":
+        # What is made in the turn is gone with it; a list that stays is another matter.
+        assert trial(line, "del model") == []
+    else:
+        assert trial(line, "del model") == [f"model: other {how}"]
+
+
+def test_a_list_that_stays() -> None:
+    assert found("kept = []\n" + TRIAL.format("kept.append(model)\n    del model")) == ["model: kept container"]
+    assert found("kept = []\n" + TRIAL.format("kept.append(model)\n    del model\n    kept.clear()")) == []
+
+
+def test_a_scheduler_holds_its_optimizer() -> None:
+    found_here = trial(
+        "first = torch.optim.SGD(model.parameters(), 0.1)",
+        "second = torch.optim.lr_scheduler.StepLR(first, 1)",
+        "del first, model",
+    )
+    assert found_here == ["model: second parameters"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["other = model.state_dict()", "other = sum(p.numel() for p in model.parameters())", "other = model(x).detach()",
+     "other = model(x).sum().item()", "other = torch.optim.swa_utils.AveragedModel(model)", "other = len(model)",
+     "other = [p.norm().item() for p in model.parameters()]"],
+)  # fmt: skip
+def test_what_does_not_hold_it(line: str) -> None:
+    assert trial(line, "del model") == []
+
+
+@pytest.mark.parametrize(
+    "drops",
+    [("del model, other",), ("del other", "del model"), ("del model", "del other"), ("other = None", "model = None")],
+)
+def test_what_gives_up_all(drops: tuple[str, ...]) -> None:
+    assert trial("other = torch.optim.SGD(model.parameters(), 0.1)", *drops) == []
+
+
+def test_a_name_that_is_used_afterwards() -> None:
+    assert trial("other = nn.DataParallel(model)", "del model", "other(x)") == []
+
+
+def test_the_end_of_a_function_frees_its_variables() -> None:
+    function = """
+def score(x):
+    model = nn.Linear(3, 3)
+    other = torch.optim.SGD(model.parameters(), 0.1)
+    del model
+    {}
+"""
+    assert found(function.format("gc.collect()\n    return 3")) == []
+    assert found(function.format("return evaluate(x)")) == ["model: other parameters"]
+
+
+def test_a_class_of_the_file_that_keeps_what_it_is_given() -> None:
+    source = """
+class Trainer:
+    def __init__(self, net):
+        self.optimizer = torch.optim.SGD(net.parameters(), 0.1)
+"""
+    assert found(source + TRIAL.format("other = Trainer(model)\n    del model")) == ["model: other wrapper"]
+
+
+def test_a_function_that_hands_out_a_closure() -> None:
+    source = "def make(net):\n    def run(x):\n        return net(x)\n    return run\n"
+    assert found(source + TRIAL.format("other = make(model)\n    del model")) == ["model: other function"]
+
+
+SESSION = """
+class Session:
+    def load(self):
+        self.model = nn.Linear(3, 3)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), 0.1)
+    def unload(self):
+        {}
+        gc.collect()
+"""
+
+
+@pytest.mark.parametrize("line", ["self.model = None", "del self.model"])
+def test_an_attribute(line: str) -> None:
+    assert found(SESSION.format(line)) == ["self.model: self.optimizer parameters"]
+    assert found(SESSION.format(f"self.optimizer = None\n        {line}")) == []
+
+
+def test_attributes_that_another_method_gives_up() -> None:
+    source = (
+        SESSION.format("self.model = None\n        self.stop()") + "    def stop(self):\n        del self.optimizer\n"
+    )
+    assert found(source) == []
+
+
+RELEASE = """
+def release(net):
+    del net
+    gc.collect()
+for x in loader:
+    model = nn.Linear(3, 3)
+    {}
+"""
+
+
+def test_a_parameter_that_the_caller_still_has() -> None:
+    assert found(RELEASE.format("release(model)")) == ["net: model itself"]
+    assert found(RELEASE.format("release(net=model)")) == ["net: model itself"]
+
+
+@pytest.mark.parametrize(
+    "line", ["model = release(model)", "release(model)\n    del model", "release(nn.Linear(3, 3))"]
+)
+def test_a_parameter_that_the_caller_gives_up(line: str) -> None:
+    assert found(RELEASE.format(line)) == []
