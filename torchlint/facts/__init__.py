@@ -18,6 +18,7 @@ from torchlint.facts.collected import Collection, collections
 from torchlint.facts.construction import Construction, constructions
 from torchlint.facts.context_repairs import save_for_backward
 from torchlint.facts.contexts import OnContext, on_contexts
+from torchlint.facts.datasets import Hoard, hoards
 from torchlint.facts.debugging import Debugging, debuggings
 from torchlint.facts.emptying import Emptying, emptyings
 from torchlint.facts.extent import Extents
@@ -237,6 +238,11 @@ class Facts:
     def open_figures(self) -> list[OpenFigure]:
         """Figures that are made in each step or epoch and stay open."""
         return open_figures(self)
+
+    @cached_property
+    def hoards(self) -> list[Hoard]:
+        """Objects of data sets that every worker of a loader has for itself in time."""
+        return hoards(self)
 
     @cached_property
     def zeroings(self) -> list[Zeroing]:

@@ -1,0 +1,103 @@
+"""What data sets keep as objects, and whether workers read it."""
+
+from __future__ import annotations
+
+import pytest
+from programs import Program
+
+HEAD = """
+import csv
+import json
+import numpy as np
+from torch.utils.data import Dataset, Subset
+"""
+
+DATASET = """
+class Data(Dataset):
+    def __init__(self, path, n=0):
+        {kept}
+    def __len__(self):
+        return 10
+    def __getitem__(self, index):
+        {read}
+"""
+
+
+def hoarded(kept: str, read: str = "return self.items[index]", loader: str = "Data('x'), num_workers=2") -> int:
+    """How many hoards are found in a data set that is read by this loader."""
+    source = HEAD + DATASET.format(kept=kept.replace("\n", "\n        "), read=read.replace("\n", "\n        "))
+    return len(Program(f"{source}loader = DataLoader({loader})\n").facts.hoards)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "self.items = [str(i) for i in range(100000)]",
+        "self.items = list(range(50_000))",
+        "self.items = {i: [i] for i in range(100000)}",
+        "self.items = []\nfor i in range(100000):\n    self.items.append((i, 'x'))",
+        "self.items = open(path).readlines()",
+        "self.items = [line.split() for line in open(path)]",
+        "with open(path) as f:\n    self.items = json.load(f)['images']",
+        "with open(path) as f:\n    self.items = list(csv.DictReader(f))",
+    ],
+)
+def test_a_large_list_is_found(kept: str) -> None:
+    assert hoarded(kept) == 1
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "self.items = [str(i) for i in range(100)]",
+        "self.items = [str(i) for i in range(n)]",
+        "self.items = np.array([i for i in range(100000)])",
+        "self.items = torch.arange(100000)",
+        "self.items = [i for i in range(100000)]\nself.items = torch.tensor(self.items)",
+        "self.items = path",
+        "self.items = np.load(path)",
+    ],
+)
+def test_arrays_short_lists_and_the_unknown_are_not(kept: str) -> None:
+    assert hoarded(kept) == 0
+
+
+@pytest.mark.parametrize(
+    ("loader", "count"),
+    [
+        ("Data('x'), num_workers=0", 0),
+        ("Data('x')", 0),
+        ("Data('x'), num_workers=workers", 1),
+        ("Subset(Data('x'), range(4)), 8, num_workers=2", 1),
+        ("other, num_workers=2", 0),
+        ("Data('x'), **options", 0),
+    ],
+)
+def test_a_loader_with_workers_must_read_it(loader: str, count: int) -> None:
+    head = "from elsewhere import other, options, workers\n"
+    kept = "self.items = [str(i) for i in range(100000)]"
+    source = HEAD + head + DATASET.format(kept=kept, read="return self.items[index]")
+    assert len(Program(f"{source}loader = DataLoader({loader})\n").facts.hoards) == count
+
+
+def test_the_size_may_come_from_the_caller() -> None:
+    kept = "self.items = [str(i) for i in range(n)]"
+    assert hoarded(kept, loader="Data('x', 100000), num_workers=2") == 1
+    assert hoarded(kept, loader="Data('x', 10), num_workers=2") == 0
+
+
+def test_a_table_of_settings_is_not_one_item_for_each_sample() -> None:
+    assert hoarded("self.items = json.load(open(path))", "return self.items['mean']") == 0
+    assert hoarded("self.items = open(path).readlines()", "return 3") == 0
+
+
+FILLED = "if index not in self.cache:\n    self.cache[index] = torch.ones(3)\nreturn self.cache[index]"
+
+
+def test_a_cache_is_filled_in_each_worker() -> None:
+    assert hoarded("self.cache = {}", FILLED) == 1
+    assert hoarded("self.cache = [None] * 10", FILLED) == 1
+    assert hoarded("self.cache = torch.zeros(10, 3)", FILLED) == 0
+    assert hoarded("self.cache = {}", "self.cache['last'] = index\nreturn index") == 0
+    assert hoarded("self.cache = {}", "if len(self.cache) < 100:\n    self.cache[index] = 1\nreturn index") == 0
+    assert hoarded("self.cache = {}", "self.cache[index] = 1\nself.cache.popitem()\nreturn index") == 0
