@@ -101,3 +101,10 @@ def test_a_cache_is_filled_in_each_worker() -> None:
     assert hoarded("self.cache = {}", "self.cache['last'] = index\nreturn index") == 0
     assert hoarded("self.cache = {}", "if len(self.cache) < 100:\n    self.cache[index] = 1\nreturn index") == 0
     assert hoarded("self.cache = {}", "self.cache[index] = 1\nself.cache.popitem()\nreturn index") == 0
+
+
+def test_names_of_files_are_little_beside_the_files() -> None:
+    kept = "self.items = open(path).readlines()"
+    assert hoarded(kept, "return torch.load(self.items[index])") == 0
+    assert hoarded(kept, "name = self.items[index]\nwith open('data/' + name) as file:\n    return file.read()") == 0
+    assert hoarded(kept, "return len(self.items[index])") == 1

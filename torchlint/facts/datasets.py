@@ -29,6 +29,11 @@ READING = ("__getitem__", "__getitems__", "__iter__")
 """Methods by which a worker reads a data set."""
 
 NUM_WORKERS = (5, "num_workers")
+OPENERS = frozenset(
+    ["open", "imread", "load", "loadmat", "read_image", "join", "Path", "exists", "isfile", "VideoReader"]
+)
+"""Last names of functions that take the name of a file."""
+
 DEPTH = 3
 """How many calls deep a method of the data set is followed."""
 
@@ -138,15 +143,17 @@ class _Reading:
         return any(self.sizes.is_array(value) for value in self.solution.stored.get(place, ()))
 
     def _is_indexed(self, place: Place) -> bool:
-        """Whether the attribute is read by the index itself, or walked through: it has an item for each sample."""
-        for value in self.facts.graph.values:
-            if value.function in self.functions and value.op in (Op.SUBSCRIPT, Op.ELEMENT) and value.inputs:
-                if place not in places_of(self.solution, value.inputs[0]):
-                    continue
-                names = {parameter.name for parameter in value.function.parameters[1:]}
-                if value.op is Op.ELEMENT or _is_read_by(value.syntax, names):
-                    return True
-        return False
+        """Whether the attribute has an item for each sample: it is read by the index itself, or walked through.
+
+        What is only a list of files is not: a path for each file is little beside the file.
+        """
+        items = [
+            value
+            for value in self.facts.graph.values
+            if value.function in self.functions and value.op in (Op.SUBSCRIPT, Op.ELEMENT)
+            and value.inputs and place in places_of(self.solution, value.inputs[0])
+        ]  # fmt: skip
+        return any(map(_is_of_sample, items)) and not any(map(_is_path, items))
 
     # -- caches ---------------------------------------------------------------------------------------------------
 
@@ -190,6 +197,21 @@ class _Reading:
         if value.op is not Op.CALL or value.callee.name != "builtins.len" or not value.arguments:
             return False
         return place in places_of(self.solution, value.arguments[0])
+
+
+def _is_of_sample(item: Value) -> bool:
+    names = {parameter.name for parameter in item.function.parameters[1:]}
+    return item.op is Op.ELEMENT or _is_read_by(item.syntax, names)
+
+
+def _is_path(item: Value) -> bool:
+    """Whether an item, or the item of an item, is the name of a file: it is opened, or joined to a folder."""
+    return any(
+        (user.op is Op.CALL and user.callee.name.rpartition(".")[2] in OPENERS and user.callee is not item)
+        or (user.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.OPERATION) and user is not item and _is_path(user))
+        for user in item.users
+        if user.index > item.index
+    )
 
 
 def _is_read_by(node: cst.CSTNode | None, names: set[str]) -> bool:
