@@ -89,11 +89,11 @@ class Flows:
         return None
 
     def _is_off(self, item: Value, maker: Function) -> bool:
-        """Whether an item of what a call returns is made by ``maker`` within that call, and gradients are off there."""
+        """Whether what a call returns, or an item of it, is made by ``maker`` in that call, with gradients off."""
         call = item
         while call.op in (Op.ELEMENT, Op.SUBSCRIPT, Op.ATTRIBUTE):
             call = call.inputs[0]
-        if call is item or call.op is not Op.CALL or self.modes.records(call):
+        if call.op is not Op.CALL or self.modes.records(call):
             return False
         functions = self.solution.functions_of(call)
         return maker in functions or not self.solution.callers_above([maker]).isdisjoint(functions)
@@ -185,7 +185,7 @@ class Flows:
         return [
             held
             for atom in sorted_values(self.solution.final(value))
-            if isinstance(atom, Container)
+            if isinstance(atom, Container) and not self._is_off(value, atom.allocation.function)
             for key, held in self.solution.held.get(atom.allocation, ())
             if (key is not None or held in atom.allocation.inputs) and self.live(held) is not None
         ]
@@ -238,6 +238,7 @@ class Flows:
         if self.live(value) is not None:
             return True
         containers = [a.allocation for a in self.solution.final(value) if isinstance(a, Container)]
+        containers = [made for made in containers if not self._is_off(value, made.function)]
         return any(
             any(self.live(held) is not None for _, held in self.solution.held.get(container, ()))
             or any(is_live(item) for field in self.solution.fields.get(container, {}).values() for item in field)

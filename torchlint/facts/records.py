@@ -133,7 +133,8 @@ class Records:
             for item in (item for key, item in zip(pair.keys, pair.inputs, strict=True) if key == value.keys[0]):
                 yield from self._inside(item, None, by, depth, seen)
         elif value.op is Op.CALL and (functions := self.solution.functions_of(value)):
-            results = [f.result for f in functions if f.result is not None and f.name != "__init__"]
+            is_on = self.facts.modes.records(value)
+            results = [f.result for f in functions if is_on and f.result is not None and f.name != "__init__"]
             for returned in (item for result in results for item in _choices(result)):
                 yield from self._inside(returned, returned.syntax, by, depth - 1, seen)
         elif value.op is Op.PHI:
