@@ -38,6 +38,9 @@ SAVING_NOTHING = frozenset(
 )  # fmt: skip
 """Operations whose backward needs no tensor of theirs: sums and views."""
 
+NAMESPACES = frozenset(["types.SimpleNamespace", "argparse.Namespace"])
+"""Objects that are nothing but their attributes."""
+
 HOPS = 6
 """How many callers up a running step is looked for."""
 
@@ -98,7 +101,8 @@ class Leftovers:
             return None
         if self._is_used_here(store, live):
             return None
-        spent = not any(map(self._holds_activations, live))
+        heavy = [part for part in live if self._holds_activations(part)]
+        spent, live = not heavy, heavy or live
         escapes = self.flows.may_be_trained_on(holder)
         if not spent and (escapes or not self._is_over(store, places, live)):
             return None
@@ -118,7 +122,8 @@ class Leftovers:
         reads = self._reads(places)
         if any(self.flows.is_trained_on(read) or read in self.flows.inspected for read in reads):
             return None
-        spent = not any(map(self._holds_activations, live))
+        heavy = [part for part in live if self._holds_activations(part)]
+        spent, live = not heavy, heavy or live
         escapes = any(read in self.flows.escaped for read in reads)
         if not spent and (escapes or not self._is_over(store, places, live)):
             return None
@@ -136,7 +141,7 @@ class Leftovers:
             return True
         if isinstance(owner, Function):
             return store.function is not owner and (not store.attribute or self._is_network(store.holder))
-        return self._is_network(owner)
+        return self._is_network(owner) or (owner.op is Op.CALL and owner.callee.name in NAMESPACES)
 
     def _is_network(self, value: Value | None) -> bool:
         return value is not None and any(isinstance(atom, Module) for atom in self.solution.final(value))
@@ -185,7 +190,7 @@ class Leftovers:
                 found += [value] if value.place in places else []
             elif value.op is Op.CALL:
                 named = constant_of(value.arguments[1].syntax) if value.arguments[1].syntax is not None else None
-                found += [value] if named in names else []
+                found += [value] if named is None or named in names else []
             elif value.name in names:
                 known = self.solution.places(value.inputs[0], value.name)
                 foreign = any(isinstance(a, Instance) for a in self.solution.final(value.inputs[0]))
