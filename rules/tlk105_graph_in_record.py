@@ -58,7 +58,10 @@ class GraphInRecord(Rule):
     level = Level.ERROR
     harms = (Harm.NODES, Harm.BYTES)
     symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.HOST_GROWS)
-    triggers = (Trigger(inserts=True),)
+    triggers = (
+        Trigger(inserts=True),
+        Trigger(names=frozenset(["LightningModule", "FairseqCriterion", "Metric", "_BaseRegression"])),
+    )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each statement that hands over a graph, unless another rule names it."""

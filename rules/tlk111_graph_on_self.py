@@ -57,7 +57,7 @@ class GraphOnSelf(Rule):
     level = Level.WARNING
     harms = (Harm.PEAK,)
     symptoms = (Symptom.DIES_AT_VALIDATION, Symptom.NOT_FREED)
-    triggers = (Trigger(defines=True),)
+    triggers = (Trigger(defines=True), Trigger(constructs=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each tensor that is left with a graph nobody needs."""

@@ -382,3 +382,18 @@ def test_a_parameter_is_kept_where_the_caller_made_it() -> None:
     step = f"def step(x, kept):\n{TRAIN}    kept.append(loss)\n"
     assert Program(f"{TRAINING}{step}kept = []\nfor x in loader:\n    step(x, kept)").leaks() == ["kept"]
     assert Program(f"{TRAINING}{step}for x in loader:\n    kept = []\n    step(x, kept)").inserted() == []
+
+
+@pytest.mark.parametrize(("key", "expected"), [("step", ["table"]), ("name", [])])
+def test_an_item_under_a_key_that_a_caller_gives(key: str, expected: list[str]) -> None:
+    source = f"""
+table = {{}}
+def keep(step, name, value):
+    table[{key}] = value
+for step, (x, y) in enumerate(loader):
+    loss = model(x).sum()
+    loss.backward()
+    for name in names:
+        keep(step, name, loss)
+"""
+    assert Program(TRAINING + source).inserted() == expected

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.facts.graph import Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.homes import homes_of
-from torchlint.facts.lifetimes import Lifetimes
+from torchlint.facts.lifetimes import HOPS, Lifetimes
 from torchlint.facts.writing import Use, text_of
 from torchlint.facts.writing import parts as uses_of
 
@@ -118,12 +118,20 @@ class Insertions:
             return False
         if store.index.op is Op.OPERATION and store.index.name == "Modulo":
             return True  # `ring[step % size] = x`
-        loop = store.loop
-        while loop is not None:
-            if self.steps.is_step(loop) and _depends_on(store.index, loop):
-                return False
-            loop = loop.parent
-        return True
+        return not self._changes(store.index, store.loop)
+
+    def _changes(self, index: Value, loop: Loop | None, hops: int = HOPS) -> bool:
+        """Whether an index is another one in each step: it depends on a loop of steps here or at a caller's."""
+        around = loop.around() if loop is not None else []
+        if any(self.steps.is_step(one) and _depends_on(index, one) for one in around):
+            return True
+        if index.op is not Op.PARAMETER or hops == 0:
+            return False
+        calls = self.solution.callers.get(index.function, {})
+        given = ((calls[call].get(index), call.loop) for call in calls)
+        return any(
+            argument is not None and argument is not index and self._changes(argument, at) for argument, at in given
+        )
 
 
 def _depends_on(value: Value, loop: Loop) -> bool:
