@@ -91,3 +91,20 @@ def test_a_guard_in_every_caller(guard: str) -> None:
     body = score + f"def main(m, x):\n    with {guard}:\n        score(m, x)\n"
     assert found(body) == []
     assert found(body + "\ndef other(m, x):\n    score(m, x)\n") == [1]
+
+
+FROZEN_INSTANCE = (
+    "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.stem, self.head = nn.Linear(3, 3), nn.Linear(3, 3)\n"
+    "    def forward(self, x):\n        return self.head(self.stem(x))\n\n"
+)
+
+
+def test_an_instance_of_the_file_that_is_frozen_records_nothing() -> None:
+    use = "def score(batches):\n    net = Net()\n{freeze}    for x in batches:\n        print(net(x).argmax())\n"
+    loop = "    for p in net.parameters():\n        p.requires_grad = False\n"
+    lines = FROZEN_INSTANCE.count("\n")
+    assert found(FROZEN_INSTANCE + use.format(freeze="")) == [lines + 1]
+    assert found(FROZEN_INSTANCE + use.format(freeze=loop)) == []
+    partly = f"{loop}    net.head.requires_grad_(True)\n"
+    assert found(FROZEN_INSTANCE + use.format(freeze=partly)) == [lines + 1]

@@ -108,7 +108,12 @@ class Calls:
     def _run_forward(self, value: Value, instance: Instance) -> Abstract:
         forward = instance.cls.method("forward")
         result = UNKNOWN if forward is None else self.run_function(value, forward, bound=True)
-        if is_frozen(self.solution, value.callee) or not has_parameters(self.solution, instance.cls):
+        if is_frozen(self.solution, value.callee):
+            # Within the class the parameters train, for other instances; this one gives on what it gets.
+            without = frozenset(atom for atom in result if not (isinstance(atom, Tensor) and atom.origin is not None))
+            given = differentiate(value, self._arguments(value) or [UNKNOWN])
+            return result if without == result else join((without, given))
+        if not has_parameters(self.solution, instance.cls):
             return result
         vague = any(isinstance(atom, Unknown | Carrier) for atom in result)
         return join((result - {Unknown()}, live(value))) if vague else result

@@ -22,7 +22,18 @@ def frozen_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
     for store in solution.graph.stores:
         if store.attribute == "requires_grad" and store.holder is not None:
             switched[store.value.name != "False"] |= _subjects(solution, store.holder)
-    return frozenset(switched[False] - switched[True])
+    return frozenset(switched[False] - switched[True] - _owners(solution, switched[True]))
+
+
+def _owners(solution: Solution, parts: set[Value | Place | Class]) -> set[Value | Place | Class]:
+    """What ``parts`` are attributes or items of: ``model`` for ``model.head``, which trains as soon as a part does."""
+    found: set[Value | Place | Class] = set()
+    for part in parts:
+        value = part
+        while isinstance(value, Value) and value.op in (Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT):
+            value = value.inputs[0]
+            found |= _subjects(solution, value)
+    return found
 
 
 def _subjects(solution: Solution, value: Value) -> set[Value | Place | Class]:
