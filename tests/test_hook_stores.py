@@ -159,3 +159,8 @@ for x, y in loader:
     found = Program(NET + source)
     assert found.infers() == []
     assert keeps(found) == []
+
+
+def test_a_hook_that_asks_whether_the_module_trains_chooses_for_itself() -> None:
+    before = "def hook(m, i, o):\n    if not m.training:\n        kept.append(o)"
+    assert keeps(program("hook", before=before)) == []

@@ -71,9 +71,21 @@ class _Search:
         called = {f for f in facts.graph.functions if self.solution.callers_above([f]) & hooks}
         self._functions = hooks | called
 
+    @cached_property
+    def _choosing(self) -> frozenset[Function]:
+        """Functions that ask whether gradients are on, or the module trains: they may keep nothing when it matters."""
+        asks = (
+            value.function
+            for value in self.facts.graph.values
+            if (value.op is Op.ATTRIBUTE and value.name == "training")
+            or (value.op is Op.EXTERNAL and value.name == "torch.is_grad_enabled")
+        )
+        return frozenset(asks)
+
     def kept(self, hook: Hook, store: Store) -> HookStore | None:
         """What ``hook`` keeps by ``store``, or None when that is no loss."""
-        uses = self._brought(hook, store, hook.tensors) if store.function in self._functions else []
+        may_keep = store.function in self._functions and store.function not in self._choosing
+        uses = self._brought(hook, store, hook.tensors) if may_keep else []
         homes = self._homes(hook, store) if uses else []
         if not homes or self._is_wanted(store, homes):
             return None
