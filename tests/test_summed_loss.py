@@ -87,3 +87,9 @@ def test_the_backward_must_stand_after_the_loop() -> None:
 def test_what_other_functions_left_in_a_list_was_computed_before() -> None:
     before = "saved = []\ndef act(s):\n    saved.append(model(s).max())\n"
     assert summed("losses = []\nfor v in saved:\n    losses.append(-v)\nloss = sum(losses)", before=before) == []
+
+
+def test_what_the_caller_computed_was_computed_before_the_loop() -> None:
+    before = "def total(parts):\n    t = 0\n    for h in parts:\n        t = t - head(h).sum()\n    return t\n"
+    assert summed("loss = total([model(a) for a in x.split(2)])", before=before) == []
+    assert summed("loss = total(x.split(2))", before=before) == ["t"]

@@ -203,7 +203,7 @@ class _Search:
             if is_older and (is_forward or self.flows.live(value) is not None):
                 return False
             runs_forward = runs_forward or is_forward
-            if value.op is not Op.PARAMETER:
+            if value.op is not Op.PARAMETER or not inside:
                 results = [f.result for f in self.solution.functions_of(value)] if value.op is Op.CALL else []
                 pending += [(s, (inside and not is_place) or s in results) for s in self.flows.sources(value)]
         return runs_forward
