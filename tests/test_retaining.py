@@ -101,3 +101,20 @@ def test_what_keeps_the_loss_is_named() -> None:
     program = in_loop(f"loss = model(x).sum()\n{ALONE}\nkept.append(loss)", "kept = []")
     (found,) = program.facts.retained_in_vain
     assert found.stored == "kept"
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "batches = iter(loader)\n    while True:\n        x, y = next(batches)",
+        "for k, (x, y) in enumerate(loader):\n        k += 1",
+        "for batch in loader:\n        x, y = batch",
+        "for batch in loader:\n        x, y = batch['x'], batch['y']",
+    ],
+)
+def test_an_item_of_what_nobody_knows_is_a_batch(loop: str) -> None:
+    body = f"        loss = F.cross_entropy(model(x), y)\n        {ALONE}\n        optimizer.step()\n"
+    head = (
+        "def train(loader):\n    model = nn.Linear(3, 3)\n    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+    )
+    assert in_vain(Program(f"{head}    {loop}\n{body}")) == [ALONE]

@@ -93,3 +93,8 @@ def test_what_the_caller_computed_was_computed_before_the_loop() -> None:
     before = "def total(parts):\n    t = 0\n    for h in parts:\n        t = t - head(h).sum()\n    return t\n"
     assert summed("loss = total([model(a) for a in x.split(2)])", before=before) == []
     assert summed("loss = total(x.split(2))", before=before) == ["t"]
+
+
+def test_starred_arguments_may_be_anything() -> None:
+    before = "def total(parts):\n    t = 0\n    for h in parts:\n        t = t - head(h).sum()\n    return t\n"
+    assert summed("loss = total(*both(x))", before=before) == []

@@ -25,6 +25,7 @@ from torchlint.facts.domain import (
     is_graphless,
     sorted_values,
 )
+from torchlint.facts.externals import Meaning, meaning_of
 from torchlint.facts.graph import Backward, Function, Loop, Op, Place, Value
 from torchlint.facts.homes import places_of
 
@@ -142,7 +143,10 @@ class _Walk:
                 yield from ((given, False) for given in self._ascend(value))
         elif value.op is Op.CALL:
             yield from ((f.result, True) for f in self.solution.functions_of(value) if f.result is not None)
-            if not (value.callee.op is Op.ATTRIBUTE and value.callee.name in LIKE_ANOTHER):
+            if value.callee.op is Op.EXTERNAL and meaning_of(value.callee.name) in (Meaning.ITEM, Meaning.COLLECTS):
+                for argument in value.arguments:
+                    yield from self._taken_from(argument, inside)
+            elif not (value.callee.op is Op.ATTRIBUTE and value.callee.name in LIKE_ANOTHER):
                 yield from ((argument, inside) for argument in value.arguments)
             if value.callee.op is Op.ATTRIBUTE and torch_api.method(value.callee.name) is not None:
                 yield value.callee.inputs[0], inside
@@ -153,8 +157,8 @@ class _Walk:
                 self.places.update([place] if any(may_be_recorded(self.solution, kept) for kept in stored) else [])
                 yield from ((kept, False) for kept in stored)
             yield from self._held(value, inside)
-        elif value.op in (Op.ELEMENT, Op.SUBSCRIPT) and value.inputs[0].op is Op.PARAMETER and not inside:
-            yield from ((given, False) for given in self._passed(value.inputs[0]))
+        elif value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+            yield from self._taken_from(value.inputs[0], inside)
         elif value.op is not Op.COMPARISON:
             yield from ((source, inside) for source in self.flows.sources(value))
 
@@ -163,18 +167,27 @@ class _Walk:
             if isinstance(atom, Container):
                 yield from ((held, inside) for _, held in self.solution.held.get(atom.allocation, ()))
 
-    def _passed(self, parameter: Value) -> list[Value]:
-        """What the calls of the file pass, however far up; nothing where that ends at another parameter: a batch."""
-        pending, seen, found = [parameter], set(), []
-        while pending:
-            value = pending.pop()
-            if value not in seen:
-                seen.add(value)
-                if value.op is Op.PARAMETER:
-                    pending.extend(self.solution.arguments_of(value))
-                else:
-                    found.append(value)
-        return found
+    def _taken_from(self, source: Value, inside: bool) -> Iterator[tuple[Value, bool]]:
+        """What an item is taken from, if that may hold a graph; an item of anything else is a part of a batch."""
+        if source.op is not Op.PARAMETER:
+            is_computed = source.op is not Op.CALL or bool(self.solution.functions_of(source))
+            if is_computed or self.flows.carries(source) or self._holds_unknown(source):
+                yield source, inside
+        elif not inside:
+            pending, seen = [source], set[Value]()
+            while pending:  # however far up; where that ends at another parameter, it is a batch
+                value = pending.pop()
+                if value not in seen:
+                    seen.add(value)
+                    if value.op is Op.PARAMETER:
+                        pending.extend(self.solution.arguments_of(value))
+                    else:
+                        yield value, False
+
+    def _holds_unknown(self, source: Value) -> bool:
+        """Whether a container is known, and what is put into it is not all known to have no graph."""
+        made = (a.allocation for a in self.solution.final(source) if isinstance(a, Container))
+        return any(may_be_recorded(self.solution, held) for m in made for _, held in self.solution.held.get(m, ()))
 
     def _ascend(self, parameter: Value) -> list[Value]:
         """What the only call of the function passes; open where there is none, or there are several."""

@@ -198,6 +198,8 @@ class _Search:
                 continue
             seen.add(value)
             is_forward = value.op is Op.CALL and self.facts.steps.calls_module(value)
+            if value.op is Op.PARAMETER and not inside and self._is_unknown(value):
+                return False
             is_place = bool(places_of(self.solution, value))
             is_older = is_place if inside else self._is_older(value, loop)
             if is_older and (is_forward or self.flows.live(value) is not None):
@@ -207,6 +209,11 @@ class _Search:
                 results = [f.result for f in self.solution.functions_of(value)] if value.op is Op.CALL else []
                 pending += [(s, (inside and not is_place) or s in results) for s in self.flows.sources(value)]
         return runs_forward
+
+    def _is_unknown(self, parameter: Value) -> bool:
+        """Whether a call of the file gives something that cannot be told: ``loss(*parts)``."""
+        calls = self.solution.callers.get(parameter.function, {})
+        return not parameter.inputs and any(binding.get(parameter) is None for binding in calls.values())
 
     def _is_older(self, value: Value, loop: Loop) -> bool:
         """Whether a value was there before this turn: made outside the loop, or left by the last turn."""
