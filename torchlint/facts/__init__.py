@@ -15,6 +15,7 @@ from torchlint.facts.caching import Caching, Growth
 from torchlint.facts.carrying import Carried, CarriedStates
 from torchlint.facts.checkpoints import Checkpoint, checkpoints
 from torchlint.facts.collected import Collection, collections
+from torchlint.facts.circles import Circle, circles
 from torchlint.facts.construction import Construction, constructions
 from torchlint.facts.context_repairs import save_for_backward
 from torchlint.facts.contexts import OnContext, on_contexts
@@ -160,6 +161,11 @@ class Facts:
         return registrations(self)
 
     @cached_property
+    def hooks(self) -> Hooks:
+        """How long hooks stay."""
+        return Hooks(self)
+
+    @cached_property
     def piled_hooks(self) -> list[PiledHook]:
         """Hooks that are registered again and again and stay."""
         return PiledHooks(self).piled()
@@ -270,6 +276,12 @@ class Facts:
     def unloadings(self) -> list[Unloading]:
         """Models that are given up and stay in memory."""
         return Unloadings(self).found()
+        return self.hooks.piled()
+
+    @cached_property
+    def circles(self) -> list[Circle]:
+        """Reference circles through functions."""
+        return circles(self)
 
     @cached_property
     def idle_guards(self) -> list[IdleGuard]:

@@ -30,6 +30,7 @@ class Identity:
         """Read calls and containers from ``solution``."""
         self.solution = solution
         self._roots: dict[Value, frozenset[Value]] = {}
+        self._open: set[Value] = set()
 
     def roots(self, value: Value) -> frozenset[Value]:
         """Where the object that ``value`` may be was made: never a join, a parameter of a seen call or a result."""
@@ -88,7 +89,11 @@ class Identity:
         key = value.keys[0] if value.keys else None
         if key is None:
             return []
-        made = [root for root in self._walk([value.inputs[0]]) if root.op is Op.CONTAINER]
+        if value in self._open:
+            return []  # a loop that takes a thing out of what it was taken from
+        self._open.add(value)
+        made = [root for root in self.roots(value.inputs[0]) if root.op is Op.CONTAINER]
+        self._open.discard(value)
         return [item for root in made for known, item in zip(root.keys, root.inputs, strict=True) if known == key]
 
 

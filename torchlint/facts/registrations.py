@@ -165,7 +165,7 @@ class PiledHooks:
         chain: tuple[Value, ...] = (call,)
         at = self._walk_over(call, subject)
         while subject is not None and len(chain) <= HOPS:
-            way = set(self._way(subject, chain))
+            way = set(self.way(subject, chain))
             for loop in at.loop.around() if at.loop is not None else ():
                 if self._is_chosen(at, loop.syntax) or _names_in(at.syntax) & assigned_in(loop.syntax):
                     return None
@@ -191,7 +191,7 @@ class PiledHooks:
     def _walk_over(self, call: Value, subject: Value | None) -> Value:
         """What a registration on many parts goes over: which parts it chooses is no matter of how often it runs."""
         at = call
-        walked = {v.loop for v in self._way(subject, ()) if v.op is Op.ELEMENT} if subject is not None else set()
+        walked = {v.loop for v in self.way(subject, ()) if v.op is Op.ELEMENT} if subject is not None else set()
         for loop in call.loop.around() if call.loop is not None else ():
             if loop not in walked or loop.iterable is None or self.repetitions.turn(loop) is not Turn.OTHER:
                 break
@@ -222,7 +222,7 @@ class PiledHooks:
             return None
         if self.solution.callers.get(function) or not self._stays(registration, repetition):
             return None
-        handed = {value for value in self._way(registration.subject, (call,)) if value.op is Op.PARAMETER}
+        handed = {value for value in self.way(registration.subject, (call,)) if value.op is Op.PARAMETER}
         runs = any(
             other.index > call.index and other.callee in handed and not handed.isdisjoint(function.parameters)
             for other in self.facts.steps.calls_in(function)
@@ -238,7 +238,7 @@ class PiledHooks:
         subject, by = registration.subject, repetition.by
         if subject is None:
             return True
-        way = list(self._way(subject, repetition.chain))
+        way = list(self.way(subject, repetition.chain))
         if registration.is_of_tensor and not self._is_lasting_leaf(subject, way):
             return False
         outer = by.function if isinstance(by, Loop) else None
@@ -263,7 +263,7 @@ class PiledHooks:
     def _is_module(self, value: Value) -> bool:
         return all(isinstance(atom, Module | Instance) for atom in self.solution.final(value))
 
-    def _way(self, subject: Value, chain: tuple[Value, ...]) -> Iterator[Value]:
+    def way(self, subject: Value, chain: tuple[Value, ...]) -> Iterator[Value]:
         """The values from ``subject`` back to the object that it is a part of, through the calls of ``chain``."""
         pending, seen = [subject], set[Value]()
         while pending:
@@ -282,6 +282,10 @@ class PiledHooks:
                 bindings = self.solution.callers.get(value.function, {})
                 given = (bindings[call].get(value) for call in chain if call in bindings)
                 pending.extend(argument for argument in given if argument is not None)
+
+    def lets_go(self, call: Value) -> bool:
+        """Whether the hook may be removed at some time, or its handle is given to code that is not seen."""
+        return self._mentions_tables or self._escapes(call) or self._is_managed(call) or bool(self._removals(call))
 
     # -- removal --------------------------------------------------------------------------------------------------
 

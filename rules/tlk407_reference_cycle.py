@@ -1,0 +1,108 @@
+"""TLK407."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchlint.facts.circles import Through
+from torchlint.facts.graph import Function
+from torchlint.facts.registrations import OF_OBJECTS, OF_TENSORS
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.circles import Circle
+
+
+class ReferenceCycle(Rule):
+    """A function holds what holds the function, and tensors hang on it.
+
+    ## What it does
+    Finds hooks on a computed tensor, or on its `grad_fn`, that hold this tensor or what is computed from it, by their
+    closure or through `self`; functions, bound methods and partials that hold `self` and are kept on `self` or on
+    its modules, where an instance is made in every step; local functions that call themselves and hold tensors.
+
+    ## Why is this bad?
+    A hook on a computed tensor is kept by the graph, inside of C++, where no collector looks: when it reaches back to
+    the tensor, both stay for ever, with every activation. The other circles are freed by Python's cyclic collector,
+    whenever it comes by; it counts objects and knows nothing of GPU memory, so many steps can pile up before.
+
+    ## Example
+    ```python
+    def penalized(hidden):
+        hidden.register_hook(lambda grad: grad + 0.1 * hidden.sign())
+        return hidden.square().mean()
+    ```
+
+    ## Use instead
+    ```python
+    def penalized(hidden):
+        sign = hidden.detach().sign()
+        hidden.register_hook(lambda grad: grad + 0.1 * sign)
+        return hidden.square().mean()
+    ```
+
+    ## When it is not a leak
+    The one instance lives as long as the program; the function holds a `weakref`, a detached tensor or only what the
+    hooked tensor was computed from; the handle is removed, the attribute is set to None; a loop binds the captured
+    variable anew; the function is static or gets what it needs as an argument.
+
+    ## Fix safety
+    There is no automatic fix: what the function needs is for a person to say.
+
+    ## References
+    - https://docs.python.org/3/library/gc.html
+    - https://docs.pytorch.org/docs/stable/notes/autograd.html#backward-hooks-execution
+    """
+
+    code = "TLK407"
+    name = "reference-cycle"
+    level = Level.ERROR
+    harms = (Harm.BYTES, Harm.CYCLE)
+    symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.NOT_FREED)
+    triggers = (Trigger(defines=True), Trigger(calls=OF_OBJECTS | OF_TENSORS))
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each statement that closes a circle."""
+        for circle in facts.circles:
+            yield _finding(circle)
+
+
+def _finding(circle: Circle) -> Finding:
+    place = circle.by
+    if isinstance(place, Function):
+        often: tuple[str | LineOf, ...] = (f"each call of `{place.name}`",)
+    elif place is not None:
+        often = ("each turn of the loop in line ", LineOf(place.syntax))
+    else:
+        often = (f"each `{circle.owner.name}`" if circle.owner is not None else "each call",)
+    level = Level.ERROR if circle.is_forever and place is not None else Level.WARNING
+    repeats = Step(circle.node if place is None else place.syntax, "this is what makes one after the other")
+    return Finding(
+        node=circle.node,
+        message=(*_who(circle), *often, *_cost(circle)),
+        level=level,
+        memory=Memory.DEVICE_GROWS if circle.is_forever else Memory.PEAK,
+        evidence=(Step(circle.node, "this closes the circle"), repeats),
+    )
+
+
+def _who(circle: Circle) -> tuple[str, ...]:
+    if circle.through is Through.GRAPH:
+        return (f"the hook on `{circle.holder}` holds `{circle.held}`, which leads back to it: ",)
+    if circle.through is Through.OBJECT:
+        return (f"`{circle.holder}` keeps a function that holds `{circle.held}`, which keeps `{circle.holder}`: ",)
+    return (f"`{circle.holder}` calls itself by its own closure, which also holds `{circle.held}`: ",)
+
+
+def _cost(circle: Circle) -> tuple[str, ...]:
+    way_out = {
+        Through.GRAPH: "give it a detached tensor or a `weakref`, or `remove()` its handle",
+        Through.OBJECT: "let it hold a `weakref`, or nothing and take the instance as an argument",
+        Through.FUNCTION: "give it what it needs as arguments, or move it out",
+    }[circle.through]
+    if circle.is_forever:
+        return (" leaves GPU memory that nothing frees, no collector sees the circle; ", way_out)
+    return (" leaves GPU memory that only Python's cyclic collector frees, at some later step; ", way_out)

@@ -1,0 +1,232 @@
+"""Reference circles through hooks, objects and local functions, and what only looks like one."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+import libcst as cst
+import pytest
+from torchlint.rules.tlk407_reference_cycle import ReferenceCycle
+
+from torchlint.facts import Facts
+from torchlint.facts.circles import Through
+from torchlint.rule import Level
+
+HEAD = """
+import functools
+import weakref
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+model = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+
+LOOP = """
+for x, y in DataLoader(data):
+    loss = {0}
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def levels(source: str) -> list[Level]:
+    return [finding.level for finding in ReferenceCycle().check(Facts(cst.parse_module(HEAD + source)))]
+
+
+def ways(source: str) -> list[Through]:
+    return [circle.through for circle in Facts(cst.parse_module(HEAD + source)).circles]
+
+
+def step(body: str) -> str:
+    """A function that is called in every step and registers hooks on ``h``."""
+    return f"def step(x, k):\n    h = model(x)\n{indent(body, '    ')}\n    return h.sum()\n{LOOP.format('step(x, 3)')}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "h.register_hook(lambda g: g * h.mean())",
+        "def hook(g):\n    return g * h\nh.register_hook(hook)",
+        "z = h * 2\nh.register_hook(lambda g: g + z.sum())",
+        "z = h * 2\nz.register_hook(lambda g: g + z.sum())",
+        "h.register_hook(functools.partial(scale, h))",
+        "h.register_hook(lambda g, t=h: g * t)",
+        "h.grad_fn.register_hook(lambda *a: print(h.shape))",
+        "kept = [h]\nh.register_hook(lambda g: g * kept[0])",
+        "def inner(g):\n    return g * h\nh.register_hook(lambda g: inner(g))",
+        "h.register_hook(lambda g: g * h)\nh = torch.relu(h)",
+        "if h.requires_grad:\n    h.register_hook(lambda g: g * h)",
+    ],
+)
+def test_a_hook_that_leads_back_to_its_tensor_stays_for_ever(body: str) -> None:
+    assert levels(step(body)) == [Level.ERROR]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "h.register_hook(lambda g: g * k)",
+        "h.register_hook(lambda g: g * x)",
+        "n = h.detach()\nh.register_hook(lambda g: g * n)",
+        "n = h.shape[0]\nh.register_hook(lambda g: g * n)",
+        "n = h.mean().item()\nh.register_hook(lambda g: g * n)",
+        "h.register_hook(print)",
+        "grads = []\nh.register_hook(grads.append)",
+        "grads = []\nh.register_hook(lambda g: grads.append(g))",
+        "handle = h.register_hook(lambda g: g * h)\nhandle.remove()",
+        "h.register_hook(lambda g: g * h)\nh = h.detach()",
+        "t = h\nh.register_hook(lambda g: g * t)\ndel t",
+        "r = weakref.ref(h)\nh.register_hook(lambda g: g * r())",
+        "h.register_hook(lambda g: g * model[0].weight.mean())",
+    ],
+)
+def test_a_hook_that_does_not_lead_back_is_none(body: str) -> None:
+    assert levels(step(body)) == []
+
+
+def test_turns_of_one_loop_share_a_variable() -> None:
+    body = "    h = model(x)\n    h.register_hook(lambda g: g * h)\n    loss = h.sum()"
+    script = f"def train():\n{indent(LOOP.replace('    loss = {0}', body), '    ')}\ntrain()\n"
+    assert levels(script) == []
+    assert levels(script.replace("lambda g: g * h", "lambda g, h=h: g * h")) == [Level.ERROR]
+
+
+def test_a_function_that_nobody_is_seen_to_call_is_a_warning() -> None:
+    source = "def penalize(h):\n    {0}\n    h.register_hook(lambda g: g * h)\n    return h\n"
+    assert levels(source.format("pass")) == [Level.WARNING]
+    assert levels(source.format("pass") + "penalize(model(torch.rand(3)))\n") == []
+
+
+FACTORY = """
+def made(t, k):
+    def hook(g):
+        return g * {0}
+    return hook
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(3, 3)
+    def forward(self, x):
+        out = self.inner(x)
+        out.register_hook(made(out, 2))
+        return out
+"""
+
+
+def test_factories_of_hooks_are_looked_through() -> None:
+    assert levels(FACTORY.format("t")) == [Level.ERROR]
+    assert levels(FACTORY.format("k")) == []
+    assert levels(FACTORY.format("t").replace("made(out, 2)", "made(out.detach(), 2)")) == []
+
+
+OBJECT = """
+class Batch:
+    def __init__(self, x):
+        self.out = model(x)
+        {0}
+    def go(self, *args):
+        return self.out.sum()
+    @staticmethod
+    def static(batch):
+        return batch.out.sum()
+    def close(self):
+        {1}
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "level"),
+    [
+        ("self.run = self.go", Level.WARNING),
+        ("self.run = lambda: self.out.sum()", Level.WARNING),
+        ("self.run = functools.partial(Batch.static, self)", Level.WARNING),
+        ("self.table = {'go': self.go, 'n': 1}", Level.WARNING),
+        ("self.calls = []; self.calls.append(self.go)", Level.WARNING),
+        ("self.out.register_hook(self.go)", Level.ERROR),
+        ("self.out.grad_fn.register_hook(lambda *a: self.go())", Level.ERROR),
+        ("self.twice = self.out * 2; self.out.register_hook(functools.partial(print, self))", Level.ERROR),
+    ],
+)
+def test_an_object_for_each_step_that_holds_itself_is_found(line: str, level: Level) -> None:
+    source = OBJECT.format(line, "pass")
+    assert levels(source + LOOP.format("Batch(x).go()")) == [level]
+    assert levels(source + "batch = Batch(1)\n" + LOOP.format("batch.go()")) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "close"),
+    [
+        ("self.run = Batch.static", "pass"),
+        ("self.run = weakref.WeakMethod(self.go)", "pass"),
+        ("me = weakref.ref(self); self.run = lambda: me().go()", "pass"),
+        ("self.run = self.go", "self.run = None"),
+        ("self.run = self.go", "del self.run"),
+        ("self.size = self.go().item()", "pass"),
+        ("h = self.out.register_hook(self.go); h.remove()", "pass"),
+        ("self.out.register_hook(self.go)", "self.out = None"),
+        ("self.out = self.out.detach(); self.run = 1", "pass"),
+    ],
+)
+def test_an_object_that_lets_go_is_left_alone(line: str, close: str) -> None:
+    assert levels(OBJECT.format(line, close) + LOOP.format("Batch(x).go()")) == []
+
+
+def test_an_object_without_tensors_may_wait_for_the_collector() -> None:
+    source = "class Note:\n    def __init__(self, n):\n        self.n = n\n        self.run = self.go\n"
+    assert levels(source + "    def go(self):\n        return self.n\n" + LOOP.format("model(x) * Note(3).go()")) == []
+
+
+def test_what_was_handed_over_lives_on_anyway() -> None:
+    source = "class Run:\n    def __init__(self, net):\n        self.net = net\n        self.run = self.go\n"
+    source += "    def go(self, x):\n        return self.net(x).sum()\n"
+    assert levels(source + LOOP.format("Run(model).go(x)")) == []
+    source = source.replace("self.net = net", "self.net = nn.Linear(3, 3)")
+    assert levels(source + LOOP.format("Run(model).go(x)")) == [Level.WARNING]
+
+
+MODULE = """
+class Probe(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+        self.layer.{0}
+    def note(self, *args):
+        self.seen = True
+"""
+
+
+def test_hooks_on_own_layers_hold_the_module() -> None:
+    used = LOOP.format("Probe().layer(x)")
+    assert levels(MODULE.format("register_forward_hook(self.note)") + used) == [Level.WARNING]
+    assert levels(MODULE.format("weight.register_hook(lambda g: self.note(g))") + used) == [Level.WARNING]
+    assert levels(MODULE.format("weight.register_post_accumulate_grad_hook(self.note)") + used) == [Level.ERROR]
+    assert levels(MODULE.format("register_forward_hook(print)") + used) == []
+    once = "probe = Probe()\n" + LOOP.format("probe.layer(x)")
+    assert levels(MODULE.format("register_forward_hook(self.note)") + once) == []
+
+
+RECURSIVE = """
+def step(x):
+    h = model(x)
+    def walk(n):
+        return {0} if n == 0 else {1}
+    {2}
+    return total
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "recursion", "rest", "expected"),
+    [
+        ("h.sum()", "walk(n - 1)", "total = walk(3)", [Through.FUNCTION]),
+        ("h.sum()", "h.mean()", "total = walk(3)", []),
+        ("0", "walk(n - 1)", "total = walk(3)", []),
+        ("model[0].weight.sum()", "walk(n - 1)", "total = walk(3)", []),
+        ("h.sum()", "walk(n - 1)", "total = walk(3); del walk", []),
+    ],
+)
+def test_a_local_function_that_calls_itself_holds_what_it_uses(
+    base: str, recursion: str, rest: str, expected: list[Through]
+) -> None:
+    assert ways(RECURSIVE.format(base, recursion, rest) + LOOP.format("step(x)")) == expected
