@@ -16,6 +16,7 @@ from torchlint.facts.carrying import Carried, CarriedStates
 from torchlint.facts.checkpoints import Checkpoint, checkpoints
 from torchlint.facts.collected import Collection, collections
 from torchlint.facts.circles import Circle, circles
+from torchlint.facts.compiling import Compilation, compilations
 from torchlint.facts.construction import Construction, constructions
 from torchlint.facts.context_repairs import save_for_backward
 from torchlint.facts.contexts import OnContext, on_contexts
@@ -268,6 +269,11 @@ class Facts:
     def growths(self) -> list[Growth]:
         """What every step adds to a module or an optimizer."""
         return growths(self)
+
+    @cached_property
+    def compilations(self) -> list[Compilation]:
+        """What is compiled, traced or scripted again and again."""
+        return compilations(self)
 
     @cached_property
     def constructions(self) -> list[Construction]:

@@ -150,7 +150,7 @@ class Calls:
         return stored or UNKNOWN
 
     def _method_of_module(self, value: Value, module: Module, name: str, itself: Atom | None = None) -> Abstract:
-        if name in SAME_OBJECT:
+        if name in SAME_OBJECT or name == "module":  # that of an exported program
             return frozenset([itself or module])
         if name in ("forward", "__call__"):
             return self._forward(value, module)
@@ -321,6 +321,9 @@ class Calls:
         operation = torch_api.function(name)
         if operation is None:
             return None
+        if operation.returns is torch_api.Returns.MODULE and meaning_of(name) is Meaning.FIRST:
+            given = value.argument(0)  # `torch.compile(mode=...)` is given nothing yet
+            return UNKNOWN if given is None else self.solution.of(given)
         contents = [part for argument in value.arguments for part in self._given(value, argument)]
         chooses = bool(operation.elements) and self._chooses_overload(value, 1)
         inputs = [c for c in (contents[:1] if chooses else contents) if c != PLAIN] or [NO_GRAPH]

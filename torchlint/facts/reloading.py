@@ -73,20 +73,15 @@ def _is_module(facts: Facts, value: Value) -> bool:
 
 def _repetition(facts: Facts, call: Value) -> Repetition | None:
     """What repeats a call; an object that loads when it is made is asked for by whoever makes it."""
-    found = facts.repetitions.of(call, _is_remembered)
+    found = facts.repetitions.of(call)
     function, owner = call.function, call.function.owner
     if found is not None or function.name != "__init__" or owner is None or is_module_class(owner):
         return found
     for maker in sorted(facts.solution.callers.get(function, ()), key=lambda value: value.index):
-        found = facts.repetitions.of(maker, _is_remembered)
+        found = facts.repetitions.of(maker)
         if found is not None:
             return Repetition(found.by, found.turn, (call, *found.chain))
     return None
-
-
-def _is_remembered(call: Value) -> bool:
-    """Whether the function around a call keeps what it returned and runs once for each argument."""
-    return any("cache" in name.rpartition(".")[2] for name in call.function.decorators)
 
 
 def _differs(facts: Facts, call: Value, repetition: Repetition) -> bool:

@@ -188,7 +188,7 @@ class Repetitions:
                 return None  # layers that are made one by one and tried out
             if turn is not Turn.OTHER:
                 return None if self.is_skipped(at, loop) else Repetition(loop, turn, chain)
-        if function.parent is None or function.name == "__init__" or hops == 0 or ends(at):
+        if function.parent is None or function.name == "__init__" or hops == 0 or ends(at) or is_remembered(function):
             return None
         if self.holds(function) or self.is_skipped(at, function):
             return None
@@ -277,7 +277,7 @@ class Repetitions:
             if isinstance(parent, cst.If | cst.IfExp) and node is not parent.test:
                 if self._differs(parent.test, parent, at, within):
                     return True
-            if isinstance(parent, cst.While) and parent is not boundary and _is_memory(parent.test, parent.body):
+            if isinstance(parent, cst.While) and parent is not boundary and is_memory(parent.test, parent.body):
                 return True  # `while len(self.layers) < depth:`
             if isinstance(parent, cst.BooleanOperation) and node is parent.right:
                 return True
@@ -326,6 +326,11 @@ class Repetitions:
         named = {store.attribute for store in later if store.attribute}
         places = (store.place for store in later if store.place is not None)
         return frozenset(named | {p.path.rpartition(".")[2] for p in places if not isinstance(p.owner, Function)})
+
+
+def is_remembered(function: Function) -> bool:
+    """Whether a decorator keeps what ``function`` returned, so that it runs once for each argument."""
+    return any("cache" in name.rpartition(".")[2] for name in function.decorators)
 
 
 def changes_with(value: Value, loop: Loop) -> bool:

@@ -1,0 +1,96 @@
+"""TLK305."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.graph import Function, Op
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.screen import Trigger
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.compiling import Compilation
+
+COMPILING = frozenset(
+    ["compile", "trace", "trace_module", "script", "freeze", "optimize_for_inference", "export",
+     "export_for_training", "symbolic_trace", "make_fx", "optimize"]
+)  # fmt: skip
+
+
+class CompiledInStep(Rule):
+    """A model is compiled, traced or scripted in every step.
+
+    ## What it does
+    Finds `torch.compile`, `torch.jit.trace`, `torch.jit.script`, `torch.jit.freeze`, `torch.export.export`,
+    `torch.fx.symbolic_trace` and the like in the steps of a loop, in `forward`, in a framework's step method, in a
+    request handler, or in a helper that one of these calls; also as decorators of functions that are defined there.
+
+    ## Why is this bad?
+    Compiling takes many times as long as running what is compiled. What `torch.jit.trace` and `torch.jit.freeze` have
+    made stays in the host's memory when nobody has it any more, some hundred kilobytes for a small model;
+    `torch.compile` keeps its books for each function that it was given.
+
+    ## Example
+    ```python
+    for x, y in loader:
+        fast = torch.jit.trace(model, x)
+        ...
+    ```
+
+    ## Use instead
+    ```python
+    fast = torch.jit.trace(model, example)
+    for x, y in loader:
+        ...
+    ```
+
+    ## When it is not a leak
+    It is compiled when first needed, at start-up, behind a cache, once for an epoch or an export; the loop runs over
+    models, each of which is compiled once.
+
+    ## Fix safety
+    There is no automatic fix: where to compile instead is for a person to say.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/generated/torch.compile.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.jit.trace.html
+    """
+
+    code = "TLK305"
+    name = "compiled-in-step"
+    level = Level.WARNING
+    harms = (Harm.HOST, Harm.CHURN)
+    symptoms = (Symptom.HOST_GROWS, Symptom.SLOW)
+    triggers = (Trigger(names=COMPILING),)
+
+    def check(self, facts: Facts) -> Iterator[Finding]:
+        """Yield one finding for each place that compiles again and again."""
+        for compilation in facts.compilations:
+            yield _finding(facts, compilation)
+
+
+def _finding(facts: Facts, compilation: Compilation) -> Finding:
+    place, at = compilation.repeated_by, compilation.at
+    if isinstance(place, Function):
+        often: tuple[str | LineOf, ...] = (f"in each call of `{place.name}`",)
+        where = "in `__init__`" if place.owner is not None else f"outside of `{place.name}`"
+        advice: tuple[str | LineOf, ...] = (f"; do it once, {where}",)
+    else:
+        often = ("in each turn of the loop in line ", LineOf(place.syntax))
+        advice = ("; do it once, before line ", LineOf(place.syntax))
+    cost = ": it costs far more time than the step"
+    if compilation.grows:
+        cost += ", and host memory grows by what was made"
+    is_definition = at.op is Op.FUNCTION and isinstance(at.syntax, cst.FunctionDef)
+    written = f"@{compilation.name}" if is_definition else facts.called(at)
+    return Finding(
+        node=at.syntax if is_definition and at.syntax is not None else facts.statement_of(at),
+        message=(f"`{written}` {compilation.verb} anew ", *often, cost, *advice),
+        level=Level.WARNING,
+        memory=Memory.HOST_GROWS if compilation.grows else Memory.TIME,
+        evidence=(Step(place.syntax, "this is what repeats it"),),
+    )

@@ -1,0 +1,90 @@
+"""What is compiled, traced or scripted again and again, and what once although it stands in a loop."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.programs import Program
+from torchlint.facts.graph import Function
+
+HEAD = """
+import functools, re
+import torch
+import torch.fx
+from torch import jit, nn
+from torch.utils.data import DataLoader
+net = nn.Linear(3, 3).eval()
+"""
+
+LOOP = """
+def main(loader: DataLoader):
+    quick = None
+    for step, (x, y) in enumerate(loader):
+        BODY
+        print(quick(x))
+"""
+
+
+def compiled(source: str) -> list[str]:
+    """What is compiled again, each as "what by what"."""
+    return [
+        f"{found.name} by {by.name if isinstance(by := found.repeated_by, Function) else 'loop'}"
+        for found in Program(source, head=HEAD).facts.compilations
+    ]
+
+
+def in_loop(body: str, before: str = "") -> list[str]:
+    """What is compiled again when ``body`` begins each turn of a loop over batches."""
+    return compiled(before + LOOP.replace("BODY", body.replace("\n", "\n        ")))
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ("quick = torch.compile(net)", "torch.compile"),
+        ("quick = jit.trace(net, x)", "torch.jit.trace"),
+        ("quick = jit.freeze(jit.script(net))", "torch.jit.freeze"),
+        ("quick = torch.fx.symbolic_trace(net)", "torch.fx.symbolic_trace"),
+        ("quick = torch.export.export(net, (x,)).module()", "torch.export.export"),
+        ("@torch.compile\ndef quick(x):\n    return net(x)", "torch.compile"),
+        ("quick = net\nquick.compile()", "compile"),
+    ],
+)
+def test_each_turn(body: str, name: str) -> None:
+    assert in_loop(body) == [f"{name} by loop"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if quick is None:\n    quick = jit.trace(net, x)",
+        "if step % 100 == 0:\n    jit.trace(net, x).save('net.pt')",
+        "quick = net\nre.compile('a')\ntorch.trace(x)",
+        "quick = made()",
+    ],
+)
+def test_now_and_then_or_something_else(body: str) -> None:
+    assert in_loop(body, "@functools.cache\ndef made():\n    return torch.compile(net)\n") == []
+
+
+def test_a_loop_over_models() -> None:
+    assert compiled("for model in [net, net]:\n    quick = jit.trace(model, x)\n    print(quick(x))") == []
+
+
+def test_once_for_an_epoch() -> None:
+    source = """
+def main(loader: DataLoader, optimizer):
+    for epoch in range(3):
+        for x, y in loader:
+            net(x).sum().backward()
+            optimizer.step()
+        jit.script(net).save("net.pt")
+"""
+    assert compiled(source) == []
+
+
+def test_what_is_compiled_is_still_the_model() -> None:
+    program = Program("quick = torch.compile(net, mode='reduce-overhead')\nlater = torch.compile(mode='x')", head=HEAD)
+    final = program.facts.solution.final
+    assert final(program.value("torch.compile(net, mode='reduce-overhead')")) == final(program.value("nn.Linear(3, 3)"))
+    assert program.kinds(program.value("torch.compile(mode='x')")) == {"unknown"}
