@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.facts.graph import Function
 from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -100,7 +99,7 @@ def _of_cache(facts: Facts, growth: Growth) -> Finding:
     else:
         held = f"the cache of `{name}` keeps a tensor for each `{key.name if key else 'argument'}` {bound}"
         advice = f"; remove `{cache}`, or bound it: `maxsize=8`"
-    brings = _brings(growth.by)
+    brings = _brings(growth)
     return Finding(
         node=cached.node,
         message=(held, *brings, advice),
@@ -122,12 +121,12 @@ def _level(growth: Growth) -> Level:
     return Level.ERROR if size is None and not only_kept else Level.WARNING
 
 
-def _brings(by: object) -> tuple[str | LineOf, ...]:
-    if by is None:
+def _brings(found: Growth | Memo) -> tuple[str | LineOf, ...]:
+    if found.by is None:
         return ()
-    if isinstance(by, Function):
-        return (f", and `{by.name}` brings a new one with each call",)
-    return (", and each turn of the loop in line ", LineOf(by.syntax), " brings a new one")  # type: ignore[attr-defined]
+    if found.function is not None:
+        return (f", and `{found.function.name}` brings a new one with each call",)
+    return (", and each turn of the loop in line ", LineOf(found.by.syntax), " brings a new one")
 
 
 def _of_memo(facts: Facts, memo: Memo, explained_by: str | None) -> Finding:
@@ -138,7 +137,7 @@ def _of_memo(facts: Facts, memo: Memo, explained_by: str | None) -> Finding:
             f"`{memo.name}`",
             *made,
             f" keeps a tensor for each `{memo.written}` and nothing takes one out: GPU memory grows",
-            *_brings(memo.by),
+            *_brings(memo),
             "; use a key that comes again, weak keys, or take old entries out",
         ),
         level=Level.ERROR,

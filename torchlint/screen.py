@@ -43,6 +43,7 @@ class Trigger:
         inserts: something is put into a container (``append``, ``d[k] = v``, a comprehension).
         defines: a function is defined.
         constructs: something is called that is named like a class, or an iterator is made.
+        handles: an exception is handled.
     """
 
     calls: frozenset[str] = frozenset()
@@ -51,6 +52,7 @@ class Trigger:
     inserts: bool = False
     defines: bool = False
     constructs: bool = False
+    handles: bool = False
 
 
 @dataclass
@@ -63,6 +65,7 @@ class Profile:
     inserts: bool = False
     defines: bool = False
     constructs: bool = False
+    handles: bool = False
 
     def meets(self, trigger: Trigger) -> bool:
         """Whether all that ``trigger`` asks for is here."""
@@ -73,6 +76,7 @@ class Profile:
             and (self.inserts or not trigger.inserts)
             and (self.defines or not trigger.defines)
             and (self.constructs or not trigger.constructs)
+            and (self.handles or not trigger.handles)
         )
 
 
@@ -115,6 +119,8 @@ def profile_of(tree: ast.AST) -> Profile:
             profile.inserts = True
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             profile.defines = True
+        elif isinstance(node, ast.ExceptHandler):
+            profile.handles = True
     return profile
 
 

@@ -35,6 +35,7 @@ from torchlint.facts.guard_repairs import start_guarding
 from torchlint.facts.guarding import IdleGuard, guarded_in_vain, idle_guards
 from torchlint.facts.hook_store import HookStore, hook_stores
 from torchlint.facts.hooks import Hooks
+from torchlint.facts.handling import Handling, KeptException, Retry
 from torchlint.facts.inference import Inferences
 from torchlint.facts.insertions import Insertion, Insertions
 from torchlint.facts.leftovers import Leftover, Leftovers
@@ -288,6 +289,16 @@ class Facts:
     def circles(self) -> list[Circle]:
         """Reference circles through functions."""
         return circles(self)
+
+    @cached_property
+    def retries(self) -> list[Retry]:
+        """What failed and is done again while the exception is handled."""
+        return Handling(self).retries()
+
+    @cached_property
+    def kept_exceptions(self) -> list[KeptException]:
+        """Exceptions that are stored with the frames in which they were raised."""
+        return Handling(self).kept()
 
     @cached_property
     def idle_guards(self) -> list[IdleGuard]:

@@ -93,6 +93,11 @@ class Growth:
     at: Value | None = None
     single: bool = False
 
+    @property
+    def function(self) -> Function | None:
+        """The function each call of which brings a new entry, None when a loop does."""
+        return self.by if isinstance(self.by, Function) else None
+
 
 class Caching:
     """Finds the caches of a file that keep tensors."""

@@ -46,6 +46,11 @@ class Memo:
     made: cst.CSTNode | None
     looked_up: cst.CSTNode
 
+    @property
+    def function(self) -> Function | None:
+        """The function each call of which brings a new entry, None when a loop does."""
+        return self.by if isinstance(self.by, Function) else None
+
 
 class Memos:
     """Finds the dictionaries of a file that are caches without a bound."""

@@ -74,6 +74,10 @@ class Novelty:
         """What runs the place where ``value`` is computed again and again, as often as there are steps."""
         return self._repeats(value.function, value.loop, HOPS, set())
 
+    def repeats_at(self, function: Function, loop: Loop | None) -> Loop | Function | None:
+        """What runs a place in ``function`` (in ``loop``) again and again."""
+        return self._repeats(function, loop, HOPS, set())
+
     def _repeats(self, function: Function, loop: Loop | None, hops: int, seen: set[Function]) -> Loop | Function | None:
         for around in loop.around() if loop is not None else ():
             if not is_short(around):

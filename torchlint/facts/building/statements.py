@@ -233,7 +233,7 @@ class StatementBuilder(ExpressionBuilder):
         for handler in node.handlers:
             self.state = handlers_start.copy()  # type: ignore[union-attr]
             if handler.name is not None:
-                self.assign(handler.name.name, self.unknown(None), None)
+                self.assign(handler.name.name, self.unknown(handler.name), None)
             self.run(handler.body)
             ends.append(self.state)
         joined = merge(ends, self.phi)

@@ -1,0 +1,157 @@
+"""What exceptions keep: work that is done again while one is handled, exceptions that are stored."""
+
+from __future__ import annotations
+
+import pytest
+from programs import Program
+
+IMPORTS = """
+import sys
+import traceback
+import torch
+from torch import nn
+net = nn.Linear(3, 3)
+kept = []
+"""
+
+STEP = """
+for step, (x, y) in enumerate(loader):
+    try:
+        out = net(x)
+    except {}:
+        {}
+"""
+
+
+def again(source: str) -> list[str]:
+    """What is done again in a handler."""
+    facts = Program(source, head=IMPORTS).facts
+    return [facts.called(retry.call) for retry in facts.retries]
+
+
+def kept(source: str) -> list[str]:
+    """What keeps an exception, and whether it piles up."""
+    found = Program(source, head=IMPORTS).facts.kept_exceptions
+    return [f"{one.name}{' +' if one.piles_up else ''}" for one in found]
+
+
+@pytest.mark.parametrize(
+    "caught", ["torch.cuda.OutOfMemoryError", "torch.OutOfMemoryError", "MemoryError", "(ValueError, MemoryError)"]
+)
+def test_the_same_module_runs_again(caught: str) -> None:
+    assert again(STEP.format(caught, "out = net(x[:8])")) == ["net"]
+
+
+@pytest.mark.parametrize("caught", ["RuntimeError", "Exception as error", "BaseException"])
+def test_a_broad_handler_has_to_mean_memory(caught: str) -> None:
+    assert again(STEP.format(caught, "out = net(x[:8])")) == []
+    assert again(STEP.format(caught, "torch.cuda.empty_cache()\n        out = net(x[:8])")) == ["net"]
+    test = "if 'out of memory' in str(error):\n            out = net(x[:8])"
+    assert again(STEP.format("RuntimeError as error", test)) == ["net"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["failed = True", "continue", "out = None", "raise", "torch.cuda.empty_cache()", "out = other(x)",
+     "error = 1\n    out = net(x[:8])"],
+)  # fmt: skip
+def test_a_handler_that_does_not_do_it_again(body: str) -> None:
+    assert again(STEP.format("MemoryError", body)) == []
+
+
+def test_another_function_that_comes_to_the_same_module() -> None:
+    source = "def first(x):\n    return net(x)\ndef second(x):\n    return first(x[:8])\n"
+    step = STEP.replace("net(x)", "first(x)").format("MemoryError", "out = second(x)")
+    assert again(source + step) == ["second"]
+
+
+UNKNOWN = """
+class Trainer:
+    def valid(self, batch, last=False):
+        try:
+            loss = self.task.step(batch, self.model)
+        except RuntimeError as error:
+            if "out of memory" not in str(error):
+                raise
+            {}
+        return loss
+"""
+
+
+def test_a_function_that_calls_itself_in_its_handler() -> None:
+    assert again(UNKNOWN.format("return self.valid(batch, last=True)")) == ["self.valid"]
+
+
+def test_the_same_method_of_an_unknown_object() -> None:
+    assert again(UNKNOWN.format("loss = self.task.step(batch[:8], self.model)")) == ["self.task.step"]
+    assert again(UNKNOWN.format("loss = self.task.last(batch)")) == []
+    assert again(UNKNOWN.format("self.task.log(error)\n            raise")) == []
+
+
+def test_frames_that_are_cleared() -> None:
+    clear = "traceback.clear_frames(error.__traceback__)\n        "
+    assert again(STEP.format("MemoryError as error", clear + "out = net(x[:8])")) == []
+    assert kept(STEP.format("MemoryError as error", clear + "kept.append(error)")) == []
+
+
+@pytest.mark.parametrize(
+    "item", ["error", "(step, error)", "{'error': error}", "error.__traceback__", "sys.exc_info()"]
+)
+def test_an_exception_in_a_list(item: str) -> None:
+    assert kept(STEP.format("ValueError as error", f"kept.append({item})")) == ["kept +"]
+
+
+@pytest.mark.parametrize(
+    "item",
+    ["str(error)", "repr(error)", "f'{error}'", "type(error)", "error.args", "traceback.format_exc()",
+     "error.with_traceback(None)", "step"],
+)  # fmt: skip
+def test_what_is_no_exception(item: str) -> None:
+    assert kept(STEP.format("ValueError as error", f"kept.append({item})")) == []
+
+
+def test_work_without_tensors() -> None:
+    source = STEP.replace("net(x)", "int(step)").format("ValueError as error", "kept.append(error)")
+    assert kept(source) == []
+
+
+def test_a_list_that_ends_with_the_turn_or_is_emptied() -> None:
+    source = STEP.replace("    try:", "    kept = []\n    try:").format("ValueError as error", "kept.append(error)")
+    assert kept(source) == []
+    assert kept(STEP.format("ValueError as error", "kept.append(error)") + "    kept.clear()\n") == []
+
+
+def test_an_attribute_and_a_global() -> None:
+    source = """
+last = None
+class Worker:
+    def run(self, x):
+        try:
+            return net(x)
+        except ValueError as error:
+            {} = error
+"""
+    assert kept(source.format("self.error")) == ["self.error"]
+    assert kept(source.format("last").replace("        try", "        global last\n        try")) == ["last"]
+
+
+def test_a_variable_that_lives_into_the_next_attempt() -> None:
+    assert kept(STEP.format("ValueError as error", "last = error")) == ["last"]
+    assert kept(STEP.format("ValueError as error", "last = error") + "    del last\n") == []
+    alone = "def run(x):\n    try:\n        return net(x)\n    except ValueError as error:\n        last = error\n"
+    assert kept(alone) == []
+
+
+def test_an_exception_that_a_function_returns() -> None:
+    source = """
+def attempt(x):
+    try:
+        return net(x), None
+    except ValueError as error:
+        return None, error
+for x in loader:
+    out, failure = attempt(x)
+    kept.append({})
+"""
+    assert kept(source.format("failure")) == ["kept +"]
+    assert kept(source.format("out")) == []
