@@ -44,9 +44,9 @@ def test_the_same_module_runs_again(caught: str) -> None:
 
 @pytest.mark.parametrize("caught", ["RuntimeError", "Exception as error", "BaseException"])
 def test_a_broad_handler_has_to_mean_memory(caught: str) -> None:
-    assert again(STEP.format(caught, "out = net(x[:8])")) == []
-    assert again(STEP.format(caught, "torch.cuda.empty_cache()\n        out = net(x[:8])")) == ["net"]
-    test = "if 'out of memory' in str(error):\n            out = net(x[:8])"
+    assert again(STEP.format(caught, "out = net(x)")) == []
+    assert again(STEP.format(caught, "torch.cuda.empty_cache()\n        out = net(x)")) == ["net"]
+    test = "if 'out of memory' in str(error):\n            out = net(x)"
     assert again(STEP.format("RuntimeError as error", test)) == ["net"]
 
 
@@ -155,3 +155,10 @@ for x in loader:
 """
     assert kept(source.format("failure")) == ["kept +"]
     assert kept(source.format("out")) == []
+
+
+@pytest.mark.parametrize("part", ["x[:8]", "x.chunk(2)[0]", "x.narrow(0, 0, 8)"])
+def test_a_part_of_the_batch_tells_what_is_meant(part: str) -> None:
+    assert again(STEP.format("RuntimeError", f"out = net({part})")) == ["net"]
+    assert again(STEP.format("KeyError", f"out = net({part})")) == []
+    assert again(STEP.format("RuntimeError", "out = net(x.float())")) == []

@@ -160,3 +160,33 @@ def test_a_parameter_that_the_caller_still_has() -> None:
 )
 def test_a_parameter_that_the_caller_gives_up(line: str) -> None:
     assert found(RELEASE.format(line)) == []
+
+
+GLOBALS = """
+net = opt = None
+def load():
+    global net, opt
+    net = nn.Linear(3, 3)
+    opt = torch.optim.SGD(net.parameters(), 0.1)
+def unload():
+    global net, opt
+    net = None
+    {}
+    gc.collect()
+"""
+
+
+def test_globals() -> None:
+    assert found(GLOBALS.format("pass")) == ["net: opt parameters"]
+    assert found(GLOBALS.format("opt = None")) == []
+
+
+def test_models_of_a_list_that_are_called_later() -> None:
+    source = "kept = []\n" + TRIAL.format("kept.append(model)\n    del model")
+    assert found(source + "for member in kept:\n    member(x)\n") == []
+    assert found(source + "print(len(kept))\n") == ["model: kept container"]
+
+
+def test_an_attribute_that_is_deleted_says_enough() -> None:
+    assert found(SESSION.format("del self.model").replace("        gc.collect()\n", "")) != []
+    assert found(SESSION.format("self.model = None").replace("        gc.collect()\n", "")) == []

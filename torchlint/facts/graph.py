@@ -256,6 +256,7 @@ class Drop:
         attribute: the attribute.
         bound: the variables at this point and what they hold.
         index: the number of values that were computed before.
+        is_deleted: True for ``del``.
         function, loop, statement: where this happens.
     """
 
@@ -268,6 +269,7 @@ class Drop:
     holder: Value | None = None
     attribute: str = ""
     bound: dict[str, Value] = field(default_factory=dict)
+    is_deleted: bool = False
 
 
 @dataclass(eq=False, slots=True)

@@ -31,6 +31,9 @@ DEPTH = 4
 OUT_OF_MEMORY = ("OutOfMemoryError", "MemoryError")
 """How the exceptions are called that say so."""
 
+PARTING = frozenset(["chunk", "split", "narrow", "tensor_split", "unbind"])
+"""Methods that take a batch apart."""
+
 BROAD = ("RuntimeError", "Exception", "BaseException")
 """Exceptions that out of memory is one of."""
 
@@ -104,11 +107,25 @@ class Handling:
         for node in self._tries():
             tried = [(call, reached) for call in self._calls_under(node.body) if (reached := self._works(call))]
             for handler in node.handlers:
-                if self._catches_out_of_memory(handler) and not self._clears_frames(handler):
-                    retry = self._retry(handler, tried) or self._same_again(node, handler)
-                    if retry is not None:
-                        found.append(retry)
+                if self._clears_frames(handler) or not self._may_catch_out_of_memory(handler):
+                    continue
+                means_it = self._catches_out_of_memory(handler)
+                retry = self._retry(handler, tried)
+                if retry is None and means_it:
+                    retry = self._same_again(node, handler)
+                if retry is not None and (means_it or self._takes_less(retry.call)):
+                    found.append(retry)
         return found
+
+    def _takes_less(self, call: Value) -> bool:
+        """Whether a call is given a part of something: a slice, or one of the chunks of a batch."""
+        for value in (part for argument in call.arguments for part in argument.computed_from()):
+            if value.op is Op.SUBSCRIPT and isinstance(value.syntax, cst.Subscript):
+                if isinstance(value.syntax.slice[0].slice, cst.Slice):
+                    return True
+            if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in PARTING:
+                return True
+        return False
 
     def _same_again(self, node: cst.Try, handler: cst.ExceptHandler) -> Retry | None:
         """What is called by the same name in a handler of out of memory, or the function itself, which tries again."""
@@ -172,12 +189,13 @@ class Handling:
             for atom in self.solution.final(callee)
         )
 
+    def _may_catch_out_of_memory(self, handler: cst.ExceptHandler) -> bool:
+        """Whether out of memory is among what a handler catches."""
+        return bool(_caught(handler) & {"", *BROAD, *OUT_OF_MEMORY})
+
     def _catches_out_of_memory(self, handler: cst.ExceptHandler) -> bool:
         """Whether a handler catches out of memory, and says that it means it."""
-        names = {(dotted(n) or "").rpartition(".")[2] for n in walk(handler.type)} if handler.type is not None else {""}
-        if names & set(OUT_OF_MEMORY):
-            return True
-        return bool(names & {"", *BROAD}) and self._means_memory(handler)
+        return bool(_caught(handler) & set(OUT_OF_MEMORY)) or self._means_memory(handler)
 
     def _means_memory(self, handler: cst.ExceptHandler) -> bool:
         for node in walk_scope(handler.body):
@@ -331,6 +349,13 @@ class Handling:
                 return node
             node = self.facts.parents.get(node)
         return None
+
+
+def _caught(handler: cst.ExceptHandler) -> set[str]:
+    """The last names of the exceptions that a handler catches; "" where it catches all."""
+    if handler.type is None:
+        return {""}
+    return {(dotted(node) or "").rpartition(".")[2] for node in walk(handler.type)} - {""}
 
 
 def path_of_call(call: Value) -> str | None:

@@ -94,6 +94,9 @@ class Unloadings:
         value = drop.value
         if value is None or is_none(value):
             return None
+        if value.op is Op.READ and value.place is not None and value.place.owner is self.facts.graph.module:
+            if drop.function is not self.facts.graph.module:
+                return self._of_global(drop, value)
         if value.op is Op.PARAMETER and value.function is drop.function:
             return self._of_parameter(drop, value)
         if not self._is_model(value):
@@ -117,7 +120,7 @@ class Unloadings:
             if not how or not (name.isidentifier() or how == "container") or self._is_own(value):
                 continue
             if how == "container":
-                if not collects or self._is_emptied(value) or self._is_born_with(value, drop):
+                if not collects or self._is_emptied(value) or self._is_born_with(value, drop) or self._is_run(value):
                     continue
             elif self._is_used_after(name, drop):
                 continue
@@ -133,6 +136,18 @@ class Unloadings:
     def _is_emptied(self, container: Value) -> bool:
         homes = set(homes_of(self.solution, container))
         return any(homes & set(homes_of(self.solution, reset.holder)) for reset in self.facts.graph.resets)
+
+    def _is_run(self, container: Value) -> bool:
+        """Whether something in a container is called: its models are wanted."""
+        homes = set(homes_of(self.solution, container)[1:])
+        for call in self.facts.calls():
+            part = call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else call.callee
+            is_part = False
+            while part.op in (Op.ELEMENT, Op.SUBSCRIPT):
+                part, is_part = part.inputs[0], True
+            if is_part and homes & set(homes_of(self.solution, part)):
+                return True
+        return False
 
     def _is_born_with(self, container: Value, drop: Drop) -> bool:
         """Whether a container is made in the same turn, and so is gone with it."""
@@ -207,9 +222,8 @@ class Unloadings:
         assert drop.holder is not None
         places = self.solution.places(drop.holder, drop.attribute)
         stored = [v for place in places for v in self.solution.stored.get(place, ()) if not is_none(v)]
-        if not any(map(self._is_model, stored)) or not any(
-            self._is_collecting(call) for call in self._calls(drop.function)
-        ):
+        collects = any(self._is_collecting(call) for call in self._calls(drop.function))
+        if not any(map(self._is_model, stored)) or not (collects or drop.is_deleted):
             return None
         held = frozenset(made for value in stored for made in self.holders.objects(value))
         holders = [*self._in_attributes(drop, places, held), *self._in_variables(drop, held)]
@@ -225,7 +239,7 @@ class Unloadings:
                 continue
             for value in values:
                 how = "" if is_none(value) else self.holders.how(value, held)
-                if how and not (how == "container" and self._is_emptied(value)):
+                if how and not (how == "container" and (self._is_emptied(value) or self._is_run(value))):
                     yield Holder(f"{prefix}.{place.path}", how, value)
                     break
 
@@ -245,6 +259,23 @@ class Unloadings:
             if reset.function in functions:
                 released.update(h for h in homes_of(self.solution, reset.holder) if isinstance(h, Place))
         return released
+
+    def _of_global(self, drop: Drop, value: Value) -> Unloading | None:
+        """``global model; del model`` in a function: other globals may still hold it."""
+        held = self.holders.objects(value)
+        if not self._is_model(value) or not any(self._is_collecting(call) for call in self._calls(drop.function)):
+            return None
+        module, released = self.facts.graph.module, self._released_by(drop.function)
+        released |= {Place(module, d.path) for d in self.facts.graph.drops if d.function is drop.function}
+        found = []
+        for place, values in self.solution.stored.items():
+            if place.owner is module and place.path != drop.path and place not in released:
+                for one in values:
+                    how = "" if is_none(one) or self._is_own(one) else self.holders.how(one, held)
+                    if how and not (how == "container" and (self._is_emptied(one) or self._is_run(one))):
+                        found.append(Holder(place.path, how, one))
+                        break
+        return Unloading(drop, tuple(found)) if found else None
 
     # -- parameters -----------------------------------------------------------------------------------------------
 

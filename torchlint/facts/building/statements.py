@@ -59,12 +59,19 @@ class StatementBuilder(ExpressionBuilder):
         value = self.visit(node.value)
         is_none = value.op is Op.CONSTANT and value.name == "None"
         for target in node.targets:
-            held = self.state.variables.get(target.target.value) if isinstance(target.target, cst.Name) else None
+            held = self._held_by(target.target) if is_none else None
             self.assign(target.target, value, node.value)
             if is_none:
-                self._drop(target.target, held)
+                self._drop(target.target, held, is_deleted=False)
 
-    def _drop(self, target: cst.CSTNode, held: Value | None) -> None:
+    def _held_by(self, target: cst.CSTNode) -> Value | None:
+        """What a variable holds before it is set to None."""
+        if not isinstance(target, cst.Name):
+            return None
+        known = self.state.variables.get(target.value)
+        return self.read(target.value, target) if known is None and target.value in self.names.declared else known
+
+    def _drop(self, target: cst.CSTNode, held: Value | None, *, is_deleted: bool) -> None:
         """Note that ``target`` no longer holds what it held."""
         path, holder, attribute = dotted(target), None, ""
         if isinstance(target, cst.Attribute):
@@ -72,7 +79,7 @@ class StatementBuilder(ExpressionBuilder):
         if path is not None and (held is not None or holder is not None):
             bound, index = dict(self.state.variables), len(self.graph.values)
             self.graph.drops.append(
-                Drop(path, held, self.function, self.loop, self.statement, index, holder, attribute, bound)
+                Drop(path, held, self.function, self.loop, self.statement, index, holder, attribute, bound, is_deleted)
             )
 
     def _annotated(self, node: cst.AnnAssign) -> None:
@@ -120,9 +127,9 @@ class StatementBuilder(ExpressionBuilder):
             elif isinstance(target, cst.Name):
                 held = self.read(target.value, target)
                 self.state.forget(target.value)
-                self._drop(target, held)
+                self._drop(target, held, is_deleted=True)
             elif isinstance(target, cst.Attribute):
-                self._drop(target, None)
+                self._drop(target, None, is_deleted=True)
 
     def _import(self, node: cst.Import | cst.ImportFrom) -> None:
         for local, full in import_names(node):
