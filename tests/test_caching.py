@@ -69,6 +69,18 @@ def test_a_counter_is_new_unless_it_begins_again_in_each_epoch() -> None:
     assert program.facts.novelty.of(program.shown()) is not None
 
 
+@pytest.mark.parametrize("key", ["(epoch, step)", "f'{epoch}-{step}'", "epoch * 100 + step"])
+def test_two_counters_together_are_new(key: str) -> None:
+    inner = f"for epoch in range(3):\n    for step, x in enumerate(loader):\n        print({key})\n"
+    program = Program(inner, head=IMPORTS)
+    assert program.facts.novelty.of(program.shown()) is not None
+
+
+def test_a_cache_that_every_turn_makes() -> None:
+    source = "    @cache\n    def f(a):\n        return a + 1\n    f(x)\n"
+    assert found(LOOP.format("pass") + source) == []
+
+
 def test_an_attribute_that_is_counted_up() -> None:
     source = """
 class Service:

@@ -49,6 +49,7 @@ class Cached:
         node: where it is given its cache: the function, or the statement that wraps it.
         name: how the program calls the cache: ``lru_cache``.
         size: how many results it keeps; None without a bound.
+        made: the function's value, or the call that wraps it: where the cache is made.
         calls: the calls that go through the cache, each with what its parameters get (None: not known).
     """
 
@@ -56,6 +57,7 @@ class Cached:
     node: cst.CSTNode
     name: str
     size: int | None
+    made: Value
     calls: tuple[tuple[Value, dict[Value, Value | None]], ...]
 
     @property
@@ -112,19 +114,21 @@ class Caching:
     def found(self) -> list[Growth]:
         """Each cache that keeps tensors which nobody asks for again."""
         caches = [*self._decorated(), *self._wrapped()]
-        return [g for c in caches if not self._is_emptied(c) and (g := self._growth(c)) is not None]
+        found = [g for c in caches if not self._is_emptied(c) and (g := self._growth(c)) is not None]
+        return [g for g in found if g.by is None or not self.novelty.is_made_by(g.cached.made, g.by)]
 
     # -- caches ---------------------------------------------------------------------------------------------------
 
     def _decorated(self) -> Iterator[Cached]:
-        for function in self.facts.graph.functions:
-            if not isinstance(function.syntax, cst.FunctionDef):
+        for value in self.facts.graph.values:
+            function = value.reference
+            if not isinstance(function, Function) or not isinstance(function.syntax, cst.FunctionDef):
                 continue
             for name, decorator in zip(function.decorators, function.syntax.decorators, strict=True):
                 if is_cache(name):
                     calls = tuple(self.solution.callers.get(function, {}).items())
                     size = size_of(name, decorator.decorator)
-                    yield Cached(function, function.syntax, name.rpartition(".")[2], size, calls)
+                    yield Cached(function, function.syntax, name.rpartition(".")[2], size, value, calls)
 
     def _wrapped(self) -> Iterator[Cached]:
         """``encode = lru_cache(maxsize=None)(model.encode)``, ``encode = cache(encode)``."""
@@ -140,7 +144,8 @@ class Caching:
                     offset = 1 if atom.bound else 0
                     calls = tuple((use, self._bind(use, atom.function, offset)) for use in self._calls_of(call))
                     size = size_of(name, written if maker.op is Op.CALL else maker.syntax or written)
-                    yield Cached(atom.function, self.facts.statement_of(call), name.rpartition(".")[2], size, calls)
+                    statement = self.facts.statement_of(call)
+                    yield Cached(atom.function, statement, name.rpartition(".")[2], size, call, calls)
 
     def _calls_of(self, made: Value) -> list[Value]:
         """The calls of what the CALL ``made`` gives, by whatever variable or attribute it is reached."""

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 DICTIONARIES = frozenset(["builtins.dict", "collections.defaultdict", "collections.OrderedDict"])
 
-HOPS = 4
-"""How many callers up the making of a dictionary is followed."""
-
 
 @dataclass(frozen=True)
 class Memo:
@@ -160,17 +157,7 @@ class Memos:
     def _outlives(self, homes: frozenset[Place | Value], by: Loop | Function) -> bool:
         """Whether the dictionary is older than the turns of ``by``."""
         made = [home for home in homes if isinstance(home, Value)]
-        return not any(self._is_made_in_turn(v.function, v.loop, by, HOPS, set()) for v in made)
-
-    def _is_made_in_turn(
-        self, function: Function, loop: Loop | None, by: Loop | Function, hops: int, seen: set[Function]
-    ) -> bool:
-        if by is function or (loop is not None and by in loop.around()):
-            return True
-        if hops == 0 or function in seen:
-            return False
-        calls = self.solution.callers.get(function, ())
-        return any(self._is_made_in_turn(c.function, c.loop, by, hops - 1, seen | {function}) for c in calls)
+        return not any(self.novelty.is_made_by(value, by) for value in made)
 
 
 def is_dictionary(value: Value) -> bool:

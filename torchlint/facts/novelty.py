@@ -95,12 +95,28 @@ class Novelty:
         """Whether a framework, a server or a module calls ``function`` once for each step or request."""
         return self.repetitions.stands_for_a_turn(function)
 
+    def is_made_by(self, value: Value, by: Loop | Function) -> bool:
+        """Whether ``value`` is made anew in each turn of ``by``, so that nothing is left of the last one."""
+        return self._is_made_at(value.function, value.loop, by, HOPS, set())
+
+    def _is_made_at(
+        self, function: Function, loop: Loop | None, by: Loop | Function, hops: int, seen: set[Function]
+    ) -> bool:
+        if by is function or (loop is not None and by in loop.around()):
+            return True
+        if hops == 0 or function in seen:
+            return False
+        calls = self.solution.callers.get(function, ())
+        return any(self._is_made_at(call.function, call.loop, by, hops - 1, seen | {function}) for call in calls)
+
     # -- what is new ----------------------------------------------------------------------------------------------
 
     def _of(self, value: Value, seen: set[Value], hops: int) -> Loop | Function | None:
         if value in seen:
             return None
         seen.add(value)
+        if value.op in (Op.CONTAINER, Op.OPERATION, Op.CONSTANT) and (together := self._counted_together(value)):
+            return together
         if value.op is Op.COMPARISON or value.op is Op.EXTERNAL:
             return None
         if value.op is Op.CONSTANT:
@@ -265,6 +281,24 @@ class Novelty:
         if self.tensors.holds_tensors(value):
             return self.repeats(value)
         return self._any(value.arguments, seen, hops)
+
+    def _counted_together(self, value: Value) -> Loop | None:
+        """The innermost of several loops whose counters make ``value``: ``(epoch, step)``, ``epoch * count + step``."""
+        counters: set[Loop] = set()
+        pending, seen = [value], set[Value]()
+        while pending:
+            part = unpacked(pending.pop())
+            if part in seen:
+                continue
+            seen.add(part)
+            if part.op is Op.CONSTANT and part.syntax is None and part.loop is not None:
+                counters.add(part.loop)
+            elif part.op is Op.PARAMETER:
+                pending.extend(self.tensors.given(part))
+            elif part.op in (Op.CONTAINER, Op.CONSTANT, Op.OPERATION) and part.name not in _FEW_VALUED:
+                pending.extend(part.inputs)
+        nested = (loop for loop in counters if loop.parent is not None and not is_short(loop))
+        return next((loop for loop in nested if counters.issuperset(loop.around())), None)
 
     def _counted(self, loop: Loop) -> Loop | None:
         """The loop whose turns a counter of ``loop`` counts, unless it begins again in an outer one."""
