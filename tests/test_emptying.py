@@ -63,3 +63,8 @@ def test_a_hook_of_a_framework_runs_in_every_step() -> None:
         "        torch.cuda.empty_cache()\n"
     )
     assert emptied(source) == ["gc.collect()"]
+
+
+def test_a_turn_may_get_its_model_from_a_function() -> None:
+    helper = "def build():\n    return nn.Linear(3, 3)\n"
+    assert emptied(helper + in_step("model = build()", "gc.collect()")) == []

@@ -113,8 +113,13 @@ def _repeated_by(facts: Facts, site: Value) -> Loop | Function | None:
 
 def _brings_model(facts: Facts, loop: Loop) -> bool:
     """Whether each turn of ``loop`` has a model of its own, after which there is much to give back."""
-    calls = (c for c in facts.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around())
-    return any(_is_model(facts, call) for call in calls)
+    calls = [c for c in facts.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around()]
+    for _ in range(HOPS):
+        if any(_is_model(facts, call) for call in calls):
+            return True
+        callees = {callee for call in calls for callee in facts.solution.functions_of(call)}
+        calls = [call for callee in callees for call in facts.steps.calls_in(callee)]
+    return False
 
 
 def _is_model(facts: Facts, call: Value) -> bool:
