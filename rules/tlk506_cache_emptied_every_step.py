@@ -60,7 +60,7 @@ class CacheEmptiedEveryStep(Rule):
     triggers = (Trigger(names=frozenset(["empty_cache", "collect"])),)
 
     def check(self, facts: Facts) -> Iterator[Finding]:
-        """Yield one finding for each statement of a step that tidies up."""
+        """Yield one finding for each statement that tidies up in a step."""
         for emptying in facts.emptyings:
             yield _finding(facts, emptying)
 
@@ -71,19 +71,21 @@ def _finding(facts: Facts, emptying: Emptying) -> Finding:
         often: tuple[str | LineOf, ...] = (f"each call of `{place.name}`",)
     else:
         often = ("each turn of the loop in line ", LineOf(place.syntax))
-    by = f" (by `{facts.called(emptying.step_call)}`)" if emptying.step_call is not emptying.call else ""
+    if emptying.step_call is not emptying.call:
+        site = LineOf(facts.statement_of(emptying.step_call))
+        often = (*often, f" (by `{facts.called(emptying.step_call)}` in line ", site, ")")
     cost = (
         ": it looks at every object of the process and costs time"
         if emptying.collects
         else ": it frees nothing that torch could not use again, and the next step waits for new memory"
     )
     return Finding(
-        node=facts.statement_of(emptying.step_call),
-        message=(f"`{written}()` runs in ", *often, by, cost, "; drop it, or call it once for an epoch"),
+        node=facts.statement_of(emptying.call),
+        message=(f"`{written}()` runs in ", *often, cost, "; drop it, or call it once for an epoch"),
         level=Level.NOTE,
         memory=Memory.TIME,
         evidence=(
             Step(place.syntax, "this is what repeats it"),
-            Step(facts.statement_of(emptying.call), "memory is tidied up here"),
+            Step(facts.statement_of(emptying.step_call), "memory is tidied up from here"),
         ),
     )

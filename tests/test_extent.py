@@ -40,3 +40,13 @@ def test_a_loop_that_is_left_early_is_short() -> None:
     assert not is_short("for step, x in enumerate(loader):", "if step >= args.steps: break")
     assert not is_short("for step, x in enumerate(loader):", "if step >= 100000: break")
     assert not is_short("for step, x in enumerate(loader):", "if step >= LIMIT: print(x)")
+
+
+def test_a_short_training_is_no_trial() -> None:
+    program = Program(
+        f"{TRAINING}for i in range(8):\n    model(x).sum().backward()\n"
+        "for j in range(8):\n    model(x).sum().backward()\n    optimizer.step()\n"
+    )
+    extents = program.facts.extents
+    assert extents.is_trial(program.loop("for i in"))
+    assert not extents.is_trial(program.loop("for j in"))

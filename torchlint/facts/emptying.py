@@ -46,7 +46,7 @@ class Emptying:
 
     Attributes:
         call: what empties the cache or collects.
-        step_call: the call in the step itself: the same, or the call of the helper that does it.
+        step_call: the call in the step itself: the same, or the first call of the helper that does it.
         repeated_by: the loop each turn of which runs it, or the function that stands for a turn.
     """
 
@@ -66,7 +66,7 @@ def empties_cache(name: str) -> bool:
 
 
 def emptyings(facts: Facts) -> list[Emptying]:
-    """Every call that tidies up in each step, one for each statement of the step."""
+    """Every call that tidies up in each step, one for each statement that does."""
     own = any(call.callee.name in OWN_COLLECTION for call in facts.calls())
     found: dict[object, Emptying] = {}
     for call in facts.calls():
@@ -74,7 +74,7 @@ def emptyings(facts: Facts) -> list[Emptying]:
             for site in _sites(facts, call, HOPS):
                 by = _repeated_by(facts, site)
                 if by is not None:
-                    found.setdefault(facts.statement_of(site), Emptying(call, site, by))
+                    found.setdefault(facts.statement_of(call), Emptying(call, site, by))
     return list(found.values())
 
 
@@ -106,7 +106,7 @@ def _repeated_by(facts: Facts, site: Value) -> Loop | Function | None:
     if repetition is None or repetition.turn is Turn.HOLDS:
         return None
     if isinstance(repetition.by, Loop):
-        if facts.extents.is_short(repetition.by) or _brings_model(facts, repetition.by):
+        if facts.extents.is_trial(repetition.by) or _brings_model(facts, repetition.by):
             return None
     return repetition.by
 
@@ -128,6 +128,8 @@ def _is_model(facts: Facts, call: Value) -> bool:
         made = torch_api.torch_class(callee.name)
         if meaning_of(callee.name) is Meaning.MODULE or (made is not None and made.has_parameters):
             return True
+        if callee.name.endswith(".load") and not callee.name.startswith("torch."):
+            return False
     if callee.op in (Op.EXTERNAL, Op.ATTRIBUTE) and callee.name.rpartition(".")[2] in LOADS:
         return True
     return any(

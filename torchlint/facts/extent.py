@@ -39,6 +39,13 @@ class Extents:
             return True
         return any(self._is_small(node) for test in _tests_that_leave(loop.syntax) for node in walk(test))
 
+    def is_trial(self, loop: Loop) -> bool:
+        """Whether ``loop`` is short and steps no optimizer: a measurement, a few samples, and no training."""
+        if not self.is_short(loop):
+            return False
+        calls = (c for c in self.facts.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around())
+        return not any(map(self.facts.repetitions.steps_optimizer, calls))
+
     def _yields_few(self, iterable: Value) -> bool:
         if iterable.op is Op.CONTAINER:
             return not isinstance(iterable.syntax, cst.ListComp | cst.SetComp | cst.DictComp)

@@ -90,14 +90,14 @@ class Repetitions:
         """For each function the innermost loops in which its optimizers step, else those of its backwards."""
         stepping, backwards = defaultdict(list), defaultdict(list)
         for call in self.facts.calls():
-            if self._steps_optimizer(call):
+            if self.steps_optimizer(call):
                 stepping[call.function].append(call.loop)
         for backward in self.facts.graph.backwards:
             if not backward.by_contract:
                 backwards[backward.function].append(backward.loop)
         return {**backwards, **stepping}
 
-    def _steps_optimizer(self, call: Value) -> bool:
+    def steps_optimizer(self, call: Value) -> bool:
         """``optimizer.step()``, ``scaler.step(optimizer)``."""
         if call.callee.op is not Op.ATTRIBUTE or call.callee.name != "step":
             return False
@@ -242,7 +242,7 @@ class Repetitions:
         """Whether a function without callers in this file steps an optimizer once that it did not build itself."""
         return any(
             call.loop is None
-            and self._steps_optimizer(call)
+            and self.steps_optimizer(call)
             and call.callee.inputs[0].op in (Op.PARAMETER, Op.READ, Op.ATTRIBUTE)
             for call in self.steps.calls_in(function)
         )
