@@ -34,6 +34,7 @@ def hoarded(kept: str, read: str = "return self.items[index]", loader: str = "Da
     [
         "self.items = [str(i) for i in range(100000)]",
         "self.items = list(range(50_000))",
+        "self.items = tuple(str(i) for i in range(50_000))",
         "self.items = {i: [i] for i in range(100000)}",
         "self.items = []\nfor i in range(100000):\n    self.items.append((i, 'x'))",
         "self.items = open(path).readlines()",

@@ -27,6 +27,7 @@ def found(source: str) -> int:
     [
         "set_detect_anomaly(True)\ntrain(loader)\n",
         "with detect_anomaly():\n    train(loader)\n",
+        "with contextlib.ExitStack() as stack:\n    stack.enter_context(detect_anomaly())\n    train(loader)\n",
         "if __name__ == '__main__':\n    set_detect_anomaly(mode=True)\n    train(loader)\n",
         "for x in loader:\n    with detect_anomaly():\n        model(x).sum().backward()\n",
         "def start():\n    set_detect_anomaly(True)\ndef main():\n    start()\n    train(loader)\n",

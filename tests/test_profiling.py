@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from programs import TRAINING, Program
 
-HEAD = (
-    "from itertools import islice\nfrom contextlib import nullcontext\nfrom torch.profiler import profile, schedule\n"
-    "from torch.autograd import profiler\n"
-)
+HEAD = """
+from itertools import islice
+from contextlib import ExitStack, nullcontext
+from torch.autograd import profiler
+from torch.profiler import profile, schedule
+"""
 
 TRAIN = """
 def train(batches):
@@ -27,6 +29,7 @@ def found(source: str) -> int:
     "source",
     [
         "with profile() as p:\n    train(loader)\n",
+        "with ExitStack() as stack:\n    p = stack.enter_context(profile())\n    train(loader)\n",
         "with profile(schedule=None), torch.no_grad():\n    for x in loader:\n        print(model(x))\n",
         "with profiler.profile(enabled=args.on):\n    train(loader)\n",
         "p = profile()\np.start()\ntrain(loader)\np.stop()\n",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.extent import is_entered_by_stack
 from torchlint.facts.frameworks import is_module_class, is_start
 from torchlint.facts.graph import Function, Loop, Op, Value
 from torchlint.facts.literals import literal
@@ -66,7 +67,7 @@ def _switches(facts: Facts, call: Value, *, on: bool) -> bool:
     if name in SETTERS:
         return literal(facts.solution, call.argument(0, "mode")) is on
     if name in BLOCKS:
-        return on and _block_of(facts, call) is not None
+        return on and (_block_of(facts, call) is not None or is_entered_by_stack(facts, call))
     # A trainer of a framework on torch takes it as an argument; others have none of that name.
     return name.endswith("Trainer") and literal(facts.solution, call.argument(-1, "detect_anomaly")) is on
 
@@ -119,6 +120,8 @@ def _covered_by_statement(facts: Facts, call: Value) -> cst.CSTNode | None:
     function = call.function
     if training is not None:
         return training
+    if call.callee.name in BLOCKS:
+        return None
     if call.callee.name not in SETTERS:
         return facts.statement_of(call)
     if function.parent is None:

@@ -145,6 +145,17 @@ class Extents:
         return None
 
 
+def is_entered_by_stack(facts: Facts, call: Value) -> bool:
+    """``stack.enter_context(call)``: what is entered there stays so until the stack ends."""
+    argument = facts.parents.get(call.syntax) if call.syntax is not None else None
+    outer = facts.parents.get(argument) if isinstance(argument, cst.Arg) else None
+    return (
+        isinstance(outer, cst.Call)
+        and isinstance(outer.func, cst.Attribute)
+        and outer.func.attr.value in ("enter_context", "enter_async_context")
+    )
+
+
 def _has_framework_train(call: Value) -> bool:
     """``Trainer(...).fit(...)`` of a trainer that is imported."""
     if call.callee.op is not Op.ATTRIBUTE or call.callee.name not in ("fit", "train"):

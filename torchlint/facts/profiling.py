@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.extent import is_entered_by_stack
 from torchlint.facts.graph import Function, Op, Value
 from torchlint.facts.literals import literal
 from torchlint.tree import dotted, walk_scope
@@ -60,6 +61,8 @@ def _trainings(facts: Facts, call: Value) -> Iterator[cst.CSTNode | None]:
     """What runs while a profiler records, where it is entered, and where it is started."""
     for function, block in _blocks(facts, call):
         yield facts.extents.training_within(block.body, function)
+    if is_entered_by_stack(facts, call):
+        yield facts.extents.training_after(call)
     starts = [other for other in facts.calls() if _is_method(facts, other, call, ("start", "__enter__"))]
     stops = [other for other in facts.calls() if _is_method(facts, other, call, ("stop", "__exit__"))]
     if any(stop.loop is not None for stop in stops):

@@ -15,6 +15,8 @@ from torchlint.facts.literals import literal
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
+COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
+
 LARGE = 5_000
 """So many objects and more are worth a word."""
 
@@ -129,7 +131,7 @@ class Sizes:
 
     def _loops_filling(self, container: Value) -> list[Loop]:
         """The loops whose turns put items into a container: its own comprehension's, those around insertions."""
-        if isinstance(container.syntax, cst.ListComp | cst.SetComp | cst.DictComp) and container.inputs:
+        if isinstance(container.syntax, COMPREHENSIONS) and container.inputs:
             inner = container.inputs[-1].loop
             own = container.loop.around() if container.loop is not None else []
             return [loop for loop in (inner.around() if inner is not None else ()) if loop not in own]
