@@ -38,6 +38,7 @@ def found(source: str) -> int:
         ["fig = plt.figure(step)", "fig.savefig('x.png')"],
         ["one = plt.figure()", "two = plt.figure()", "plt.close(two)"],
         ["fig = plt.figure()", "plt.show(block=False)"],
+        ["if step % 5 == 0:", "    plt.figure()"],
     ],
 )
 def test_a_figure_stays_open(lines: list[str]) -> None:
@@ -55,6 +56,8 @@ def test_a_figure_stays_open(lines: list[str]) -> None:
         ["fig = plt.figure()", "plt.show()"],
         ["fig = plt.figure('loss')", "fig.clf()"],
         ["try:", "    pass", "except ValueError:", "    plt.figure()"],
+        ["if step == 0:", "    plt.figure()"],
+        ["if not drawn:", "    plt.figure()", "    drawn = True"],
         ["if step > 3:", "    plt.figure()", "    break"],
     ],
 )

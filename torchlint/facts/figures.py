@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.building.names import assigned_in
 from torchlint.facts.frameworks import is_called_each_epoch
 from torchlint.facts.graph import Function, Loop, Op, Value
 from torchlint.facts.literals import UNWRITTEN, literal
 from torchlint.facts.repetition import Turn, is_memory
+from torchlint.tree import walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -108,7 +110,7 @@ class _Search:
             parent = parents.get(node)
             if isinstance(parent, cst.ExceptHandler):
                 return True
-            if isinstance(parent, cst.If) and node is parent.body and is_memory(parent.test, parent):
+            if isinstance(parent, cst.If) and node is parent.body and _is_once(parent):
                 return True
             if isinstance(node, cst.IndentedBlock) and isinstance(parent, cst.If) and _breaks(node):
                 return True
@@ -180,6 +182,17 @@ def _only_reads(callee: Value) -> bool:
     while root.op is Op.ATTRIBUTE or (root.op is Op.CALL and root is not callee):
         root = root.inputs[0]
     return root.op is Op.EXTERNAL and root.name.startswith(READERS)
+
+
+def _is_once(branch: cst.If) -> bool:
+    """Whether a branch is taken at most once: for the first step, the last epoch, until it has set what it asks for."""
+    if is_memory(branch.test, branch, assigned_in(branch.body)):
+        return True
+    test = branch.test
+    if not isinstance(test, cst.Comparison) or not isinstance(test.comparisons[0].operator, cst.Equal):
+        return False
+    parts = (node for node in walk(test) if isinstance(node, cst.BinaryOperation))
+    return not any(isinstance(part.operator, cst.Modulo) for part in parts)
 
 
 def _breaks(block: cst.IndentedBlock) -> bool:
