@@ -39,6 +39,7 @@ from torchlint.facts.handling import Handling, KeptException, Retry
 from torchlint.facts.inference import Inferences
 from torchlint.facts.insertions import Insertion, Insertions
 from torchlint.facts.leftovers import Leftover, Leftovers
+from torchlint.facts.kept_views import KeptView, kept_views
 from torchlint.facts.lifetimes import Lifetimes
 from torchlint.facts.loading import Loads
 from torchlint.facts.memos import Memo, Memos
@@ -299,6 +300,11 @@ class Facts:
     def kept_exceptions(self) -> list[KeptException]:
         """Exceptions that are stored with the frames in which they were raised."""
         return Handling(self).kept()
+
+    @cached_property
+    def kept_views(self) -> list[KeptView]:
+        """Small views that outlive a step, or are saved, and keep large tensors with them."""
+        return kept_views(self)
 
     @cached_property
     def idle_guards(self) -> list[IdleGuard]:

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.domain import Container, External, History, Plain, Tensor, sorted_values
+from torchlint.facts.domain import Container, External, History, Plain, Tensor
 from torchlint.facts.extents import Extents, Size
 from torchlint.facts.fates import JOINS, VIEWS, End, Fate, Fates
-from torchlint.facts.frameworks import runs_without_gradients
-from torchlint.facts.graph import Function, Kind, Loop, Mode, Op, Place, Store, Value
+from torchlint.facts.gathering import Gathering
+from torchlint.facts.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.homes import places_of
-from torchlint.facts.insertions import is_bounded
-from torchlint.facts.repetition import HOPS, Repetition, Repetitions, Turn, changes_with
+from torchlint.facts.repetition import Repetition
 from torchlint.facts.residence import Residence, Residences
 from torchlint.facts.writing import Use, text_of
 
@@ -76,22 +74,26 @@ class _Search:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
-        self.repetitions = Repetitions(facts)
         self.residences = Residences(facts.flows)
         self.fates = Fates(facts.flows, self.residences)
         self.extents = Extents(facts.flows, facts.steps)
+        self.gathering = Gathering(facts, self.extents)
 
     # -- lists that are joined at the end --------------------------------------------------------------------------
 
     def inserted(self) -> Iterator[Collection]:
         """``outs.append(net(x))`` in a pass."""
         for store in self.facts.graph.stores:
-            if store.kind is not Kind.INSERT or store.holder is None or not self._positions.get(store.statement):
+            if (
+                store.kind is not Kind.INSERT
+                or store.holder is None
+                or not self.gathering.positions.get(store.statement)
+            ):
                 continue
-            repetition = self._repetition(self._positions[store.statement])
-            if repetition is None or (store.is_item and not self._adds_item(store, repetition.by)):
+            repetition = self.gathering.repetition(self.gathering.positions[store.statement])
+            if repetition is None or (store.is_item and not self.gathering.adds_item(store, repetition.by)):
                 continue
-            made = self._allocation(store, repetition)
+            made = self.gathering.allocation(store, repetition)
             if made is None:
                 continue
             name = text_of(store.target, store.holder)
@@ -105,7 +107,7 @@ class _Search:
                 continue
             item = value.inputs[0]
             loop = item.loop
-            if loop is None or loop is value.loop or not self._is_pass(loop):
+            if loop is None or loop is value.loop or not self.gathering.is_pass(loop):
                 continue
             name = text_of(value.syntax, value)
             yield from self._kept(value.statement, name, Use(item, value.syntax.elt), value, loop)
@@ -167,84 +169,6 @@ class _Search:
             item = item.inputs[0] if item.op is not Op.CALL else item.callee.inputs[0]
         return item.op in (Op.PARAMETER, Op.CONSTANT)
 
-    # -- how often, and for how long -------------------------------------------------------------------------------
-
-    @cached_property
-    def _positions(self) -> dict[cst.CSTNode, Value]:
-        """For each statement a value that stands for its place in the program."""
-        return {v.statement: v for v in self.facts.graph.values if v.statement is not None}
-
-    def _adds_item(self, store: Store, by: Loop | Function) -> bool:
-        """Whether ``d[i] = out`` has another key in each turn."""
-        if store.key is not None or store.index is None:
-            return False
-        return isinstance(by, Function) or any(changes_with(part, by) for part in store.index.computed_from())
-
-    def _repetition(self, call: Value) -> Repetition | None:
-        """What repeats a call for one batch after the other; None for epochs, layers and a few cases."""
-        repetition = self.repetitions.of(call)
-        if repetition is not None:
-            return repetition if repetition.turn is not Turn.HOLDS else None
-        chain: tuple[Value, ...] = (call,)
-        while len(chain) <= HOPS:  # also where it stands in a branch: what began in the first turn goes on in the next
-            at = chain[-1]
-            for loop in at.loop.around() if at.loop is not None else ():
-                if self.repetitions.turn(loop) is Turn.HOLDS:
-                    return None
-                if self._is_pass(loop):
-                    return Repetition(loop, Turn.INFERS, chain)
-            if at.function.name == "update" and runs_without_gradients(at.function):
-                return Repetition(at.function, Turn.INFERS, chain)  # a metric's, once for each batch
-            callers = sorted(self.solution.callers.get(at.function, ()), key=lambda value: value.index)
-            if not callers or callers[0] in chain:
-                break
-            chain = (*chain, callers[0])
-        return None
-
-    def _is_pass(self, loop: Loop) -> bool:
-        """Whether each turn of ``loop`` is a batch: a turn that infers, or that calls a method of a module."""
-        turn = self.repetitions.turn(loop)
-        if turn is not Turn.OTHER:
-            return turn is not Turn.HOLDS
-        if loop.iterable is None or loop.iterable.op is Op.CONTAINER or self.steps.walks_modules(loop):
-            return False
-        if loop.iterable.op is Op.CALL and loop.iterable.callee.name == "builtins.range":
-            return False
-        inside = (c for c in self.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around())
-        return any(self._may_infer(call) and self._uses_turn(call, loop) for call in inside)
-
-    def _may_infer(self, call: Value) -> bool:
-        """Whether a CALL is of a module's method, or of an unseen object's under a guard: who guards it infers."""
-        if self.extents.is_method_of_module(call):
-            return True
-        modes = self.flows.modes.at(call)
-        return modes == frozenset([Mode.OFF]) and self.flows.is_unknown_call(call)
-
-    def _uses_turn(self, call: Value, loop: Loop) -> bool:
-        return any(changes_with(part, loop) for argument in call.arguments for part in argument.computed_from())
-
-    def _allocation(self, store: Store, repetition: Repetition) -> Value | None:
-        """The container that takes it, if it lives through the turns; None for one of each turn, a window, a deque."""
-        assert store.holder is not None
-        made = [a.allocation for a in sorted_values(self.solution.final(store.holder)) if isinstance(a, Container)]
-        if not made or any(self._is_of_turn(one, repetition) or is_bounded(one) for one in made):
-            return None
-        for reset in self.facts.graph.resets:
-            held = [a.allocation for a in self.solution.final(reset.holder) if isinstance(a, Container)]
-            if any(one in made for one in held) and self._is_within(reset.function, reset.loop, repetition):
-                return None
-        return made[0]
-
-    def _is_of_turn(self, made: Value, repetition: Repetition) -> bool:
-        return self._is_within(made.function, made.loop, repetition)
-
-    def _is_within(self, function: Function, loop: Loop | None, repetition: Repetition) -> bool:
-        """Whether something at this position happens in each turn."""
-        by = repetition.by
-        if isinstance(by, Loop) and function is by.function:
-            return loop is not None and by in loop.around()
-        return function is by or function in {call.function for call in repetition.chain}
-
     # -- what is joined in each turn ------------------------------------------------------------------------------
 
     def joined_in_turn(self) -> Iterator[Collection]:
@@ -254,7 +178,7 @@ class _Search:
                 continue
             items = self._items(call.arguments[0])
             olds = [item for item in items if self._is_old_content(item, call)]
-            repetition = self._repetition(call) if len(olds) == 1 else None
+            repetition = self.gathering.repetition(call) if len(olds) == 1 else None
             if repetition is None or call.statement is None:
                 continue
             news = [item for item in items if item not in olds]
@@ -319,7 +243,7 @@ class _Search:
 
     def _resets(self, store: Store, call: Value, repetition: Repetition) -> bool:
         """Whether a store sets anew in each turn what ``call`` joins to; the other branch of a test is the first."""
-        if call in _choices([store.value]) or not self._is_within(store.function, store.loop, repetition):
+        if call in _choices([store.value]) or not self.gathering.is_within(store.function, store.loop, repetition):
             return False
         branches = self._branches(call.statement)
         return not any(

@@ -111,7 +111,8 @@ class Extents:
         if value.op is Op.COMPARISON:
             return Size.CHOICE
         if value.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE) and value.inputs:
-            return self.of(value.inputs[0])
+            size = self.of(value.inputs[0])
+            return Size.CHOICE if size is Size.WHOLE and _takes_part(value) else size
         return Size.WHOLE
 
     def _of_call(self, call: Value) -> Size:
@@ -134,6 +135,14 @@ class Extents:
         dim = call.argument(position) or call.argument(-1, "dim")
         over_batch = dim is None or (isinstance(dim.syntax, cst.Integer) and dim.syntax.value == "0")
         return Size.REDUCED if name in REDUCTIONS and over_batch else Size.CHOICE
+
+
+def _takes_part(value: Value) -> bool:
+    """Whether an index takes a column or a few rows; ``out[0]`` may be all that matters of a tuple."""
+    slices = [element.slice for element in value.syntax.slice] if isinstance(value.syntax, cst.Subscript) else []
+    numbers = any(isinstance(one, cst.Index) and isinstance(one.value, cst.Integer) for one in slices)
+    ends = any(isinstance(one, cst.Slice) and isinstance(one.upper, cst.Integer) for one in slices)
+    return ends or (numbers and len(slices) > 1)
 
 
 def _largest(sizes: Iterable[Size], otherwise: Size) -> Size:

@@ -188,7 +188,7 @@ class _Search:
         """Whether the graph stays in a function that trains: what leaves, others may train on."""
         # The variables of a script are seen by all of it, and so leave nothing.
         leaving = self.flows.leaving if call.function.parent is not None else self.flows.escaped
-        return call not in leaving and self.steps.trains(call.function)
+        return call.loop is not None and call not in leaving and self.steps.trains(call.function)
 
     # -- whether it is trained ------------------------------------------------------------------------------------
 

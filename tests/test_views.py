@@ -1,0 +1,87 @@
+"""Views of tensors: what is a part of another tensor's memory, and what is kept with it."""
+
+from __future__ import annotations
+
+import pytest
+from programs import Program
+
+from torchlint.facts.views import Views
+
+MADE = """
+net = nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 4))
+one = nn.Linear(3, 1)
+rnn = nn.GRU(3, 4)
+mask = torch.tensor([True, False])
+for x, y in DataLoader(data):
+    h = net(x)
+    print({expression})
+"""
+
+
+def view(expression: str) -> str:
+    """What is said of an expression: "own" memory, a "part" of other memory, "perhaps" one."""
+    program = Program(MADE.format(expression=expression))
+    views = Views(program.facts.solution, program.facts.steps)
+    found = views.of(program.shown())
+    if found is None:
+        return "own"
+    return "part" if found.surely_smaller else "perhaps"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "h[0]", "h[:2]", "h[-1:]", "h[:, 1]", "h[0, :2]", "h[..., 2]", "h[0].detach()", "h.detach()[0].view(2, 2)",
+        "h.select(0, 1)", "torch.narrow(h, 0, 0, 1)", "h.chunk(2)[0]", "torch.split(h, 2)[0]", "h.T[0]", "h[::2]",
+        "h.softmax(1)[:, 0]", "rnn(x)[0][:, -1]",
+    ],
+)  # fmt: skip
+def test_a_part_keeps_all_of_it(expression: str) -> None:
+    assert view(expression) == "part"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "h", "h[:]", "h.detach()", "h[0].clone()", "h[mask]", "h[[0, 1]]", "h[h > 0]", "h[:, 0] + 1", "h[0].cpu()",
+        "h[1:]", "h[:-1]", "h[None]", "one(x)[:, 0]", "net(x[None])[0]", "h.mean(0)", "'a,b'.split(',')[0]",
+        "h[:len(y)]", "unknown(x)[0]",
+    ],
+)  # fmt: skip
+def test_what_has_memory_of_its_own_or_may_have(expression: str) -> None:
+    assert view(expression) == "own"
+
+
+def test_a_column_of_what_may_have_only_one() -> None:
+    assert view("unknown(x)[:, 0]") == "perhaps"
+    assert view("unknown(x)[:, 1]") == "part"
+
+
+KEPT = """
+def run(loader, net):
+    net.eval()
+    table = torch.rand(9, 9)
+    kept, rest = [], []
+    for x, y in loader:
+        h = net(x).detach()
+        {body}
+    return kept, rest
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("kept.append(h[:, 1])", 1),
+        ("kept.append((h[:, 1], y))", 1),
+        ("torch.save(h[:, 1], 'h.pt')", 1),
+        ("kept.append(h)\n        rest.append(h[:, 1])", 0),
+        ("a, b = h.chunk(2)\n        kept.append(a)\n        rest.append(b)", 0),
+        ("kept.append(table[:, 1])", 0),
+        ("for row in h:\n            kept.append(row)", 0),
+        ("kept = [h[:, 1]]", 0),
+        ("kept.append(h[:, 1])\n        kept.clear()", 0),
+    ],
+)
+def test_a_part_that_outlives_its_turn(body: str, expected: int) -> None:
+    assert len(Program(KEPT.format(body=body)).facts.kept_views) == expected
