@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.caching import Growth
+    from torchlint.facts.caching import CacheGrowth
     from torchlint.facts.memos import Memo
 
 LARGE = 16
@@ -80,7 +80,7 @@ class CachedTensors(Rule):
             yield _of_memo(facts, memo, "TLK102" if memo.statement in stored else None)
 
 
-def _of_cache(facts: Facts, growth: Growth) -> Finding:
+def _of_cache(facts: Facts, growth: CacheGrowth) -> Finding:
     cached, key = growth.cached, growth.key
     itself = key is not None and key is cached.itself
     bound = "for ever" if cached.size is None else f"for {cached.size} calls"
@@ -113,7 +113,7 @@ def _of_cache(facts: Facts, growth: Growth) -> Finding:
     )
 
 
-def _level(growth: Growth) -> Level:
+def _level(growth: CacheGrowth) -> Level:
     size = growth.cached.size
     if growth.single or (size is not None and (size < LARGE or not growth.identity)):
         return Level.NOTE
@@ -121,7 +121,7 @@ def _level(growth: Growth) -> Level:
     return Level.ERROR if size is None and not only_kept else Level.WARNING
 
 
-def _brings(found: Growth | Memo) -> tuple[str | LineOf, ...]:
+def _brings(found: CacheGrowth | Memo) -> tuple[str | LineOf, ...]:
     if found.by is None:
         return ()
     if found.function is not None:

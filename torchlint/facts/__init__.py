@@ -11,21 +11,21 @@ from torchlint.edits import decorate, detach
 from torchlint.facts.accumulations import Accumulation, Accumulations
 from torchlint.facts.building.builder import build
 from torchlint.facts.building.names import import_names
-from torchlint.facts.caching import Caching, Growth
+from torchlint.facts.caching import CacheGrowth, Caching
 from torchlint.facts.carrying import Carried, CarriedStates
 from torchlint.facts.checkpoints import Checkpoint, checkpoints
-from torchlint.facts.collected import Collection, collections
 from torchlint.facts.circles import Circle, circles
+from torchlint.facts.collected import Collection, collections
 from torchlint.facts.compiling import Compilation, compilations
 from torchlint.facts.construction import Construction, constructions
 from torchlint.facts.context_repairs import save_for_backward
 from torchlint.facts.contexts import OnContext, on_contexts
+from torchlint.facts.contracts import Contract, contracts
 from torchlint.facts.datasets import Hoard, hoards
 from torchlint.facts.debugging import Debugging, debuggings
 from torchlint.facts.emptying import Emptying, emptyings
 from torchlint.facts.extent import Extents
 from torchlint.facts.figures import OpenFigure, open_figures
-from torchlint.facts.contracts import Contract, contracts
 from torchlint.facts.flows import Flows
 from torchlint.facts.freezing import frozen_subjects
 from torchlint.facts.gradients import Zeroing, zeroings
@@ -33,13 +33,13 @@ from torchlint.facts.graph import Function, Op, Value, ValueGraph
 from torchlint.facts.growth import Growth, growths
 from torchlint.facts.guard_repairs import start_guarding
 from torchlint.facts.guarding import IdleGuard, guarded_in_vain, idle_guards
+from torchlint.facts.handling import Handling, KeptException, Retry
 from torchlint.facts.hook_store import HookStore, hook_stores
 from torchlint.facts.hooks import Hooks
-from torchlint.facts.handling import Handling, KeptException, Retry
 from torchlint.facts.inference import Inferences
 from torchlint.facts.insertions import Insertion, Insertions
-from torchlint.facts.leftovers import Leftover, Leftovers
 from torchlint.facts.kept_views import KeptView, kept_views
+from torchlint.facts.leftovers import Leftover, Leftovers
 from torchlint.facts.lifetimes import Lifetimes
 from torchlint.facts.loading import Loads
 from torchlint.facts.memos import Memo, Memos
@@ -47,20 +47,20 @@ from torchlint.facts.modes import Modes
 from torchlint.facts.novelty import Novelty
 from torchlint.facts.profiling import Profiling, profilings
 from torchlint.facts.recording import Recording, recordings
-from torchlint.facts.registrations import PiledHook, PiledHooks, Registration, registrations
+from torchlint.facts.records import Record, Records
+from torchlint.facts.registrations import HookLifetimes, PiledHook, Registration, registrations
 from torchlint.facts.reloading import Reload, reloads
 from torchlint.facts.repetition import Repetitions
 from torchlint.facts.retaining import Retaining, retained_in_vain
-from torchlint.facts.records import Record, Records
 from torchlint.facts.retention import Retention, cost_of, name_of, retention_of
 from torchlint.facts.second_order import GradientCycle, gradient_cycles
 from torchlint.facts.snapshots import Snapshot, snapshots
 from torchlint.facts.solve import Solution
 from torchlint.facts.steps import Steps
-from torchlint.facts.tensors import Tensors
 from torchlint.facts.summed_loss import SummedLoss, summed_losses
-from torchlint.facts.untrained import UntrainedForward, untrained_forwards
+from torchlint.facts.tensors import Tensors
 from torchlint.facts.unloading import Unloading, Unloadings
+from torchlint.facts.untrained import UntrainedForward, untrained_forwards
 from torchlint.facts.writing import Use, operands
 from torchlint.rule import Fix
 from torchlint.tree import parents
@@ -150,6 +150,11 @@ class Facts:
         return gradient_cycles(self)
 
     @cached_property
+    def summed_losses(self) -> list[SummedLoss]:
+        """Every sum of independent losses over a loop that waits for one backward."""
+        return summed_losses(self)
+
+    @cached_property
     def on_contexts(self) -> list[OnContext]:
         """Tensors that functions with a backward of their own keep on their contexts."""
         return on_contexts(self)
@@ -164,19 +169,34 @@ class Facts:
         return registrations(self)
 
     @cached_property
-    def hooks(self) -> Hooks:
+    def hook_lifetimes(self) -> HookLifetimes:
         """How long hooks stay."""
-        return Hooks(self)
+        return HookLifetimes(self)
 
     @cached_property
     def piled_hooks(self) -> list[PiledHook]:
         """Hooks that are registered again and again and stay."""
-        return PiledHooks(self).piled()
+        return self.hook_lifetimes.piled()
+
+    @cached_property
+    def circles(self) -> list[Circle]:
+        """Reference circles through functions."""
+        return circles(self)
 
     @cached_property
     def collections(self) -> list[Collection]:
         """What passes over data collect at a cost, at most one for each statement."""
         return collections(self)
+
+    @cached_property
+    def untrained_forwards(self) -> list[UntrainedForward]:
+        """Forwards in training steps through which nothing is trained."""
+        return untrained_forwards(self)
+
+    @cached_property
+    def kept_views(self) -> list[KeptView]:
+        """Small views that outlive a step, or are saved, and keep large tensors with them."""
+        return kept_views(self)
 
     @cached_property
     def repetitions(self) -> Repetitions:
@@ -204,6 +224,16 @@ class Facts:
         return snapshots(self)
 
     @cached_property
+    def growths(self) -> list[Growth]:
+        """What every step adds to a module or an optimizer."""
+        return growths(self)
+
+    @cached_property
+    def compilations(self) -> list[Compilation]:
+        """What is compiled, traced or scripted again and again."""
+        return compilations(self)
+
+    @cached_property
     def tensors(self) -> Tensors:
         """What is a tensor, and what holds tensors."""
         return Tensors(self.solution, self.steps)
@@ -214,7 +244,7 @@ class Facts:
         return Novelty(self, self.tensors)
 
     @cached_property
-    def growing_caches(self) -> list[Growth]:
+    def growing_caches(self) -> list[CacheGrowth]:
         """Caches of functions that keep tensors which nobody asks for again."""
         return Caching(self, self.tensors, self.novelty).found()
 
@@ -222,6 +252,21 @@ class Facts:
     def growing_memos(self) -> list[Memo]:
         """Insertions into dictionaries that are used as caches and grow with each turn."""
         return Memos(self, self.tensors, self.novelty).found()
+
+    @cached_property
+    def unloadings(self) -> list[Unloading]:
+        """Models that are given up and stay in memory."""
+        return Unloadings(self).found()
+
+    @cached_property
+    def retries(self) -> list[Retry]:
+        """What failed and is done again while the exception is handled."""
+        return Handling(self).retries()
+
+    @cached_property
+    def kept_exceptions(self) -> list[KeptException]:
+        """Exceptions that are stored with the frames in which they were raised."""
+        return Handling(self).kept()
 
     @cached_property
     def extents(self) -> Extents:
@@ -262,49 +307,6 @@ class Facts:
     def emptyings(self) -> list[Emptying]:
         """Calls that empty the allocator's cache or run the collector in every step."""
         return emptyings(self)
-    def summed_losses(self) -> list[SummedLoss]:
-        """Every sum of independent losses over a loop that waits for one backward."""
-        return summed_losses(self)
-    def untrained_forwards(self) -> list[UntrainedForward]:
-        """Forwards in training steps through which nothing is trained."""
-        return untrained_forwards(self)
-    def growths(self) -> list[Growth]:
-        """What every step adds to a module or an optimizer."""
-        return growths(self)
-
-    @cached_property
-    def compilations(self) -> list[Compilation]:
-        """What is compiled, traced or scripted again and again."""
-        return compilations(self)
-
-    @cached_property
-    def constructions(self) -> list[Construction]:
-        """What is built again and again, at most one thing for each statement."""
-        return constructions(self)
-    def unloadings(self) -> list[Unloading]:
-        """Models that are given up and stay in memory."""
-        return Unloadings(self).found()
-        return self.hooks.piled()
-
-    @cached_property
-    def circles(self) -> list[Circle]:
-        """Reference circles through functions."""
-        return circles(self)
-
-    @cached_property
-    def retries(self) -> list[Retry]:
-        """What failed and is done again while the exception is handled."""
-        return Handling(self).retries()
-
-    @cached_property
-    def kept_exceptions(self) -> list[KeptException]:
-        """Exceptions that are stored with the frames in which they were raised."""
-        return Handling(self).kept()
-
-    @cached_property
-    def kept_views(self) -> list[KeptView]:
-        """Small views that outlive a step, or are saved, and keep large tensors with them."""
-        return kept_views(self)
 
     @cached_property
     def idle_guards(self) -> list[IdleGuard]:

@@ -76,7 +76,7 @@ class Cached:
 
 
 @dataclass(frozen=True)
-class Growth:
+class CacheGrowth:
     """Why a cache keeps memory.
 
     Attributes:
@@ -111,7 +111,7 @@ class Caching:
         self.tensors = tensors
         self.novelty = novelty
 
-    def found(self) -> list[Growth]:
+    def found(self) -> list[CacheGrowth]:
         """Each cache that keeps tensors which nobody asks for again."""
         caches = [*self._decorated(), *self._wrapped()]
         found = [g for c in caches if not self._is_emptied(c) and (g := self._growth(c)) is not None]
@@ -172,7 +172,7 @@ class Caching:
 
     # -- what grows -----------------------------------------------------------------------------------------------
 
-    def _growth(self, cached: Cached) -> Growth | None:
+    def _growth(self, cached: Cached) -> CacheGrowth | None:
         if cached.size is not None and cached.size < 1:
             return None
         returns = cached.function.result is not None and self.tensors.holds_tensors(cached.function.result)
@@ -181,7 +181,7 @@ class Caching:
             for call, _ in cached.calls:
                 by = self._new_instance(call)
                 if by is not None and (returns or self._instance_holds(cached)):
-                    return Growth(cached, by, itself, True, call)
+                    return CacheGrowth(cached, by, itself, True, call)
         for call, binding in cached.calls:
             for parameter in cached.given:
                 argument = binding.get(parameter)
@@ -189,11 +189,11 @@ class Caching:
                     continue
                 identity = self.tensors.is_tensor(argument) or self.tensors.is_module(argument)
                 if (identity or returns) and (by := self.novelty.of(argument)) is not None:
-                    return Growth(cached, by, parameter, identity, call)
+                    return CacheGrowth(cached, by, parameter, identity, call)
         if not cached.calls and (taken := self._tensor_parameter(cached)) is not None:
-            return Growth(cached, None, taken, True)
+            return CacheGrowth(cached, None, taken, True)
         if itself is not None and (returns or self._instance_holds(cached)):
-            return Growth(cached, None, itself, True, single=self._is_single(cached.function.owner))
+            return CacheGrowth(cached, None, itself, True, single=self._is_single(cached.function.owner))
         return None
 
     def _tensor_parameter(self, cached: Cached) -> Value | None:

@@ -103,7 +103,7 @@ class _Search:
 
     def _of_registration(self, registration: Registration) -> Iterator[Circle]:
         call, subject = registration.call, registration.subject
-        if registration.hook is None or subject is None or self.facts.hooks.lets_go(call):
+        if registration.hook is None or subject is None or self.facts.hook_lifetimes.lets_go(call):
             return
         held = self.holding.held_by(registration.hook)
         if registration.is_of_tensor:
@@ -208,7 +208,7 @@ class _Search:
     def _is_own(self, subject: Value, owner: Class) -> bool:
         """Whether a module or parameter belongs to the instance, and was not handed to it."""
         made: list[Value] = []
-        for part in self.facts.hooks.way(subject, ()):
+        for part in self.facts.hook_lifetimes.way(subject, ()):
             if part.op is Op.ATTRIBUTE and self._class_of(part.inputs[0]) is owner:
                 places = places_of(self.solution, part)
                 made += [root for p in places for v in self.solution.stored.get(p, ()) for root in self._roots(v)]

@@ -110,7 +110,7 @@ def _registration(facts: Facts, call: Value) -> Registration | None:
     return Registration(call, callee.inputs[0], call.argument(0, "hook"), callee.name in OF_TENSORS)
 
 
-class PiledHooks:
+class HookLifetimes:
     """Finds the hooks of a file that pile up."""
 
     def __init__(self, facts: Facts) -> None:
