@@ -101,7 +101,8 @@ def _fix(facts: Facts, carried: Carried) -> Fix | None:
         "tensor": f"{carried.name} = {carried.name}.detach()",
         "pair": f"{carried.name} = tuple(part.detach() for part in {carried.name})",
     }.get(carried.kind)
-    if text is None or (carried.retained and not facts.flows.surely_tensor(carried.old)):
+    is_written = "..." not in carried.name
+    if text is None or not is_written or (carried.retained and not facts.flows.surely_tensor(carried.old)):
         return None
     edit = add_line(carried.statement, text, before=carried.retained)
     return None if edit is None else Fix("Detach the state", (edit,), safe=not carried.retained)

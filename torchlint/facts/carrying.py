@@ -20,7 +20,7 @@ from torchlint.facts.graph import Function, Key, Kind, Loop, Op, Place, Store, V
 from torchlint.facts.handoffs import origins
 from torchlint.facts.homes import homes_of, places_of, targets_of
 from torchlint.facts.parameters import SAME_OBJECT
-from torchlint.facts.repetition import Repetitions, Turn
+from torchlint.facts.repetition import Repetitions
 from torchlint.facts.writing import text_of
 
 if TYPE_CHECKING:
@@ -94,10 +94,10 @@ class CarriedStates:
 
     def _runs_over_steps(self, loop: Loop) -> bool:
         """Whether the turns of a loop are steps without end, and not the parts of one sequence."""
-        if not self.steps.is_step(loop) and self.repetitions.turn(loop) is Turn.OTHER:
+        if not self.repetitions.is_step(loop):
             return False
         around = loop.around()[1:]
-        is_inner = any(map(self.steps.is_step, around)) or self._is_called_in_step(loop.function)
+        is_inner = any(map(self.repetitions.is_step, around)) or self._is_called_in_step(loop.function)
         return not is_inner or self._draws_batches(loop)
 
     def _is_called_in_step(self, function: Function) -> bool:
@@ -106,7 +106,7 @@ class CarriedStates:
         if owner is not None and function.name == "forward" and is_module_class(owner):
             return True
         calls = self.solution.callers.get(function, {})
-        return any(c.loop is not None and any(map(self.steps.is_step, c.loop.around())) for c in calls)
+        return any(c.loop is not None and any(map(self.repetitions.is_step, c.loop.around())) for c in calls)
 
     def _draws_batches(self, loop: Loop) -> bool:
         """Whether a loop runs over a loader, and not over a tensor, a range, or what a loop around it drew."""
@@ -133,12 +133,12 @@ class CarriedStates:
     # -- attributes and globals -----------------------------------------------------------------------------------
 
     def _in_place(self, store: Store) -> Carried | None:
-        is_item = store.kind is Kind.INSERT and store.key is not None and store.holder is not None
+        is_item = store.kind is Kind.INSERT and store.is_item
         if not (is_item or store.kind is Kind.ASSIGN) or not self.flows.carries(store.value):
             return None
         if is_item and store.holder is not None:
             homes = homes_of(self.solution, store.holder)[1:]
-            items = (v for v in self._readers if v.op is Op.SUBSCRIPT and v.keys[0] == store.key)
+            items = (v for v in self._readers if v.op is Op.SUBSCRIPT and _may_be_same(v.keys[0], store.key))
             reads = frozenset(v for v in items if any(h in homes for h in homes_of(self.solution, v.inputs[0])))
         else:
             homes = [target for target in targets_of(self.solution, store) if isinstance(target, Place)]
@@ -146,16 +146,21 @@ class CarriedStates:
             reads = frozenset(value for value, of in places if any(place in homes for place in of))
         if not homes or any(isinstance(h, Place) and h.owner is store.function for h in homes):
             return None
+        if not any(isinstance(home, Place) for home in homes) and not self._is_in_steps(store.loop):
+            return None
         old = self.chains.reaches(store.value, reads)
         if old is None:
             return None
         # The turns of a loop in a forward are the parts of one sequence.
         loop = None if store.function.name == "forward" else store.loop
-        stays = self.lifetimes.outlives(homes, store.function, loop, renewed=True)
+        stays = self.lifetimes.outlives(homes, store.function, loop, chained=True, is_step=self.repetitions.is_step)
         if not stays and not self._infers_by_itself(store):
             return None
-        name = text_of(store.target, store.value) + (f'["{store.key}"]' if is_item else "")
+        name = text_of(store.target, store.value) + (_written(store) if is_item else "")
         return self._judged(store.statement, name, store.value, old)
+
+    def _is_in_steps(self, loop: Loop | None) -> bool:
+        return loop is not None and any(map(self._runs_over_steps, loop.around()))
 
     def _infers_by_itself(self, store: Store) -> bool:
         """Whether a function of which no caller is seen puts the module into evaluation mode and goes on with it."""
@@ -262,6 +267,8 @@ class Chains:
             places = places_of(self.solution, value)
             stored = [kept for place in places for kept in self.solution.stored.get(place, ())]
             return [_At(kept, at.crossed, ()) for kept in stored or value.inputs]
+        if value.op is Op.CONTAINER:
+            return [at.to(item) for _, item in self.solution.held.get(value, ())]
         return [at.to(source) for source in value.inputs]
 
     def _before_call(self, at: _At) -> list[_At]:
@@ -304,6 +311,18 @@ class _At:
 
     def to(self, value: Value) -> _At:
         return _At(value, self.crossed, self.calls)
+
+
+def _may_be_same(one: Key, other: Key) -> bool:
+    return one is None or other is None or one == other
+
+
+def _written(store: Store) -> str:
+    """The key of an item as it is written: ``["h"]``, ``[i]``."""
+    if store.key is not None:
+        return f"[{store.key}]" if isinstance(store.key, int) else f'["{store.key}"]'
+    node = store.index.syntax if store.index is not None else None
+    return f"[{node.value}]" if isinstance(node, cst.Name) else "[...]"
 
 
 def _items(value: Value, key: Key) -> list[Value]:

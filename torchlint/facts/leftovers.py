@@ -18,6 +18,7 @@ from torchlint.facts.domain import Instance, Module
 from torchlint.facts.frameworks import is_module_class, trains_on_result
 from torchlint.facts.graph import Class, Function, Kind, Op, Place, Store, Value
 from torchlint.facts.homes import homes_of, places_of, targets_of
+from torchlint.facts.repetition import Repetitions
 from torchlint.facts.writing import Use, text_of
 from torchlint.facts.writing import parts as uses_of
 from torchlint.tree import dotted, walk
@@ -72,6 +73,7 @@ class Leftovers:
         self.facts = facts
         self.solution, self.flows = facts.solution, facts.flows
         self.steps, self.lifetimes = facts.steps, facts.lifetimes
+        self.repetitions = Repetitions(facts)
 
     def found(self) -> list[Leftover]:
         """Every tensor with a graph that a step leaves behind and that no backward needs."""
@@ -95,7 +97,7 @@ class Leftovers:
         if not all(self._is_lasting(place, store) for place in places) or not places:
             return None
         births = [call for place in places for call in self._births_of(place, store)]
-        if not self.lifetimes.outlives([*places, *births], store.function, store.loop):
+        if not self._outlives([*places, *births], store):
             return None
         if self.flows.is_trained_on(holder) or any(map(self.flows.is_trained_on, self._reads(places))):
             return None
@@ -117,7 +119,7 @@ class Leftovers:
         if not live or self._continues(store, places) or self._is_deleted_here(store):
             return None
         births = [call for place in places for call in self._births_of(place, store)]
-        if not self.lifetimes.outlives([*places, *births], store.function, store.loop):
+        if not self._outlives([*places, *births], store):
             return None
         reads = self._reads(places)
         if any(self.flows.is_trained_on(read) or read in self.flows.inspected for read in reads):
@@ -131,6 +133,9 @@ class Leftovers:
             return None
         uses = tuple(uses_of(store.value, store.syntax, live))
         return Leftover(store.statement, text_of(store.target, store.value), uses, spent, not escapes)
+
+    def _outlives(self, homes: list[Place | Value], store: Store) -> bool:
+        return self.lifetimes.outlives(homes, store.function, store.loop, is_step=self.repetitions.is_step)
 
     # -- how long it stays ----------------------------------------------------------------------------------------
 
@@ -285,7 +290,7 @@ class Leftovers:
             calls = self.solution.callers.get(current, {})
             if self.steps.trains(current) or trains_on_result(current) or self._is_layer_of_training(current):
                 return True
-            if any(call.loop is not None and any(map(self.steps.is_step, call.loop.around())) for call in calls):
+            if any(call.loop is not None and any(map(self.repetitions.is_step, call.loop.around())) for call in calls):
                 return True
             pending += [(call.function, hops + 1) for call in calls]
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,45 +33,60 @@ class Lifetimes:
         self.flows = flows
         self.steps = steps
         self._resets: dict[Place | Value, list[_Position]] = defaultdict(list)
-        self._renewals: dict[Place | Value, list[_Position]] = defaultdict(list)
+        self._cuts: dict[Place | Value, list[_Position]] = defaultdict(list)
         for store in solution.graph.stores:
-            if store.kind is Kind.ASSIGN and not self.flows.live_parts(store.value):
-                table = self._resets if self._sets_anew(store) else self._renewals
-                for target in targets_of(solution, store):
+            if store.kind is not Kind.ASSIGN:
+                continue
+            tables = [self._resets] if self._sets_anew(store) else []
+            tables += [] if self.flows.carries(store.value) else [self._cuts]
+            for target in targets_of(solution, store) if tables else ():
+                for table in tables:
                     table[target].append(_Position(store.function, store.loop))
         for reset in solution.graph.resets:
             for target in homes_of(solution, reset.holder):
                 self._resets[target].append(_Position(reset.function, reset.loop))
+                self._cuts[target].append(_Position(reset.function, reset.loop))
 
     def _sets_anew(self, store: Store) -> bool:
-        """Whether what is assigned, which has no graph, is not made of the old content."""
+        """Whether an assignment drops the old content for something without a graph."""
+        if self.flows.live_parts(store.value):
+            return False
         targets = targets_of(self.solution, store)
         read = (place for value in store.value.computed_from() for place in places_of(self.solution, value))
         return not any(place in targets for place in read)
 
     def outlives(
-        self, homes: list[Place | Value], function: Function, loop: Loop | None, *, renewed: bool = False
+        self,
+        homes: list[Place | Value],
+        function: Function,
+        loop: Loop | None,
+        *,
+        chained: bool = False,
+        is_step: Callable[[Loop], bool] | None = None,
     ) -> bool:
         """Whether a holder, changed at this position, lives through a step without being set anew in it.
 
-        ``renewed``: to be assigned its own content without a graph (``self.h = self.h.detach()``) sets it anew as well.
+        ``chained``: asked is whether the graph of its content lives on; ``self.h = self.h.detach()`` ends that as well,
+        and a new list does not where what is in it has the graph of what was in the old one.
+        ``is_step``: which loops count as steps, those of ``steps.py`` without it.
         """
-        resets = [position for home in homes for position in self._resets.get(home, ())]
-        if renewed:
-            resets += [position for home in homes for position in self._renewals.get(home, ())]
+        table = self._cuts if chained else self._resets
+        resets = [position for home in homes for position in table.get(home, ())]
         containers = [home for home in homes if isinstance(home, Value)]
         # `kept += [x]` makes a list only to add it to the one that stays.
         staying = [made for made in containers if not any(user.op is Op.OPERATION for user in made.users)]
         for made in staying or containers:
             resets += self._births(made, set())
-        return self._outlives(_Position(function, loop), self._lifted(resets), HOPS, set())
+        return self._outlives(
+            _Position(function, loop), self._lifted(resets), HOPS, set(), is_step or self.steps.is_step
+        )
 
     def passes_without(
         self, function: Function, loop: Loop | None, positions: Iterable[tuple[Function, Loop | None]]
     ) -> bool:
         """Whether a step around this position may end without running one of ``positions``."""
         resets = {_Position(*position) for position in positions}
-        return self._outlives(_Position(function, loop), self._lifted(resets), HOPS, set())
+        return self._outlives(_Position(function, loop), self._lifted(resets), HOPS, set(), self.steps.is_step)
 
     def resetters(self, homes: list[Place | Value]) -> set[Function]:
         """The functions that set a holder anew; that of its birth is none of them by that alone."""
@@ -100,11 +115,18 @@ class Lifetimes:
                         table[atom.allocation].append(container)
         return table
 
-    def _outlives(self, at: _Position, resets: set[_Position], hops: int, seen: set[Function]) -> bool:
+    def _outlives(
+        self,
+        at: _Position,
+        resets: set[_Position],
+        hops: int,
+        seen: set[Function],
+        is_step: Callable[[Loop], bool],
+    ) -> bool:
         around = at.loop.around() if at.loop is not None else []
         levels = [around.index(r.loop) if r.loop in around else len(around) for r in resets if _encloses(r, at)]
         inside = around[: min(levels)] if levels else around
-        if any(self.steps.is_step(loop) for loop in inside):
+        if any(map(is_step, inside)):
             return True
         if levels or hops == 0 or at.function in seen:
             return False
@@ -112,7 +134,7 @@ class Lifetimes:
         if not callers:
             return self.steps.is_repeated(at.function)
         return any(
-            self._outlives(_Position(call.function, call.loop), resets, hops - 1, seen | {at.function})
+            self._outlives(_Position(call.function, call.loop), resets, hops - 1, seen | {at.function}, is_step)
             for call in sorted(callers, key=lambda value: value.index)
         )
 

@@ -105,6 +105,10 @@ class Repetitions:
         atoms = (atom for subject in subjects for atom in self.solution.final(subject))
         return any(isinstance(atom, Tool) and atom.kind == "optimizer" for atom in atoms)
 
+    def is_step(self, loop: Loop) -> bool:
+        """Whether each turn of ``loop`` is a step, also where a helper runs its forward, or holds such steps."""
+        return self.steps.is_step(loop) or self.turn(loop) is not Turn.OTHER
+
     def turn(self, loop: Loop) -> Turn:
         """What each turn of ``loop`` is."""
         if loop not in self._turns:
