@@ -72,6 +72,7 @@ def test_a_metric_of_torchmetrics_is_not() -> None:
     [
         ('{"loss": loss, "norm": out.norm()}', ["out.norm()"]),
         ('{"loss": loss, "norm": out.norm().detach(), "n": 3}', []),
+        ('{"loss": loss, "log": {"train": loss, "n": 3}}', ["loss"]),
         ('{"loss": loss}', []),
         ("loss", []),
     ],
@@ -80,7 +81,9 @@ def test_lightning_keeps_what_a_training_step_returns_for_the_end_of_the_epoch(
     returned: str, expected: list[str]
 ) -> None:
     assert kept(LIGHTNING.format(returned=returned, after="training_epoch_end")) == expected
+    assert kept(LIGHTNING.format(returned=returned, after="on_train_epoch_end")) == expected
     assert kept(LIGHTNING.format(returned=returned, after="other")) == []
+    assert kept(LIGHTNING.format(returned=returned, after="on_train_epoch_end").replace(", outputs", "")) == []
 
 
 @pytest.mark.parametrize(

@@ -90,11 +90,13 @@ def _of_training_step(facts: Facts, step: Function) -> Iterator[Contract]:
     for returned in step.result.inputs if step.result is not None else ():
         if returned.op is not Op.CONTAINER or "loss" not in returned.keys or returned.statement is None:
             continue
-        written = {use.value: use for use in operands(returned)}
-        beside = [item for key, item in zip(returned.keys, returned.inputs, strict=True) if key not in TRAINED_KEYS]
-        parts = tuple(written.get(item, Use(item, None)) for item in beside if _has_graph(facts, item))
+        keys = zip(returned.keys, returned.inputs, strict=True)
+        beside = [item for key, item in keys if key not in TRAINED_KEYS]
+        uses = [use for use in operands(returned) if use.value in beside]
+        uses += [use for item in beside if item.op is Op.CONTAINER for use in operands(item)]
+        parts = tuple(use for use in uses if _has_graph(facts, use.value))
         if parts:
-            says = "`training_epoch_end` is given what all steps returned"
+            says = "Lightning keeps what all steps returned until the epoch ends"
             yield Contract(returned.statement, parts, step.name, says)
 
 

@@ -66,8 +66,8 @@ RECEIVES_OUTPUTS = frozenset(["Metric", "_BaseRegression"])
 """Bases whose ``update`` is given the engine's output as it is; https://docs.pytorch.org/ignite/metrics.html says to
 detach it there."""
 
-KEEPS_OUTPUTS = frozenset(["training_epoch_end"])
-"""Methods for whose sake Lightning 1.x keeps what each ``training_step`` returned until the epoch ends;
+KEEPS_OUTPUTS = frozenset(["training_epoch_end", "on_train_epoch_end"])
+"""Methods for whose sake Lightning 1.x keeps what each ``training_step`` returned, if they take it as an argument;
 https://lightning.ai/docs/pytorch/1.9.0/common/lightning_module.html#train-epoch-level-operations"""
 
 CRITERION = "FairseqCriterion"
@@ -140,7 +140,10 @@ def receives_outputs(function: Function) -> bool:
 def keeps_outputs(function: Function) -> bool:
     """Whether Lightning keeps what this method returns until the epoch ends, since another method asks for it."""
     owner = function.owner
-    return trains_on_result(function) and owner is not None and any(owner.method(name) for name in KEEPS_OUTPUTS)
+    if owner is None or not trains_on_result(function):
+        return False
+    takers = (owner.method(name) for name in KEEPS_OUTPUTS)
+    return any(taker is not None and len(taker.parameters) > 1 for taker in takers)
 
 
 def returns_logs(function: Function) -> bool:
