@@ -127,8 +127,8 @@ def _untold(facts: Facts, load: Load) -> Finding:
     return Finding(
         node=facts.statement_of(load.call),
         message=(
-            f"`{facts.called(load.call)}` puts each tensor back on the device it was saved from: the GPU holds a "
-            'second copy beside the model; write `map_location="cpu"`',
+            f"`{facts.called(load.call)}` puts each tensor back on the device it was saved from: what a GPU saved is "
+            'there twice, beside the model; write `map_location="cpu"`',
         ),
         level=Level.NOTE,
         memory=Memory.PEAK,
