@@ -7,7 +7,7 @@ import pytest
 from tests.programs import TRAINING, Program
 
 HEAD = """
-import copy
+import copy, heapq
 from collections import deque
 import torch
 from torch import nn
@@ -61,6 +61,9 @@ def test_copies_that_pile_up(body: str, subject: str) -> None:
         "kept.append(torch.stack([p.detach().norm() for p in model.parameters()]))",
         "kept.append(copy.deepcopy(model))\nkept.pop(0)",
         "kept.append(copy.deepcopy(model))\nkept = kept[-3:]",
+        "kept.append((y, copy.deepcopy(model)))\nkept = sorted(kept, key=first)[:3]",
+        "kept.append((y, copy.deepcopy(model)))\nif step > 3:\n    kept.remove(min(kept))",
+        "kept.append((y, copy.deepcopy(model)))\nif step > 3:\n    heapq.heappop(kept)",
         "kept = [copy.deepcopy(model)]",
     ],
 )

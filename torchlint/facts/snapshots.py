@@ -87,15 +87,9 @@ class _Search:
         return made.function is store.function and made.loop is not None and store.loop in made.loop.around()
 
     def _is_cut(self, store: Store) -> bool:
-        """``kept = kept[-5:]`` anywhere beside it: a window."""
+        """``kept = sorted(kept)[:5]``, ``kept.remove(worst)``, ``heappop(kept)`` anywhere beside it: a window."""
         name = dotted(store.target)
-        return name is not None and any(
-            isinstance(node, cst.Assign)
-            and isinstance(node.value, cst.Subscript)
-            and isinstance(node.value.slice[0].slice, cst.Slice)
-            and dotted(node.value.value) == name
-            for node in walk(store.function.syntax)
-        )
+        return name is not None and any(_cuts(node, name) for node in walk(store.function.syntax))
 
     # -- what is a copy -----------------------------------------------------------------------------------------------
 
@@ -179,6 +173,21 @@ class _Search:
             node = node.func if isinstance(node, cst.Call) else node.value
         owner, _, last = (dotted(node) or "").rpartition(".")
         return owner if last in STATES else dotted(node) or ""
+
+
+def _cuts(node: cst.CSTNode, name: str) -> bool:
+    """Whether one statement or call takes something out of the container called ``name``."""
+    if isinstance(node, cst.Assign):
+        value = node.value
+        is_slice = isinstance(value, cst.Subscript) and isinstance(value.slice[0].slice, cst.Slice)
+        is_same = any(dotted(target.target) == name for target in node.targets)
+        return is_slice and is_same and any(dotted(part) == name for part in walk(value))
+    if not isinstance(node, cst.Call):
+        return False
+    owner, _, last = (dotted(node.func) or "").rpartition(".")
+    if last in ("heappop", "heappushpop", "heapreplace"):
+        return bool(node.args) and dotted(node.args[0].value) == name
+    return owner == name and last in ("remove", "discard")
 
 
 def _chain(item: Value) -> Iterator[Value]:
