@@ -52,6 +52,9 @@ def is_safe(source: str) -> bool:
         ("state = torch.load(path)['model']\nmodel.load_state_dict(state)", "state"),
         ("with open(path, 'rb') as f:\n    state = pickle.load(f)\nmodel.load_state_dict(state.get('m'))", "state"),
         ("old = torch.load(path)\nmodel.load_state_dict(old.state_dict())", "old"),
+        ("state: dict = torch.load(path)\nmodel.load_state_dict(state)", "state"),
+        ("if (state := torch.load(path)):\n    model.load_state_dict(state)", "state"),
+        ("a, b = torch.load(path), 3\nmodel.load_state_dict(a)", "a"),
         ("a, b = torch.load(path)\nmodel.load_state_dict(a)", "a"),
         ("s = torch.load(path)\nw = s['w']\nmodel.load_state_dict(w)", "s, w"),
         ("s = torch.load(path)\nw = OrderedDict(s)\nmodel.load_state_dict(w)", "s, w"),
@@ -150,3 +153,18 @@ def test_what_is_only_copied_may_lie_anywhere() -> None:
     assert not is_safe("s = torch.load(path)\nmodel.load_state_dict(s['m'])\nmean = s['mean'] * other")
     assert not is_safe("def f():\n    s = torch.load(path)\n    model.load_state_dict(s['m'])\n    return s")
     assert not is_safe("import ema\nshadow = ema.EMA()\nshadow.load_state_dict(torch.load(path))")
+
+
+@pytest.mark.parametrize(
+    ("before", "is_there"),
+    [
+        ("state = torch.load(path)\nmodel.load_state_dict(state)", True),
+        ("if path:\n    state = torch.load(path)\n    model.load_state_dict(state)", True),
+        ("with open(path) as f:\n    state = torch.load(f)\nmodel.load_state_dict(state)", True),
+        ("if path and (state := torch.load(path)):\n    model.load_state_dict(state)", False),
+        ("if path:\n    state = torch.load(path)\nif path:\n    model.load_state_dict(state)", False),
+    ],
+)
+def test_where_the_name_is_surely_bound_it_can_be_deleted(before: str, is_there: bool) -> None:
+    (found,) = Program(f"{NET}\n{before}\n{LOOP}").facts.checkpoints
+    assert (found.drop_after is not None) == is_there

@@ -126,18 +126,14 @@ class _Search:
             parameter.name: [function.syntax] for parameter in function.parameters if parameter in parts.heavy
         }
         for node in walk_scope(_body(function)):
-            if isinstance(node, cst.Assign):
-                for target in node.targets:
-                    for name, element in _bound(target.target, node.value):
-                        expression = node.value if isinstance(element, int | None) else element
-                        wanted = element if isinstance(element, int) else None
-                        is_alias = isinstance(expression, cst.Name) and expression.value in names and wanted is None
-                        if is_alias or any(_is_at(value, wanted) for value in heavy.get(expression, ())):
-                            names.setdefault(name, []).append(self._statement(node))
+            for name, expression, position in _bindings(node):
+                is_alias = isinstance(expression, cst.Name) and expression.value in names and position is None
+                if is_alias or any(_is_at(value, position) for value in heavy.get(expression, ())):
+                    names.setdefault(name, []).append(self._statement(node))
         return names
 
     def _statement(self, node: cst.CSTNode) -> cst.CSTNode:
-        while not isinstance(node, cst.SimpleStatementLine | cst.Module):
+        while not isinstance(node, cst.BaseStatement | cst.Module):
             node = self.facts.parents[node]
         return node
 
@@ -257,7 +253,7 @@ class _Search:
         """The statement after which all the names can go, in the block that binds them."""
         parents = self.facts.parents
         block = parents[next(iter(kept.values()))[0]]
-        if any(parents[statement] is not block for statement, _ in kept.values()):
+        if any(parents[s] is not block or not _surely_binds(s, name) for name, (s, _) in kept.items()):
             return None
         last = max(at for name in kept for at in self._reads(name, function))
         if last > work.at:
@@ -332,18 +328,37 @@ def _is_at(value: Value, position: int | None) -> bool:
     return value.op is Op.ELEMENT and value.keys[0] == position
 
 
+def _bindings(node: cst.CSTNode) -> Iterator[tuple[str, cst.BaseExpression, int | None]]:
+    """Each name that this one node binds, to what expression, and to which item of it (None: to all of it)."""
+    if isinstance(node, cst.Assign):
+        for target in node.targets:
+            yield from _bound(target.target, node.value)
+    elif isinstance(node, cst.AnnAssign | cst.NamedExpr) and node.value is not None:
+        yield from _bound(node.target, node.value)
+
+
 def _bound(
     target: cst.BaseExpression, value: cst.BaseExpression
-) -> Iterator[tuple[str, cst.BaseExpression | int | None]]:
-    """Each name that an assignment binds: to all of ``value`` (None), to its item (a number) or to an expression."""
+) -> Iterator[tuple[str, cst.BaseExpression, int | None]]:
     if isinstance(target, cst.Name):
-        yield target.value, None
+        yield target.value, value, None
     elif isinstance(target, cst.Tuple | cst.List):
-        written = value.elements if isinstance(value, cst.Tuple | cst.List) else None
+        written = value.elements if isinstance(value, cst.Tuple | cst.List) else ()
         for position, element in enumerate(target.elements):
             if isinstance(element.value, cst.Name):
-                item = written[position].value if written is not None and position < len(written) else position
-                yield element.value.value, item
+                if position < len(written):
+                    yield element.value.value, written[position].value, None
+                else:
+                    yield element.value.value, value, position
+
+
+def _surely_binds(statement: cst.CSTNode, name: str) -> bool:
+    """Whether an assignment binds the name, and not a walrus that may be passed by."""
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return False
+    assignments = (small for small in statement.body if isinstance(small, cst.Assign | cst.AnnAssign))
+    targets = (t for a in assignments for t in (a.targets if isinstance(a, cst.Assign) else (a.target,)))
+    return any(name in target_names(target) for target in targets)
 
 
 def _leaves(block: cst.IndentedBlock) -> bool:
