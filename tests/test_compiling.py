@@ -88,3 +88,10 @@ def test_what_is_compiled_is_still_the_model() -> None:
     final = program.facts.solution.final
     assert final(program.value("torch.compile(net, mode='reduce-overhead')")) == final(program.value("nn.Linear(3, 3)"))
     assert program.kinds(program.value("torch.compile(mode='x')")) == {"unknown"}
+
+
+def test_what_is_frozen_has_no_parameters_left() -> None:
+    program = Program(
+        "quick = jit.freeze(jit.script(net))\nprint(quick(torch.zeros(3)), net(torch.zeros(3)))", head=HEAD
+    )
+    assert [program.kinds(value) for value in program.printed()] == [{"without graph"}, {"live"}]

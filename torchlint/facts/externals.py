@@ -53,7 +53,6 @@ _SINGLE: dict[str, Meaning] = {
     "torch.jit.freeze": Meaning.FIRST,
     "torch.jit.optimize_for_inference": Meaning.FIRST,
     "torch.export.export": Meaning.FIRST,
-    "torch.fx.symbolic_trace": Meaning.FIRST,
     "torch.jit.load": Meaning.MODULE,
     "torch.hub.load": Meaning.MODULE,
     "torch.utils.checkpoint.checkpoint": Meaning.UNKNOWN,

@@ -6,6 +6,9 @@ from torchlint.facts.domain import Instance
 from torchlint.facts.graph import Class, Op, Place, Value
 from torchlint.facts.solve import Solution
 
+FREEZING = frozenset(["torch.jit.freeze", "torch.jit.optimize_for_inference"])
+"""Functions whose result has its parameters as constants."""
+
 
 def frozen_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
     """Modules that ``requires_grad_(False)`` or a loop over ``parameters()`` freezes.
@@ -19,6 +22,8 @@ def frozen_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
         if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "requires_grad_":
             flag = value.argument(0, "requires_grad")
             switched[flag is None or flag.name != "False"] |= _subjects(solution, value.callee.inputs[0])
+        elif value.op is Op.CALL and value.callee.name in FREEZING:
+            switched[False].add(value)
     for store in solution.graph.stores:
         if store.attribute == "requires_grad" and store.holder is not None:
             switched[store.value.name != "False"] |= _subjects(solution, store.holder)
