@@ -42,7 +42,8 @@ class UnloadIncomplete(Rule):
 
     ## When it is not a leak
     Every reference is dropped as well, in whatever order; the function ends there, and its variables with it; the
-    other name is used afterwards, so that the model is wanted.
+    other name is used afterwards, so that the model is wanted; the model is moved to the host first
+    (`model.to("cpu")`).
 
     ## Fix safety
     There is no automatic fix: what else is to be dropped, and whether its state is still needed, is for a person to
@@ -92,21 +93,22 @@ def _finding(facts: Facts, unloading: Unloading) -> Finding:
 
 
 def _of_parameter(facts: Facts, unloading: Unloading) -> Finding:
-    drop, holder = unloading.drop, unloading.holders[0]
-    assert unloading.at is not None
-    at = facts.statement_of(unloading.at)
-    return Finding(
-        node=drop.statement,
-        message=(
-            f"`del {drop.path}` deletes a parameter of `{drop.function.name}` and frees nothing: the caller's"
-            f" `{holder.name}` (line ",
-            LineOf(at),
-            f") still holds the model; write `del {holder.name}` there, before the cache is emptied",
-        ),
-        level=Level.WARNING,
-        memory=Memory.PEAK,
-        evidence=(Step(at, f"`{holder.name}` is passed from here and kept"), Step(drop.statement, "deleted here")),
+    drop, at = unloading.drop, unloading.at
+    message: tuple[str | LineOf, ...] = (
+        f"`del {drop.path}` deletes a parameter of `{drop.function.name}` and frees nothing: who calls it still has"
+        " the object; delete it there, before the cache is emptied",
     )
+    evidence: tuple[Step, ...] = (Step(drop.statement, "deleted here"),)
+    if at is not None:
+        name, line = unloading.holders[0].name, facts.statement_of(at)
+        message = (
+            f"`del {drop.path}` deletes a parameter of `{drop.function.name}` and frees nothing: the caller's"
+            f" `{name}` (line ",
+            LineOf(line),
+            f") still holds the model; write `del {name}` there, before the cache is emptied",
+        )
+        evidence = (Step(line, f"`{name}` is passed from here and kept"), *evidence)
+    return Finding(drop.statement, message, Level.WARNING, Memory.PEAK, evidence)
 
 
 _HOLDS = {

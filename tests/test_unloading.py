@@ -59,6 +59,12 @@ def test_a_list_that_stays() -> None:
     assert found("kept = []\n" + TRIAL.format("kept.append(model)\n    del model\n    kept.clear()")) == []
 
 
+def test_a_list_that_is_read_later_without_memory_being_asked_back() -> None:
+    source = "kept = []\n" + TRIAL.format("kept.append(model)\n    del model").replace("    gc.collect()\n", "")
+    assert found(source) == ["model: kept container"]
+    assert found(source + "print(kept)\n") == []
+
+
 def test_a_scheduler_holds_its_optimizer() -> None:
     found_here = trial(
         "first = torch.optim.SGD(model.parameters(), 0.1)",
@@ -84,6 +90,12 @@ def test_what_does_not_hold_it(line: str) -> None:
 )
 def test_what_gives_up_all(drops: tuple[str, ...]) -> None:
     assert trial("other = torch.optim.SGD(model.parameters(), 0.1)", *drops) == []
+
+
+@pytest.mark.parametrize("move", ["model.cpu()", "model.to('cpu')", "model.to(torch.device('meta'))"])
+def test_a_model_that_is_moved_away_first(move: str) -> None:
+    assert trial("other = torch.optim.SGD(model.parameters(), 0.1)", move, "del model") == []
+    assert trial("other = torch.optim.SGD(model.parameters(), 0.1)", "model.to('cuda')", "del model") != []
 
 
 def test_a_name_that_is_used_afterwards() -> None:
@@ -160,6 +172,13 @@ def test_a_parameter_that_the_caller_still_has() -> None:
 )
 def test_a_parameter_that_the_caller_gives_up(line: str) -> None:
     assert found(RELEASE.format(line)) == []
+
+
+def test_a_function_that_nobody_calls_here() -> None:
+    helper = "def free(net):\n    del net\n    gc.collect()\n    torch.cuda.empty_cache()\n"
+    assert found(helper) == ["net: "]
+    assert found(helper.replace("    del", "    net.cpu()\n    del")) == []
+    assert found(helper.replace("    del", "    save(net)\n    del")) == []
 
 
 GLOBALS = """

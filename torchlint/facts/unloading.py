@@ -57,7 +57,7 @@ class Unloading:
 
     Attributes:
         drop: where it is given up.
-        holders: what still holds it; the callers' variables for a parameter.
+        holders: what still holds it; the callers' variable for a parameter, nothing where no call is seen.
         is_parameter: True when a function deletes what its callers still have.
         at: the call whose variable still holds it, for a parameter.
     """
@@ -97,6 +97,8 @@ class Unloadings:
         if value.op is Op.READ and value.place is not None and value.place.owner is self.facts.graph.module:
             if drop.function is not self.facts.graph.module:
                 return self._of_global(drop, value)
+        if self._is_moved_away(value, drop):
+            return None
         if value.op is Op.PARAMETER and value.function is drop.function:
             return self._of_parameter(drop, value)
         if not self._is_model(value):
@@ -109,6 +111,17 @@ class Unloadings:
         objects = self.holders.objects(value)
         return self.facts.tensors.is_module(value) or any(map(self.facts.tensors.is_module, objects))
 
+    def _is_moved_away(self, value: Value, drop: Drop) -> bool:
+        """Whether the model is moved to the host (or to nowhere) before it is given up: the device is free then."""
+        objects = self.holders.objects(value)
+        for call in self._calls(drop.function):
+            if call.index < drop.index and call.callee.op is Op.ATTRIBUTE and call.callee.name in ("cpu", "to"):
+                written = [self.facts.code(a.syntax) for a in call.arguments if a.syntax is not None]
+                away = call.callee.name == "cpu" or any("cpu" in text or "meta" in text for text in written)
+                if away and call.is_bare and objects & self.holders.objects(call.callee.inputs[0]):
+                    return True
+        return False
+
     # -- variables ------------------------------------------------------------------------------------------------
 
     def _in_variables(self, drop: Drop, held: frozenset[Value]) -> Iterator[Holder]:
@@ -120,7 +133,8 @@ class Unloadings:
             if not how or not (name.isidentifier() or how == "container") or self._is_own(value):
                 continue
             if how == "container":
-                if not collects or self._is_emptied(value) or self._is_born_with(value, drop) or self._is_run(value):
+                wanted = not collects and self._is_used_after(name.partition(".")[0], drop)
+                if wanted or self._is_emptied(value) or self._is_born_with(value, drop) or self._is_run(value):
                     continue
             elif self._is_used_after(name, drop):
                 continue
@@ -226,6 +240,8 @@ class Unloadings:
         if not any(map(self._is_model, stored)) or not (collects or drop.is_deleted):
             return None
         held = frozenset(made for value in stored for made in self.holders.objects(value))
+        if any(self._is_moved_away(value, drop) for value in stored):
+            return None
         holders = [*self._in_attributes(drop, places, held), *self._in_variables(drop, held)]
         return Unloading(drop, tuple(holders)) if holders else None
 
@@ -295,7 +311,18 @@ class Unloadings:
             )
             if not after and goes_on:
                 return Unloading(drop, (Holder(name, "itself", given),), True, call)
-        return None
+        return Unloading(drop, (), True) if not calls and self._does_nothing_else(drop.function) else None
+
+    def _does_nothing_else(self, function: Function) -> bool:
+        """Whether a function only deletes what it is given and asks memory back."""
+        if not isinstance(function.syntax, cst.FunctionDef) or function.owner is not None:
+            return False
+        harmless = (cst.Del, cst.Expr, cst.Pass, cst.Import, cst.ImportFrom)
+        for node in walk_scope(function.syntax.body):
+            if isinstance(node, cst.SimpleStatementLine) and not all(isinstance(s, harmless) for s in node.body):
+                return False
+        calls = self._calls(function)
+        return all(self._is_neutral(call) or self._is_collecting(call) for call in calls)
 
     def _written(self, call: Value, parameter: Value) -> str | None:
         """How a call writes what it passes for a parameter, where that is a variable or an attribute."""
