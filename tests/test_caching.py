@@ -185,6 +185,35 @@ class Holder:
     assert found(source + "holder = Holder()\n" + LOOP.format("holder.get(x)")) == ["self.known[x]"]
 
 
+@pytest.mark.parametrize("items", ["list(net.parameters())", "net.parameters()", "list(loader)", "[x, x * 2]"])
+def test_keys_that_are_there_before(items: str) -> None:
+    source = f"""
+class Averages:
+    def __init__(self, net):
+        self.items, self.known = {items}, {{}}
+    def update(self):
+        for p in self.items:
+            if p not in self.known:
+                self.known[p] = torch.zeros_like(p)
+"""
+    assert found("x = torch.ones(3)\nnet = nn.Linear(3, 3)\n" + source) == []
+
+
+def test_parameters_of_an_optimizer() -> None:
+    source = """
+class Momentum(torch.optim.Optimizer):
+    def __init__(self, params):
+        self.known = {}
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p not in self.known:
+                    self.known[p] = torch.zeros_like(p)
+                p.add_(p.grad)
+"""
+    assert found(source) == []
+
+
 def test_a_dictionary_with_weak_keys() -> None:
     source = "import weakref\nknown = weakref.WeakKeyDictionary()\n"
     assert found(source + LOOP.format("if x not in known:\n        known[x] = x.exp()")) == []

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.domain import ClassReference
+from torchlint.facts.domain import ClassReference, Container
 from torchlint.facts.graph import Function, Kind, Loop, Op, Place, Value
 from torchlint.facts.homes import places_of
 from torchlint.facts.parameters import SAME_OBJECT
@@ -52,6 +52,13 @@ _WITHOUT_CONTENT = frozenset(
 
 _COUNTERS = frozenset(["builtins.enumerate", "builtins.range", "itertools.count", "tqdm.trange", "tqdm.auto.trange"])
 """What a loop runs over when it counts its turns; the keys of a dictionary are no counter."""
+
+_COLLECTIONS = frozenset(
+    ["builtins.list", "builtins.tuple", "builtins.set", "builtins.sorted", "builtins.dict", "collections.deque"]
+)
+"""What makes a collection of all items at once."""
+
+_MAKERS = (Op.CONTAINER, Op.CALL)
 
 _CLOCKS = ("time.", "uuid.", "random.", "secrets.", "datetime.")
 
@@ -177,7 +184,7 @@ class Novelty:
         """What brings the batch of which a tensor is a part: ``x`` of ``for x, y in loader``, ``batch["x"]``."""
         value = unpacked(value)
         if value.op is Op.ELEMENT and value.loop is not None and is_iterated(value.inputs[0], value.loop):
-            return self._of_batch(value)
+            return self._of_batch(value, seen, hops)
         if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
             return self._of_part(value.inputs[0], seen, hops)
         if value.op is Op.ATTRIBUTE and not any(self.solution.stored.get(p) for p in places_of(self.solution, value)):
@@ -186,14 +193,23 @@ class Novelty:
             return self.repeats(value)
         return self._of(value, seen, hops) if value.op in (Op.CALL, Op.PARAMETER, Op.PHI) else None
 
-    def _of_batch(self, value: Value) -> Loop | Function | None:
-        """What a loop over batches yields; tensors that were collected before come again."""
+    def _of_batch(self, value: Value, seen: set[Value], hops: int) -> Loop | Function | None:
+        """What a loop over batches yields; tensors that were collected before, and parameters, come again."""
         source = value.inputs[0]
-        if source.op is Op.CONTAINER or value.loop is None or is_short(value.loop) or value.name == "values":
+        if value.loop is None or is_short(value.loop) or value.name == "values" or self._is_collected(source):
+            return None
+        if self.facts.flows.is_leaf(value) or any(u.op is Op.ATTRIBUTE and u.name == "grad" for u in value.users):
             return None
         if source.op in (Op.READ, Op.ATTRIBUTE) and not self._is_loader(source):
             return None
+        if source.op is Op.SUBSCRIPT and self._of_part(source, seen, hops) is None:
+            return None
         return value.loop
+
+    def _is_collected(self, source: Value) -> bool:
+        """Whether a loop runs over a list (or the like) whose items are there before it begins."""
+        made = [a.allocation for a in self.solution.final(source) if isinstance(a, Container)]
+        return any(one.op is Op.CONTAINER or one.callee.name in _COLLECTIONS for one in made if one.op in _MAKERS)
 
     def _is_loader(self, value: Value) -> bool:
         return self.repetitions.steps.is_loader(value) or any(
