@@ -74,3 +74,9 @@ def test_accumulated_gradients_stay_anyway() -> None:
         "        optimizer.zero_grad(set_to_none=False)\n"
     )
     assert Program(source).facts.zeroings == []
+
+
+def test_views_of_a_buffer_have_to_stay() -> None:
+    zero, views = "optimizer.zero_grad(set_to_none=False)", "for p in model.parameters():\n    p.grad = {}\n"
+    assert zeroed(zero, head=views.format("torch.zeros_like(p)")) == 0
+    assert zeroed(zero, head=views.format("None")) == 1

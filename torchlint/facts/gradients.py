@@ -12,7 +12,7 @@ import libcst as cst
 from torchlint.edits import replace
 from torchlint.facts.domain import ClassReference, Container, Instance, Module, Plain, Tensor, Tool
 from torchlint.facts.frameworks import is_module_class
-from torchlint.facts.graph import Backward, Function, Loop, Op, Value
+from torchlint.facts.graph import Backward, Function, Kind, Loop, Op, Store, Value
 from torchlint.facts.literals import literal
 from torchlint.rule import Edit
 
@@ -39,8 +39,19 @@ class Zeroing:
 
 
 def zeroings(facts: Facts) -> list[Zeroing]:
-    """Every call that zeroes gradients in each step although nothing looks at them before the next backward."""
+    """Every call that zeroes gradients in each step although nothing looks at them before the next backward.
+
+    None where the program puts tensors of its own there, as views of one buffer: they have to stay.
+    """
+    if any(_gives_gradient(facts, store) for store in facts.graph.stores):
+        return []
     return [found for call in facts.calls() if (found := _of(facts, call)) is not None]
+
+
+def _gives_gradient(facts: Facts, store: Store) -> bool:
+    """``p.grad = ...`` with anything but None."""
+    named = store.attribute or (store.place.path.rpartition(".")[2] if store.place is not None else "")
+    return store.kind is Kind.ASSIGN and named == "grad" and literal(facts.solution, store.value) is not None
 
 
 def _of(facts: Facts, call: Value) -> Zeroing | None:

@@ -1,0 +1,51 @@
+"""Constants through variables, and what is none."""
+
+from __future__ import annotations
+
+import pytest
+from programs import Program
+
+from torchlint.facts.literals import UNWRITTEN, literal
+
+HEAD = """
+import os
+N = 3
+M = 1
+M = os.getpid()
+class Settings:
+    def __init__(self, size):
+        self.width = 7
+        self.size = size
+        self.open = True
+    def close(self):
+        self.open = False
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("5", 5),
+        ("'all'", "all"),
+        ("None", None),
+        ("False", False),
+        ("N", 3),
+        ("here", 0.5),
+        ("Settings(1).width", 7),
+        ("given", UNWRITTEN),
+        ("usual", 9),
+        ("M", UNWRITTEN),
+        ("Settings(1).open", UNWRITTEN),
+        ("os.getpid()", UNWRITTEN),
+        ("N + 1", UNWRITTEN),
+    ],
+)
+def test_a_constant_is_read_through_variables(expression: str, value: object) -> None:
+    program = Program(f"{HEAD}\ndef run(given, usual=9):\n    here = 0.5\n    print({expression})\n")
+    found = literal(program.facts.solution, program.shown())
+    assert found is value if value in (UNWRITTEN, None, False) else found == value
+
+
+def test_a_parameter_that_is_given_is_not_its_default() -> None:
+    program = Program("def run(usual=9):\n    print(usual)\nrun(4)\n")
+    assert literal(program.facts.solution, program.shown()) is UNWRITTEN
