@@ -38,6 +38,7 @@ def found(source: str) -> int:
         ["fig = plt.figure(step)", "fig.savefig('x.png')"],
         ["one = plt.figure()", "two = plt.figure()", "plt.close(two)"],
         ["fig = plt.figure()", "plt.show(block=False)"],
+        ["kept = []", "fig = plt.figure()", "kept.append(fig)"],
         ["if step % 5 == 0:", "    plt.figure()"],
     ],
 )
@@ -56,6 +57,7 @@ def test_a_figure_stays_open(lines: list[str]) -> None:
         ["fig = plt.figure()", "plt.show()"],
         ["fig = plt.figure('loss')", "fig.clf()"],
         ["try:", "    pass", "except ValueError:", "    plt.figure()"],
+        ["kept = []", "kept.append(plt.figure())", "for fig in kept:", "    plt.close(fig)"],
         ["if step == 0:", "    plt.figure()"],
         ["if not drawn:", "    plt.figure()", "    drawn = True"],
         ["if step > 3:", "    plt.figure()", "    break"],
@@ -75,12 +77,12 @@ def test_a_helper_is_followed_to_its_callers_and_to_what_it_calls() -> None:
     assert found(HEAD + helper.format(end="return 1") + "draw(1)\n") == 0
 
 
-def repaired(*lines: str) -> list[str]:
-    """The lines at the end of each turn as the unsafe repairs leave them."""
+def repaired(*lines: str, unsafe: bool = True) -> list[str]:
+    """The lines at the end of each turn as the repairs leave them."""
     rule = rule_of("TLK503")
     assert rule is not None
     source = Source("program.py", in_step(*lines), "utf-8", False)
-    text = fix_source(source, lambda s: check(s, [rule]).diagnostics, unsafe=True).text
+    text = fix_source(source, lambda s: check(s, [rule]).diagnostics, unsafe=unsafe).text
     return [line.strip() for line in text.partition("optimizer.step()\n")[2].splitlines()]
 
 
@@ -98,3 +100,9 @@ def test_it_is_closed_behind_its_last_use() -> None:
 def test_it_is_left_alone_where_it_goes_elsewhere(lines: list[str]) -> None:
     written = [f"    {line}" if line == "continue" else line for line in lines]
     assert repaired(*written) == lines
+
+
+def test_who_gets_the_figure_may_want_it_open() -> None:
+    lines = ["fig = plt.figure()", "wandb.log({'fig': fig})"]
+    assert repaired(*lines, unsafe=False) == lines
+    assert repaired(*lines) == [*lines, "plt.close(fig)"]

@@ -39,7 +39,8 @@ def close(facts: Facts, figure: OpenFigure) -> Fix | None:
     if names and not _stays_within(facts, figure, names[0], rest):
         return None
     written = f"{pyplot}.close({names[0] if names else ''})"
-    return Fix(f"Close the figure: `{written}`", (_behind(rest[last], written),), safe=bool(names))
+    safe = bool(names) and not _is_handed_on(facts, names[0], rest)
+    return Fix(f"Close the figure: `{written}`", (_behind(rest[last], written),), safe=safe)
 
 
 def _bound(small: cst.BaseSmallStatement, maker: cst.Call, is_figure: bool) -> list[str] | None:
@@ -70,6 +71,26 @@ def _stays_within(facts: Facts, figure: OpenFigure, name: str, rest: Sequence[cs
             if node not in inside or (isinstance(parent, cst.Assign) and parent.value is node):
                 return False
     return True
+
+
+def _is_handed_on(facts: Facts, name: str, rest: Sequence[cst.CSTNode]) -> bool:
+    """Whether the figure itself is put or passed somewhere: who has it may want it open."""
+    mentions = (
+        node for statement in rest for node in walk(statement) if isinstance(node, cst.Name) and node.value == name
+    )
+    passed = (cst.Arg, cst.Element, cst.DictElement, cst.Yield, cst.NamedExpr)
+    return any(
+        isinstance(parent := facts.parents.get(node), passed) and getattr(parent, "keyword", None) is not node
+        for node in mentions
+        if not _is_bound_here(facts, node)
+    )
+
+
+def _is_bound_here(facts: Facts, node: cst.CSTNode) -> bool:
+    """Whether a name is the target of an assignment, ``fig, ax = ...``."""
+    element = facts.parents.get(node)
+    target = facts.parents.get(element) if isinstance(element, cst.Element) else None
+    return target is not None and isinstance(facts.parents.get(target), cst.AssignTarget)
 
 
 def _behind(statement: cst.CSTNode, written: str) -> Edit:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import assigned_in
+from torchlint.facts.domain import Container
 from torchlint.facts.frameworks import is_called_each_epoch
 from torchlint.facts.graph import Function, Loop, Op, Value
 from torchlint.facts.literals import UNWRITTEN, literal
@@ -131,7 +132,7 @@ class _Search:
         handed = {chain[0]}
         for inner, outer in pairwise(chain):
             result = inner.function.result
-            if result is None or not _stands_for(result, handed):
+            if result is None or not self._stands_for(result, handed):
                 break
             handed.add(outer)
         return handed
@@ -145,35 +146,41 @@ class _Search:
         if callees:
             inner = [c for callee in callees for c in self.facts.steps.calls_in(callee)]
             return depth > 0 and any(self._may_close(c, figure, depth - 1) for c in inner)
-        if not any(_stands_for(argument, figure) for argument in call.arguments):
+        if not any(self._stands_for(argument, figure) for argument in call.arguments):
             return False
         if call.callee.name.rpartition(".")[2] == "add_figure":
             return literal(self.facts.solution, call.argument(3, "close")) is not False
+        if call.callee.op is Op.ATTRIBUTE and self._is_container(call.callee.inputs[0]):
+            return False
         return not _only_reads(call.callee)
 
     def _concerns(self, arguments: tuple[Value, ...], figure: set[Value]) -> bool:
         """Whether ``plt.close(...)`` may be about ``figure``: not when it names another one."""
         others = {maker for maker in self.makers if maker not in figure}
-        named = [argument for argument in arguments if _stands_for(argument, others)]
-        return not named or any(_stands_for(argument, figure) for argument in named)
+        named = [argument for argument in arguments if self._stands_for(argument, others)]
+        return not named or any(self._stands_for(argument, figure) for argument in named)
 
-
-def _stands_for(value: Value, figure: set[Value]) -> bool:
-    """Whether ``value`` is one of ``figure`` or the figure in it, on some path, or a container of it."""
-    pending, seen = [value], set[Value]()
-    while pending:
-        current = pending.pop()
-        if current in figure:
-            return True
-        if current not in seen:
+    def _stands_for(self, value: Value, figure: set[Value]) -> bool:
+        """Whether ``value`` is one of ``figure`` or the figure in it, on some path, or a container of it."""
+        pending, seen = [value], set[Value]()
+        while pending:
+            current = pending.pop()
+            if current in figure:
+                return True
+            if current in seen:
+                continue
             seen.add(current)
-            # Of what `subplots` gives, the first is the figure and the second its axes.
-            is_item = current.op in (Op.ELEMENT, Op.SUBSCRIPT) and current.keys[:1] != (1,)
-            if is_item:
-                pending.append(current.inputs[0])
-            elif current.op in (Op.PHI, Op.CONTAINER):
+            if current.op in (Op.ELEMENT, Op.SUBSCRIPT):
+                # Of what `subplots` gives, the first is the figure and the second its axes.
+                pending.extend(current.inputs[:1] if current.keys[:1] != (1,) else ())
+            elif current.op is Op.PHI:
                 pending.extend(current.inputs)
-    return False
+            elif current.op is Op.CONTAINER:
+                pending.extend(held for _, held in self.facts.solution.held.get(current, ()))
+        return False
+
+    def _is_container(self, value: Value) -> bool:
+        return any(isinstance(atom, Container) for atom in self.facts.solution.final(value))
 
 
 def _only_reads(callee: Value) -> bool:
