@@ -78,23 +78,23 @@ class BuiltInStep(Rule):
 
 
 def _step(facts: Facts, construction: Construction) -> Finding:
-    product, place, function = construction.product, construction.repeated_by, construction.function
+    product, place = construction.product, construction.repeated_by
+    turn = construction.function or place
     light = product.kind in ("module", "loss") and not product.weighs
     build = "make one iterator" if product.kind == "iterator" else "build it once"
-    if function is not None:
-        often: tuple[str | LineOf, ...] = (f"each call of `{function.name}`",)
-        outside = "in `__init__`" if function.owner is not None else f"outside of `{function.name}`"
-        advice: tuple[str | LineOf, ...] = (f"; {build}, {outside}",)
-    else:
-        often = ("each turn of the loop in line ", LineOf(place.syntax))
-        advice = (f"; {build}, before line ", LineOf(place.syntax))
+    advice: tuple[str | LineOf, ...] = (f"; {build}, ", *facts.outside(turn))
     if product.is_operation:
         same = "the function of `torch.nn.functional` that does the same"
         advice = (f"; call {same}",) if construction.follows_input else (*advice, f", or call {same}")
     statement = facts.statement_of(construction.call)
     return Finding(
         node=statement,
-        message=(f"`{_written(facts, construction)}` is built anew in ", *often, _cost(construction), *advice),
+        message=(
+            f"`{_written(facts, construction)}` is built anew in ",
+            *facts.each_turn(turn),
+            _cost(construction),
+            *advice,
+        ),
         level=Level.NOTE if light else Level.WARNING,
         memory=Memory.TIME,
         evidence=(Step(place.syntax, "this is what repeats it"),),

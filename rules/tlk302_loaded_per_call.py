@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.facts.graph import Function
-from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
@@ -75,13 +74,7 @@ class LoadedPerCall(Rule):
 
 def _finding(facts: Facts, reload: Reload) -> Finding:
     place = reload.repeated_by
-    if isinstance(place, Function):
-        often: tuple[str | LineOf, ...] = (f"in each call of `{place.name}`",)
-        where = "in `__init__`" if place.owner is not None else f"outside of `{place.name}`"
-        advice: tuple[str | LineOf, ...] = (f"; load it once, {where}",)
-    else:
-        often = ("in each turn of the loop in line ", LineOf(place.syntax))
-        advice = ("; load it once, before line ", LineOf(place.syntax))
+    often, advice = ("in ", *facts.each_turn(place)), ("; load it once, ", *facts.outside(place))
     cost = ": it costs time, and the weights are in memory twice meanwhile" if reload.weighs else ": it costs time"
     return Finding(
         node=facts.statement_of(reload.load.call),

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.graph import Function
 from torchlint.facts.registrations import OF_ALL, OF_OBJECTS, OF_TENSORS
-from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
@@ -74,10 +73,7 @@ class HookRegisteredAgain(Rule):
 def _finding(facts: Facts, piled: PiledHook) -> Finding:
     registration, place = piled.registration, piled.by
     statement = facts.statement_of(registration.call)
-    if isinstance(place, Function):
-        often: tuple[str | LineOf, ...] = (f"each call of `{place.name}`",)
-    else:
-        often = ("each turn of the loop in line ", LineOf(place.syntax))
+    often = facts.each_turn(place)
     what = "its handle is kept, but never removed in time" if piled.kept else "its handle is dropped"
     return Finding(
         node=statement,

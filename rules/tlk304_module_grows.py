@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.facts.graph import Function
-from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
@@ -75,19 +74,12 @@ class ModuleGrows(Rule):
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each addition that is repeated."""
         for growth in facts.growths:
-            yield _finding(growth)
+            yield _finding(facts, growth)
 
 
-def _finding(growth: Growth) -> Finding:
+def _finding(facts: Facts, growth: Growth) -> Finding:
     place = growth.repeated_by
-    if isinstance(place, Function):
-        often: tuple[str | LineOf, ...] = (f"each call of `{place.name}`",)
-        where: tuple[str | LineOf, ...] = (
-            " in `__init__`" if place.owner is not None else f" outside of `{place.name}`",
-        )
-    else:
-        often = ("each turn of the loop in line ", LineOf(place.syntax))
-        where = (" before line ", LineOf(place.syntax))
+    often, where = facts.each_turn(place), (" ", *facts.outside(place))
     what = "another group of parameters" if growth.is_optimizer else "another member"
     return Finding(
         node=growth.statement,

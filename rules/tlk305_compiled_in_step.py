@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
-from torchlint.facts.graph import Function, Op
-from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
@@ -75,17 +72,11 @@ class CompiledInStep(Rule):
 
 def _finding(facts: Facts, compilation: Compilation) -> Finding:
     place, at = compilation.repeated_by, compilation.at
-    if isinstance(place, Function):
-        often: tuple[str | LineOf, ...] = (f"in each call of `{place.name}`",)
-        where = "in `__init__`" if place.owner is not None else f"outside of `{place.name}`"
-        advice: tuple[str | LineOf, ...] = (f"; do it once, {where}",)
-    else:
-        often = ("in each turn of the loop in line ", LineOf(place.syntax))
-        advice = ("; do it once, before line ", LineOf(place.syntax))
+    often, advice = ("in ", *facts.each_turn(place)), ("; do it once, ", *facts.outside(place))
     cost = ": it costs far more time than the step"
     if compilation.grows:
         cost += ", and host memory grows by what was made"
-    is_definition = at.op is Op.FUNCTION and isinstance(at.syntax, cst.FunctionDef)
+    is_definition = facts.is_definition(at)
     written = f"@{compilation.name}" if is_definition else facts.called(at)
     return Finding(
         node=at.syntax if is_definition and at.syntax is not None else facts.statement_of(at),

@@ -9,7 +9,6 @@ import libcst as cst
 
 from torchlint.edits import call_method
 from torchlint.facts.collected import Collecting
-from torchlint.facts.graph import Function
 from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -74,7 +73,6 @@ class OutputsKeptOnDevice(Rule):
 
     def _finding(self, facts: Facts, found: Collection) -> Finding:
         place = found.repeated_by
-        each = f"each call of `{place.name}`" if isinstance(place, Function) else "each turn of the loop"
         item = facts.name_of(found.item)
         where: tuple[str | LineOf, ...] = (" (made in line ", LineOf(found.made), ")") if found.made is not None else ()
         evidence = [Step(place.syntax, "each of its turns is a batch")]
@@ -94,7 +92,9 @@ class OutputsKeptOnDevice(Rule):
         else:
             where = ()
             cost = (
-                f" is copied whole in {each}: time grows with the square of the steps, and the old tensor and the new"
+                " is copied whole in ",
+                *facts.each_turn(place),
+                ": time grows with the square of the steps, and the old tensor and the new"
                 " one are in memory together; append to a list and join it once at the end",
             )
         copies = found.way is Collecting.COPIES

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchlint.facts.circles import Through
-from torchlint.facts.graph import Function
 from torchlint.facts.registrations import OF_OBJECTS, OF_TENSORS
-from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
@@ -67,15 +66,13 @@ class ReferenceCycle(Rule):
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each statement that closes a circle."""
         for circle in facts.circles:
-            yield _finding(circle)
+            yield _finding(facts, circle)
 
 
-def _finding(circle: Circle) -> Finding:
+def _finding(facts: Facts, circle: Circle) -> Finding:
     place = circle.by
-    if isinstance(place, Function):
-        often: tuple[str | LineOf, ...] = (f"each call of `{place.name}`",)
-    elif place is not None:
-        often = ("each turn of the loop in line ", LineOf(place.syntax))
+    if place is not None:
+        often = facts.each_turn(place)
     else:
         often = (f"each `{circle.owner.name}`" if circle.owner is not None else "each call",)
     level = Level.ERROR if circle.is_forever and place is not None else Level.WARNING

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchlint.facts.figure_repairs import close
-from torchlint.facts.graph import Function
-from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
@@ -71,10 +70,7 @@ class FiguresNotClosed(Rule):
 
 def _finding(facts: Facts, figure: OpenFigure) -> Finding:
     statement, place = facts.statement_of(figure.call), figure.repeated_by
-    if isinstance(place, Function):
-        often: tuple[str | LineOf, ...] = (f"each call of `{place.name}`",)
-    else:
-        often = ("each turn of the loop in line ", LineOf(place.syntax))
+    often = facts.each_turn(place)
     fix = close(facts, figure)
     advice = fix.title.partition("`")[2].rstrip("`") if fix is not None else "plt.close(...)"
     return Finding(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.facts.graph import Function
 from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -67,10 +66,7 @@ class CacheEmptiedEveryStep(Rule):
 
 def _finding(facts: Facts, emptying: Emptying) -> Finding:
     place, written = emptying.repeated_by, facts.called(emptying.call)
-    if isinstance(place, Function):
-        often: tuple[str | LineOf, ...] = (f"each call of `{place.name}`",)
-    else:
-        often = ("each turn of the loop in line ", LineOf(place.syntax))
+    often = facts.each_turn(place)
     if emptying.step_call is not emptying.call:
         site = LineOf(facts.statement_of(emptying.step_call))
         often = (*often, f" (by `{facts.called(emptying.step_call)}` in line ", site, ")")

@@ -10,7 +10,6 @@ import libcst as cst
 from torchlint.edits import decorate, detach
 from torchlint.facts.accumulations import Accumulation, Accumulations
 from torchlint.facts.building.builder import build
-from torchlint.facts.building.names import import_names
 from torchlint.facts.caching import CacheGrowth, Caching
 from torchlint.facts.carrying import Carried, CarriedStates
 from torchlint.facts.checkpoints import Checkpoint, checkpoints
@@ -29,7 +28,7 @@ from torchlint.facts.figures import OpenFigure, open_figures
 from torchlint.facts.flows import Flows
 from torchlint.facts.freezing import frozen_subjects
 from torchlint.facts.gradients import Zeroing, zeroings
-from torchlint.facts.graph import Function, Op, Value, ValueGraph
+from torchlint.facts.graph import Function, Op, Value
 from torchlint.facts.growth import Growth, growths
 from torchlint.facts.guard_repairs import start_guarding
 from torchlint.facts.guarding import IdleGuard, guarded_in_vain, idle_guards
@@ -61,14 +60,14 @@ from torchlint.facts.summed_loss import SummedLoss, summed_losses
 from torchlint.facts.tensors import Tensors
 from torchlint.facts.unloading import Unloading, Unloadings
 from torchlint.facts.untrained import UntrainedForward, untrained_forwards
+from torchlint.facts.wording import Wording
 from torchlint.facts.writing import Use, operands
 from torchlint.rule import Fix
-from torchlint.tree import parents
 
 __all__ = ["Facts"]
 
 
-class Facts:
+class Facts(Wording):
     """The facts of one file.
 
     Attributes:
@@ -80,8 +79,7 @@ class Facts:
 
     def __init__(self, module: cst.Module) -> None:
         """Compute the facts of a parsed file."""
-        self.module = module
-        self.graph: ValueGraph = build(module)
+        super().__init__(module, build(module))
         self.solution = Solution(self.graph)
         self.solution.solve()
         frozen = frozen_subjects(self.solution)
@@ -322,45 +320,6 @@ class Facts:
         """Functions whose inference records graphs only since a guard guards nothing."""
         return guarded_in_vain(self)
 
-    @cached_property
-    def parents(self) -> dict[cst.CSTNode, cst.CSTNode]:
-        """Each node's parent, by identity."""
-        return parents(self.module)
-
-    def code(self, node: cst.CSTNode) -> str:
-        """The source of a node on one line, without the comments and blank lines before it."""
-        return " ".join(self.module.code_for_node(node).split())
-
-    def statement_of(self, value: Value) -> cst.CSTNode:
-        """The statement in which a value is computed."""
-        return value.statement if value.statement is not None else self.module
-
-    def called(self, call: Value) -> str:
-        """How the program writes what a CALL calls, shortened to 40 characters."""
-        text = self.code(call.syntax.func) if isinstance(call.syntax, cst.Call) else call.name
-        return text if len(text) <= 40 else text[:37] + "..."
-
-    @cached_property
-    def _imports(self) -> dict[str, str]:
-        """Full dotted name to local name of what the module's own imports bind."""
-        found: dict[str, str] = {}
-        for statement in self.module.body:
-            if isinstance(statement, cst.SimpleStatementLine):
-                for small in statement.body:
-                    if isinstance(small, cst.Import | cst.ImportFrom):
-                        for local, full in import_names(small):
-                            found.setdefault(full, local)
-        return found
-
-    def has_torch_name(self, member: str) -> bool:
-        """Whether a member of torch can be reached through the module's imports."""
-        return f"torch.{member}" in self._imports or "torch" in self._imports
-
-    def torch_name(self, member: str) -> str:
-        """How this file reaches a member of torch: ``th.no_grad``, ``no_grad``, or ``torch.no_grad``."""
-        direct = self._imports.get(f"torch.{member}")
-        return direct or f"{self._imports.get('torch', 'torch')}.{member}"
-
     def retention(self, holder: Value, uses: Sequence[Use], *, may_leave: bool = True) -> Retention | None:
         """What keeping values in a holder costs, None when it is no loss; see :func:`retention_of`."""
         return retention_of(self, holder, uses, may_leave=may_leave)
@@ -407,7 +366,3 @@ class Facts:
         edit = decorate(node, f"{self.torch_name('no_grad')}()")
         needs_import = not self.has_torch_name("no_grad")
         return Fix("Decorate the function with `no_grad`", (edit,), safe=safe, needs_torch=needs_import)
-
-    def calls(self) -> list[Value]:
-        """Every call of the file in the order of the walk."""
-        return [value for value in self.graph.values if value.op is Op.CALL]

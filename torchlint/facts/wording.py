@@ -1,0 +1,87 @@
+"""How a program writes what is known of it: the words of messages and of repairs."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import libcst as cst
+
+from torchlint.facts.building.names import import_names
+from torchlint.facts.graph import Function, Loop, Op, Value, ValueGraph
+from torchlint.rule import LineOf
+from torchlint.tree import parents
+
+__all__ = ["Wording"]
+
+
+class Wording:
+    """One file and its value graph, in the file's own words.
+
+    Attributes:
+        module: the parsed file.
+        graph: its value graph.
+    """
+
+    def __init__(self, module: cst.Module, graph: ValueGraph) -> None:
+        """Nothing is looked up yet."""
+        self.module = module
+        self.graph = graph
+
+    @cached_property
+    def parents(self) -> dict[cst.CSTNode, cst.CSTNode]:
+        """Each node's parent, by identity."""
+        return parents(self.module)
+
+    def code(self, node: cst.CSTNode) -> str:
+        """The source of a node on one line, without the comments and blank lines before it."""
+        return " ".join(self.module.code_for_node(node).split())
+
+    def statement_of(self, value: Value) -> cst.CSTNode:
+        """The statement in which a value is computed."""
+        return value.statement if value.statement is not None else self.module
+
+    def called(self, call: Value) -> str:
+        """How the program writes what a CALL calls, shortened to 40 characters."""
+        text = self.code(call.syntax.func) if isinstance(call.syntax, cst.Call) else call.name
+        return text if len(text) <= 40 else text[:37] + "..."
+
+    @cached_property
+    def _imports(self) -> dict[str, str]:
+        """Full dotted name to local name of what the module's own imports bind."""
+        found: dict[str, str] = {}
+        for statement in self.module.body:
+            if isinstance(statement, cst.SimpleStatementLine):
+                for small in statement.body:
+                    if isinstance(small, cst.Import | cst.ImportFrom):
+                        for local, full in import_names(small):
+                            found.setdefault(full, local)
+        return found
+
+    def has_torch_name(self, member: str) -> bool:
+        """Whether a member of torch can be reached through the module's imports."""
+        return f"torch.{member}" in self._imports or "torch" in self._imports
+
+    def torch_name(self, member: str) -> str:
+        """How this file reaches a member of torch: ``th.no_grad``, ``no_grad``, or ``torch.no_grad``."""
+        direct = self._imports.get(f"torch.{member}")
+        return direct or f"{self._imports.get('torch', 'torch')}.{member}"
+
+    def each_turn(self, place: Function | Loop) -> tuple[str | LineOf, ...]:
+        """How a message names what comes again and again: the calls of a function, the turns of a loop."""
+        if isinstance(place, Function):
+            return (f"each call of `{place.name}`",)
+        return ("each turn of the loop in line ", LineOf(place.syntax))
+
+    def outside(self, place: Function | Loop) -> tuple[str | LineOf, ...]:
+        """How a message names where something is done once instead of in each turn of ``place``."""
+        if isinstance(place, Loop):
+            return ("before line ", LineOf(place.syntax))
+        return ("in `__init__`" if place.owner is not None else f"outside of `{place.name}`",)
+
+    def calls(self) -> list[Value]:
+        """Every call of the file in the order of the walk."""
+        return [value for value in self.graph.values if value.op is Op.CALL]
+
+    def is_definition(self, value: Value) -> bool:
+        """Whether a value is a function that stands behind decorators."""
+        return value.op is Op.FUNCTION and isinstance(value.syntax, cst.FunctionDef)
