@@ -98,3 +98,29 @@ def test_what_the_caller_computed_was_computed_before_the_loop() -> None:
 def test_starred_arguments_may_be_anything() -> None:
     before = "def total(parts):\n    t = 0\n    for h in parts:\n        t = t - head(h).sum()\n    return t\n"
     assert summed("loss = total(*both(x))", before=before) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "body"),
+    [
+        ("t = 0", "t = t + model(x).sum()\nif y > 2:\n    t.backward()\n    t = 0"),
+        ("t = []", "t.append(model(x).sum())\nif y > 2:\n    sum(t).backward()\n    t = []"),
+    ],
+)
+def test_a_window_of_batches_is_told_apart(before: str, body: str) -> None:
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    (found,) = Program(f"{TRAINING}\n{before}\nfor x, y in loader:\n{lines}").facts.summed_losses
+    assert found.is_window
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "loss, last = 0, None\nfor a in x.split(2):\n    h = model(a)\n    loss = loss + h.sum()\n"
+        "    if last is not None:\n        loss = loss + (h - last).abs().sum()\n    last = h",
+        "losses = [model(a).sum() for a in x.split(2)]\nloss = torch.stack(losses).mean() + torch.stack(losses).std()",
+        "losses = [model(a).sum() for a in x.split(2)]\nloss = (torch.stack(losses) * torch.softmax(y, 0)).sum()",
+    ],
+)
+def test_losses_that_are_tied_together_in_another_way_are_left_alone(body: str) -> None:
+    assert summed(body) == []

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.arithmetic import Arithmetic
-from torchlint.facts.domain import Container, Tool, sorted_values
-from torchlint.facts.graph import Backward, Function, Loop, Op, Value
+from torchlint.facts.domain import Container, Tensor, Tool, sorted_values
+from torchlint.facts.graph import Backward, Loop, Op, Value
 from torchlint.facts.homes import places_of
 from torchlint.facts.reach import may_be_recorded
 from torchlint.facts.writing import Use, operands
@@ -37,7 +37,8 @@ LINEAR = frozenset(
 SCALING = frozenset(["div", "mul", "div_", "mul_", "torch.div", "torch.mul"])
 """Linear in the first operand, as long as the second has no graph."""
 
-HOPS = 3
+CALLERS = 3
+"""Of so many calls the arguments are looked at."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,11 @@ class SummedLoss:
     statement: cst.CSTNode
     name: str
 
+    @property
+    def is_window(self) -> bool:
+        """Whether the backward stands in the loop itself and runs now and then, over the last few turns."""
+        return self.backward.loop is not None and self.loop in self.backward.loop.around()
+
 
 def summed_losses(facts: Facts) -> list[SummedLoss]:
     """Every sum of independent losses over a loop that is trained on by one backward, each once."""
@@ -76,39 +82,42 @@ class _Search:
         self.facts, self.backward = facts, backward
         self.solution, self.flows = facts.solution, facts.flows
         self.arithmetic = Arithmetic(facts.flows)
-        self.around: dict[Function, list[Loop]] = {}
-        self._add_position(backward.function, backward.loop)
-
-    def _add_position(self, function: Function, loop: Loop | None) -> None:
-        self.around.setdefault(function, []).extend(loop.around() if loop is not None else [])
 
     def found(self) -> Iterator[SummedLoss]:
         """See :func:`summed_losses`."""
-        pending, seen = [(self.backward.root, "")], set()
+        found: list[SummedLoss] = []
+        ends: list[Value] = []
+        pending, seen = [self.backward.root], set()
         while pending:
-            value, name = pending.pop()
-            if value in seen or (self.flows.live(value) is None and not self._containers(value)):
+            value = pending.pop()
+            containers = self._containers(value)
+            if value in seen or (self.flows.live(value) is None and not containers):
                 continue
             seen.add(value)
             loop = self._own_loop(value)
             if loop is not None:
-                yield from self._of_sum(value, loop)
-                pending.append((value.inputs[0], name))
+                found += self._of_sum(value, loop)
+                pending.append(value.inputs[0])
                 continue
-            for container in self._containers(value):
-                yield from self._of_container(container)
-            pending += [(source, name) for source in self._linear(value)]
+            for container in containers:
+                found += self._of_container(container)
+            sources = self._linear(value)
+            pending += sources
+            if not sources and not containers:
+                ends.append(value)
+        # What is not linear must not hold them: `losses.mean() + losses.std()`.
+        behind = self.flows.ancestors(ends)
+        yield from (loss for loss in found if loss.summand.value not in behind or loss.summand.value in ends)
 
     # -- what is summed -------------------------------------------------------------------------------------------
 
     def _own_loop(self, value: Value) -> Loop | None:
-        """The loop in each turn of which a variable gets a new value, if the backward stands after it."""
-        if value.op is not Op.PHI or value.loop is None:
-            loops = [loop for loop in self.facts.graph.loops if value in loop.phis] if value.op is Op.PHI else []
-        else:
-            loops = [loop for loop in value.loop.around() if value in loop.phis]
-            loops += [loop for loop in self.facts.graph.loops if value in loop.phis and loop not in loops]
-        return next((loop for loop in loops if loop not in self.around.get(loop.function, ())), None)
+        """The loop in which a variable is summed up, each turn from the last; also one that the backward stands in.
+
+        There the backward runs now and then, and the sum begins anew after it.
+        """
+        loops = (loop for loop in self.facts.graph.loops if value in loop.phis) if value.op is Op.PHI else ()
+        return next(iter(loops), None)
 
     def _containers(self, value: Value) -> list[Value]:
         return [a.allocation for a in sorted_values(self.solution.final(value)) if isinstance(a, Container)]
@@ -140,56 +149,73 @@ class _Search:
         return []
 
     def _scaled(self, operands: list[Value], is_quotient: bool) -> list[Value]:
-        """The operand that brings the graph, if it is the only one (and no divisor)."""
+        """The operand that brings the graph, if the others are numbers (and it is no divisor).
+
+        A tensor of weights may be known only when all losses are, as returns are at the end of an episode.
+        """
         live = [operand for operand in operands if self.flows.brings_graph(operand)]
-        return live if len(live) == 1 and (not is_quotient or live[0] is operands[0]) else []
+        others = [operand for operand in operands if operand not in live]
+        if len(live) != 1 or (is_quotient and live[0] is not operands[0]):
+            return []
+        return live if not any(self._is_tensor(other) for other in others) else []
+
+    def _is_tensor(self, value: Value) -> bool:
+        return any(isinstance(atom, Tensor) for atom in self.solution.final(value))
 
     def _ascend(self, parameter: Value) -> list[Value]:
-        found = []
-        for call, binding in list(self.solution.callers.get(parameter.function, {}).items())[:HOPS]:
-            given = binding.get(parameter)
-            if given is not None:
-                self._add_position(call.function, call.loop)
-                found.append(given)
-        return found
+        calls = list(self.solution.callers.get(parameter.function, {}).values())
+        return [given for binding in calls[:CALLERS] if (given := binding.get(parameter)) is not None]
 
-    def _of_sum(self, phi: Value, loop: Loop) -> Iterator[SummedLoss]:
+    def _of_sum(self, phi: Value, loop: Loop) -> list[SummedLoss]:
         """``total += loss`` in a loop."""
+        found = []
         for back in phi.inputs[1:]:
             updates: dict[Value, bool] = {}
             self.arithmetic.trace(back, phi, updates)
             for update in updates:
-                if update.name in SUMS and update.statement is not None:
-                    written = {use.value: use for use in operands(update)}
-                    for operand in self.arithmetic.operands(update):
-                        joins = operand is not phi and not self.arithmetic.comes_from(operand, phi)
-                        if joins and self._is_independent(operand, loop):
-                            use = written.get(operand, Use(operand, None))
-                            yield SummedLoss(self.backward, loop, use, update.statement, phi.name)
+                if update.statement is None or update.name not in SUMS:
+                    continue
+                written = {use.value: use for use in operands(update)}
+                for operand in self.arithmetic.operands(update):
+                    if operand is not phi and not self.arithmetic.comes_from(operand, phi):
+                        independent = self._is_independent(operand, loop)
+                        if independent is False:
+                            return []
+                        use = written.get(operand, Use(operand, None))
+                        if independent:
+                            found.append(SummedLoss(self.backward, loop, use, update.statement, phi.name))
+        return found
 
-    def _of_container(self, container: Value) -> Iterator[SummedLoss]:
+    def _of_container(self, container: Value) -> list[SummedLoss]:
         """``losses.append(loss)`` in a loop, ``sum(loss(x) for x in parts)``."""
         stores = {store.value: store for store in self.facts.graph.stores if store.holder is not None}
+        outer = container.loop.around() if container.loop is not None else []
+        found = []
         for _, item in self.solution.held.get(container, ()):
-            around = item.loop.around() if item.loop is not None else []
-            outer = container.loop.around() if container.loop is not None else []
-            extra = [loop for loop in around if loop not in outer and loop not in self.around.get(loop.function, ())]
-            if container.function is not item.function or not extra or not self._is_independent(item, extra[-1]):
+            extra = [loop for loop in (item.loop.around() if item.loop is not None else []) if loop not in outer]
+            if container.function is not item.function or not extra:
                 continue
+            independent = self._is_independent(item, extra[-1])
+            if independent is False:
+                return []
             store = stores.get(item)
             statement = store.statement if store is not None else container.statement
             name = self.facts.code(store.target) if store is not None and store.target is not None else ""
             node = store.syntax if store is not None else item.syntax
             use = Use(item, node if isinstance(node, cst.BaseExpression) else None)
-            if statement is not None:
-                yield SummedLoss(self.backward, extra[-1], use, statement, name)
+            if statement is not None and independent:
+                found.append(SummedLoss(self.backward, extra[-1], use, statement, name))
+        return found
 
     # -- what it shares -------------------------------------------------------------------------------------------
 
-    def _is_independent(self, summand: Value, loop: Loop) -> bool:
-        """Whether each turn of ``loop`` runs a forward of its own, and shares no part of its graph with the others."""
+    def _is_independent(self, summand: Value, loop: Loop) -> bool | None:
+        """Whether each turn of ``loop`` runs a forward of its own; False where turns share a part of their graph.
+
+        None where no forward is run: a number, a term on the parameters.
+        """
         if self.flows.live(summand) is None:
-            return False
+            return None
         runs_forward = False
         pending, seen = [(summand, False)], set()
         while pending:
@@ -197,7 +223,9 @@ class _Search:
             if value in seen or not may_be_recorded(self.solution, value):
                 continue
             seen.add(value)
-            is_forward = value.op is Op.CALL and self.facts.steps.calls_module(value)
+            is_forward = value.op is Op.CALL and (
+                self.facts.steps.calls_module(value) or value.callee.name.endswith(".functional_call")
+            )
             if value.op is Op.PARAMETER and not inside and self._is_unknown(value):
                 return False
             is_place = bool(places_of(self.solution, value))
@@ -208,7 +236,7 @@ class _Search:
             if value.op is not Op.PARAMETER or not inside:
                 results = [f.result for f in self.solution.functions_of(value)] if value.op is Op.CALL else []
                 pending += [(s, (inside and not is_place) or s in results) for s in self.flows.sources(value)]
-        return runs_forward
+        return runs_forward or None
 
     def _is_unknown(self, parameter: Value) -> bool:
         """Whether a call of the file gives something that cannot be told: ``loss(*parts)``."""
