@@ -69,6 +69,7 @@ def test_a_hook_for_each_step_piles_up(body: str) -> None:
     [
         "handle = net.register_forward_hook(note)\nnet(x)\nhandle.remove()",
         "with net.register_forward_hook(note):\n    net(x)",
+        "handle = net.register_forward_hook(note)\nwith handle:\n    net(x)",
         "with contextlib.ExitStack() as stack:\n    stack.enter_context(net.register_forward_hook(note))\n    net(x)",
         "hooks = [m.register_forward_hook(note) for m in net]\nnet(x)\nfor h in hooks:\n    h.remove()",
         "hooks = {}\nhooks['a'] = net.register_forward_hook(note)\nnet(x)\n[h.remove() for h in hooks.values()]",
@@ -169,7 +170,10 @@ class Cam:
         {1}
 """
     assert levels(source.format("_", "pass") + loop("cam = Cam(net)")) == [Level.WARNING]
-    assert levels(source.format("self.handle", "self.handle.remove()") + loop("cam = Cam(net)")) == []
+    removed = source.format("self.handle", "self.handle.remove()")
+    assert levels(removed + loop("cam = Cam(net)\nnet(x)\ncam.close()")) == []
+    assert levels(removed + loop("cam = Cam(net)")) == [Level.WARNING]
+    assert levels(removed.replace("close", "__exit__") + loop("with Cam(net):\n    net(x)")) == []
     assert levels(source.format("_", "pass") + loop("pass", "cam = Cam(net)")) == []
 
 
@@ -221,3 +225,42 @@ class Watch(Callback):
 """
     assert levels(source.format("on_train_batch_start")) == [Level.WARNING]
     assert levels(source.format("on_fit_start")) == []
+
+
+WATCHER = """
+class Watcher:
+    def __init__(self, module):
+        self.module = module
+        self.handles = []
+    def on(self):
+        self.handles.append(self.module.register_forward_hook(self.take))
+    def {0}(self, *args):
+        for handle in self.handles:
+            handle.remove()
+    def take(self, *args):
+        pass
+"""
+
+
+def test_a_method_that_removes_has_to_be_called() -> None:
+    before = "watcher = Watcher(net)"
+    assert levels(WATCHER.format("off") + loop("watcher.on()", before)) == [Level.WARNING]
+    assert levels(WATCHER.format("off") + loop("watcher.on()\nnet(x)\nwatcher.off()", before)) == []
+    assert levels(WATCHER.format("off") + loop("watcher.on()\nlater(watcher.off)", before)) == []
+    assert levels(WATCHER.format("__exit__") + loop("watcher.on()", before)) == []
+
+
+MANAGER = """
+@contextlib.contextmanager
+def tapped(module):
+    handle = module.register_forward_hook(print)
+    yield handle
+    {0}
+"""
+
+
+def test_a_manager_has_to_remove_what_it_registers() -> None:
+    assert levels(MANAGER.format("handle.remove()") + loop("with tapped(net):\n    net(x)")) == []
+    assert levels(MANAGER.format("pass") + loop("with tapped(net) as h:\n    net(x)\n    h.remove()")) == []
+    silent = MANAGER.format("pass").replace("yield handle", "yield []")
+    assert levels(silent + loop("with tapped(net):\n    net(x)")) == [Level.WARNING]

@@ -7,11 +7,12 @@ from functools import cached_property
 
 import libcst as cst
 
-from torchlint.edits import decorate, detach
+from torchlint.edits import add_line, decorate, detach
 from torchlint.facts.accumulations import Accumulation, Accumulations
 from torchlint.facts.building.builder import build
 from torchlint.facts.caching import CacheGrowth, Caching
 from torchlint.facts.carrying import Carried, CarriedStates
+from torchlint.facts.checkpoint_repairs import drop, load_on_host
 from torchlint.facts.checkpoints import Checkpoint, checkpoints
 from torchlint.facts.circles import Circle, circles
 from torchlint.facts.collected import Collection, collections
@@ -29,18 +30,19 @@ from torchlint.facts.flows import Flows
 from torchlint.facts.freezing import frozen_subjects
 from torchlint.facts.gradients import Zeroing, zeroings
 from torchlint.facts.graph import Function, Op, Value
-from torchlint.facts.growth import Growth, growths
+from torchlint.facts.growth import Growth, growths, made_for
 from torchlint.facts.guard_repairs import start_guarding
 from torchlint.facts.guarding import IdleGuard, guarded_in_vain, idle_guards
 from torchlint.facts.handling import Handling, KeptException, Retry
 from torchlint.facts.hook_store import HookStore, hook_stores
 from torchlint.facts.hooks import Hooks
+from torchlint.facts.identity import Identity
 from torchlint.facts.inference import Inferences
 from torchlint.facts.insertions import Insertion, Insertions
 from torchlint.facts.kept_views import KeptView, kept_views
 from torchlint.facts.leftovers import Leftover, Leftovers
 from torchlint.facts.lifetimes import Lifetimes
-from torchlint.facts.loading import Loads
+from torchlint.facts.loading import Load, Loads
 from torchlint.facts.memos import Memo, Memos
 from torchlint.facts.modes import Modes
 from torchlint.facts.novelty import Novelty
@@ -132,6 +134,11 @@ class Facts(Wording):
         """What keeping a value costs, wherever it is kept."""
         return cost_of(self, use)
 
+    def add_line(self, title: str, statement: cst.CSTNode, text: str, *, before: bool, safe: bool) -> Fix | None:
+        """The repair that adds a statement on a line of its own; None where ``statement`` has none for itself."""
+        edit = add_line(statement, text, before=before)
+        return None if edit is None else Fix(title, (edit,), safe=safe)
+
     @cached_property
     def hook_stores(self) -> list[HookStore]:
         """Every place at which a forward hook keeps a graph that no backward wants."""
@@ -151,6 +158,16 @@ class Facts(Wording):
     def summed_losses(self) -> list[SummedLoss]:
         """Every sum of independent losses over a loop that waits for one backward."""
         return summed_losses(self)
+
+    @cached_property
+    def repetitions(self) -> Repetitions:
+        """How often things run."""
+        return Repetitions(self)
+
+    @cached_property
+    def identity(self) -> Identity:
+        """Which values are one object."""
+        return Identity(self.solution)
 
     @cached_property
     def on_contexts(self) -> list[OnContext]:
@@ -197,11 +214,6 @@ class Facts(Wording):
         return kept_views(self)
 
     @cached_property
-    def repetitions(self) -> Repetitions:
-        """How often the calls of the file run."""
-        return Repetitions(self)
-
-    @cached_property
     def loads(self) -> Loads:
         """What is read from files, and where it goes."""
         return Loads(self)
@@ -210,6 +222,14 @@ class Facts(Wording):
     def checkpoints(self) -> list[Checkpoint]:
         """What was copied into a model and is kept through its training all the same."""
         return checkpoints(self)
+
+    def drop(self, kept: Checkpoint) -> Fix | None:
+        """The repair that deletes what was copied, if there is an automatic one."""
+        return drop(kept)
+
+    def load_on_host(self, load: Load) -> Fix | None:
+        """The repair that gives a load its ``map_location``."""
+        return load_on_host(self, load)
 
     @cached_property
     def reloads(self) -> list[Reload]:
@@ -225,6 +245,11 @@ class Facts(Wording):
     def growths(self) -> list[Growth]:
         """What every step adds to a module or an optimizer."""
         return growths(self)
+
+    @cached_property
+    def made_to_grow(self) -> frozenset[Value]:
+        """The calls that make what is added in every step."""
+        return frozenset(made for growth in self.growths for made in made_for(growth))
 
     @cached_property
     def compilations(self) -> list[Compilation]:

@@ -28,8 +28,7 @@ from torchlint.facts.frameworks import is_module_class
 from torchlint.facts.graph import Class, Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.holding import Held, Holding
 from torchlint.facts.homes import places_of
-from torchlint.facts.identity import Identity
-from torchlint.facts.repetition import Repetition, Repetitions, Turn
+from torchlint.facts.repetition import Repetition, Turn
 from torchlint.tree import walk
 
 if TYPE_CHECKING:
@@ -86,9 +85,9 @@ class _Search:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.solution = facts.solution
-        self.identity = Identity(facts.solution)
+        self.identity = facts.identity
         self.holding = Holding(facts.solution, self.identity)
-        self.repetitions = Repetitions(facts)
+        self.repetitions = facts.repetitions
         self._made: dict[Class, tuple[bool, Repetition | None]] = {}
 
     def found(self) -> Iterator[Circle]:
@@ -103,7 +102,7 @@ class _Search:
 
     def _of_registration(self, registration: Registration) -> Iterator[Circle]:
         call, subject = registration.call, registration.subject
-        if registration.hook is None or subject is None or self.facts.hook_lifetimes.lets_go(call):
+        if registration.hook is None or subject is None or self.facts.hook_lifetimes.handles.lets_go(call):
             return
         held = self.holding.held_by(registration.hook)
         if registration.is_of_tensor:
@@ -315,7 +314,7 @@ class _Search:
         around = function.parent
         if not isinstance(function.syntax, cst.FunctionDef) or around is None or around.parent is None:
             return
-        made = next((v for v in self.facts.graph.values if v.op is Op.FUNCTION and v.reference is function), None)
+        made = self._definitions.get(function)
         if made is None or Place(around, function.name) not in self.holding.captured(function):
             return
         repetition = self.repetitions.of(made)
@@ -329,6 +328,11 @@ class _Search:
             if heavy is not None:
                 name, written = function.name, self._written(heavy)
                 yield Circle(function.syntax, Through.FUNCTION, name, written, repetition.by, None, False)
+
+    @cached_property
+    def _definitions(self) -> dict[object, Value]:
+        """The value of each function's definition."""
+        return {value.reference: value for value in self.facts.graph.values if value.op is Op.FUNCTION}
 
     # -- words ----------------------------------------------------------------------------------------------------
 

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.domain import ClassReference, Derived, FunctionReference, Tensor
+from torchlint.facts.domain import ClassReference, Derived, FunctionReference, Tensor, sorted_values
 from torchlint.facts.graph import Class, Function, Kind, Op, Store, Value
-from torchlint.facts.identity import Identity
 from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
@@ -35,6 +34,11 @@ _WHOLE = frozenset(["bool", "uint8", "int8", "short", "int16", "int", "int32", "
 
 _ENDS_AS_FLOAT = frozenset(["detach", "detach_", "new_tensor", "tensor", "new", "histc", "from_numpy", "data"])
 """Operations that end a graph and still give numbers that can have one; the others give integers and booleans."""
+
+
+_COLLECTIONS = frozenset(
+    ["builtins.dict", "builtins.list", "builtins.tuple", "collections.OrderedDict", "types.SimpleNamespace"]
+)  # fmt: skip
 
 
 class Share(Enum):
@@ -112,13 +116,14 @@ class _Search:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.solution = facts.solution
-        self.identity = Identity(facts.solution)
+        self.identity = facts.identity
 
     def found(self) -> Iterator[OnContext]:
         for call in self._calls():
             kept = [
                 self._on_context(store, statement, value, share, call)
                 for store in self._kept_on.get(call.context, ())
+                if not self._is_taken_back(store, call)
                 for statement, value in self._items(store)
                 if (share := self._share(value, call)) is not None
             ]
@@ -128,6 +133,13 @@ class _Search:
             for one in kept:
                 is_one_of_several = several and one.share is Share.OUTPUT
                 yield replace(one, share=Share.OUTPUTS) if is_one_of_several else one
+
+    def _is_taken_back(self, store: Store, call: _Call) -> bool:
+        """Whether the same function clears the attribute again: ``del ctx.y``, ``ctx.y = None``."""
+        later = (other for other in self._kept_on.get(call.context, ()) if other.value.index > store.value.index)
+        if any(other.attribute == store.attribute and other.value.op is Op.CONSTANT for other in later):
+            return True
+        return _deletes(call.function, call.context.name, store.attribute)
 
     def _differ(self, one: Value, other: Value) -> bool:
         return self.identity.roots(one).isdisjoint(self.identity.roots(other))
@@ -183,7 +195,7 @@ class _Search:
         return [root for item in items for root in self.identity.roots(item)]
 
     def _function(self, value: Value | None) -> Function | None:
-        atoms = self.solution.final(value) if value is not None else ()
+        atoms = sorted_values(self.solution.final(value)) if value is not None else []
         return next((atom.function for atom in atoms if isinstance(atom, FunctionReference)), None)
 
     def _returned(self, forward: Function) -> list[Value]:
@@ -262,11 +274,11 @@ class _Search:
         pending, seen = [(store.statement, store.value)], set[Value]()
         while pending:
             statement, value = pending.pop(0)
-            for root in self.identity.roots(value):
-                if root.op is not Op.CONTAINER:
-                    continue
-                if root not in seen:
-                    seen.add(root)
+            for root in sorted(self.identity.roots(value) - seen, key=lambda root: root.index):
+                seen.add(root)
+                if root.op is Op.CALL and root.callee.name in _COLLECTIONS:
+                    pending.extend((statement, argument) for argument in root.arguments)
+                elif root.op is Op.CONTAINER:
                     pending.extend((statement, item) for item in root.inputs)
                     pending.extend(
                         (other.statement, other.value)

@@ -66,7 +66,7 @@ class Holding:
         if depth == 0:
             return
         given = self._given(value)
-        for root in self.identity.roots(value):
+        for root in sorted(self.identity.roots(value), key=lambda root: root.index):
             if root.op is Op.FUNCTION and isinstance(root.reference, Function):
                 yield from self._held_by_closure(root.reference, given, depth)
             elif root.op is Op.ATTRIBUTE:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.facts.building.names import assigned_in
-from torchlint.facts.domain import Container, History, Instance, Module, Tensor
-from torchlint.facts.graph import Function, Kind, Loop, Op, Value
+from torchlint.facts.domain import History, Instance, Module, Tensor
+from torchlint.facts.graph import Function, Loop, Op, Value
+from torchlint.facts.handles import PASSING, Handles
 from torchlint.facts.parameters import SAME_OBJECT
-from torchlint.facts.repetition import HOPS, Repetition, Repetitions, Turn
+from torchlint.facts.repetition import HOPS, Repetition, Turn
 from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
@@ -42,21 +42,11 @@ OF_ALL = frozenset(
 )  # fmt: skip
 """Functions of torch that register a hook for all modules or optimizers."""
 
-TABLES = frozenset(["_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_state_dict_hooks"])
-"""Where a module keeps its hooks; whoever mentions these removes them in a way of their own."""
-
 PARTS = frozenset(
     ["modules", "named_modules", "children", "named_children", "get_submodule", "get_parameter", "parameters",
      "named_parameters", "values", "items", "get"]
 )  # fmt: skip
 """Methods that give parts of an object which live as long as the object does."""
-
-_PASSING = frozenset(
-    ["builtins.getattr", "builtins.list", "builtins.tuple", "builtins.dict", "builtins.enumerate", "builtins.zip",
-     "builtins.reversed", "builtins.next", "builtins.iter", "builtins.filter", "itertools.chain"]
-)  # fmt: skip
-
-_HARMLESS = frozenset(["builtins.len", "builtins.print", "builtins.enumerate", "builtins.bool", "builtins.str"])
 
 
 @dataclass(frozen=True)
@@ -117,7 +107,8 @@ class HookLifetimes:
         """Work on ``facts``."""
         self.facts = facts
         self.solution = facts.solution
-        self.repetitions = Repetitions(facts)
+        self.repetitions = facts.repetitions
+        self.handles = Handles(facts)
 
     def piled(self) -> list[PiledHook]:
         """Every hook that is registered again and again and stays, at most one for each statement."""
@@ -130,12 +121,13 @@ class HookLifetimes:
 
     def _piled(self, registration: Registration) -> PiledHook | None:
         call = registration.call
-        if self._mentions_tables or self._escapes(call):
+        if self.handles.mentions_tables or self.handles.escapes(call):
             return None
         repetition = self._repetition(call, registration.subject)
         if repetition is None:
             return self._supposed(registration)
-        if any(map(self._is_managed, repetition.chain)) or self._is_removed(call, repetition):
+        entered = [link for link in repetition.chain if call in self.facts.identity.roots(link)]
+        if any(map(self.handles.is_managed, entered)) or self.handles.is_removed(call, repetition):
             return None
         if not self._stays(registration, repetition):
             return None
@@ -218,7 +210,7 @@ class HookLifetimes:
         repetition = Repetition(function, Turn.OTHER, (call,))
         if registration.subject is None or registration.is_of_tensor or function.name.startswith("__"):
             return None
-        if self._is_managed(call):
+        if self.handles.is_managed(call):
             return None
         if self.solution.callers.get(function) or not self._stays(registration, repetition):
             return None
@@ -227,7 +219,7 @@ class HookLifetimes:
             other.index > call.index and other.callee in handed and not handed.isdisjoint(function.parameters)
             for other in self.facts.steps.calls_in(function)
         )
-        if not runs or self._removals(call):
+        if not runs or self.handles.removals(call):
             return None
         return PiledHook(registration, function, True, not call.is_bare)
 
@@ -283,95 +275,6 @@ class HookLifetimes:
                 given = (bindings[call].get(value) for call in chain if call in bindings)
                 pending.extend(argument for argument in given if argument is not None)
 
-    def lets_go(self, call: Value) -> bool:
-        """Whether the hook may be removed at some time, or its handle is given to code that is not seen."""
-        return self._mentions_tables or self._escapes(call) or self._is_managed(call) or bool(self._removals(call))
-
-    # -- removal --------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def _mentions_tables(self) -> bool:
-        return any(value.op is Op.ATTRIBUTE and value.name in TABLES for value in self.facts.graph.values)
-
-    def _is_managed(self, call: Value) -> bool:
-        """Whether the handle is entered: ``with module.register_forward_hook(hook):``."""
-        node = call.syntax
-        while node is not None and not isinstance(node, cst.WithItem | cst.BaseSuite | cst.SimpleStatementLine):
-            node = self.facts.parents.get(node)
-        return isinstance(node, cst.WithItem)
-
-    def _escapes(self, call: Value) -> bool:
-        """Whether the handle, or the container that has it, is given to code that is not seen."""
-        homes = {home for home, items in self.solution.held.items() for _, item in items if item is call}
-        for user in call.users:
-            if user.op is Op.CALL and call in user.arguments and not self._is_insertion(user):
-                if not self.solution.functions_of(user):
-                    return True
-        for other in self.facts.calls() if homes else ():
-            if other.callee.name in _HARMLESS or self.solution.functions_of(other):
-                continue
-            for argument in other.arguments:
-                atoms = self.solution.final(argument)
-                if any(isinstance(atom, Container) and atom.allocation in homes for atom in atoms):
-                    if not self._is_insertion(other) and other.callee.name not in _PASSING:
-                        return True
-        return False
-
-    def _is_insertion(self, call: Value) -> bool:
-        """``handles.append(handle)``: the container is asked for instead."""
-        receiver = call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else None
-        return receiver is not None and (call.statement, receiver) in self._insertions
-
-    @cached_property
-    def _insertions(self) -> set[tuple[cst.CSTNode, Value | None]]:
-        return {(store.statement, store.holder) for store in self.facts.graph.stores if store.kind is Kind.INSERT}
-
-    def _removals(self, call: Value) -> list[Value]:
-        """Where ``remove`` of this handle is read, whether it is called there or handed on."""
-        return [read for read, handles in self._removers.items() if call in handles]
-
-    @cached_property
-    def _removers(self) -> dict[Value, set[Value]]:
-        """For each ``x.remove`` all that ``x`` may be."""
-        reads = [value for value in self.facts.graph.values if value.op is Op.ATTRIBUTE and value.name == "remove"]
-        return {read: self._sources(read.inputs[0]) for read in reads}
-
-    def _sources(self, value: Value) -> set[Value]:
-        pending, seen = [value], set[Value]()
-        while pending:
-            current = pending.pop()
-            if current not in seen:
-                seen.add(current)
-                pending.extend(self.facts.flows.sources(current))
-        return seen
-
-    def _is_removed(self, call: Value, repetition: Repetition) -> bool:
-        """Whether the hook is removed in the same turn, or by code of which nobody knows when it runs."""
-        removals = self._removals(call)
-        by = repetition.by
-        if not removals or not isinstance(by, Loop):
-            return bool(removals)
-        reached = self._reached_from(by)
-        for removal in removals:
-            function = removal.function
-            if function is by.function:
-                if removal.loop is not None and by in removal.loop.around():
-                    return True
-            elif function in reached or not self.solution.callers.get(function):
-                return True
-        return False
-
-    def _reached_from(self, loop: Loop) -> set[Function]:
-        """The functions that run in a turn of ``loop``."""
-        calls = [c for c in self.facts.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around()]
-        reached: set[Function] = set()
-        while calls:
-            for function in self.solution.functions_of(calls.pop()):
-                if function not in reached:
-                    reached.add(function)
-                    calls.extend(self.facts.steps.calls_in(function))
-        return reached
-
 
 def _names_in(node: cst.CSTNode | None) -> set[str]:
     """The variables by which a call names what it is made on."""
@@ -384,4 +287,4 @@ def _gives_part(call: Value) -> bool:
     callee = call.callee
     if callee.op is Op.ATTRIBUTE:
         return callee.name in PARTS or callee.name in SAME_OBJECT
-    return callee.op is Op.EXTERNAL and callee.name in _PASSING
+    return callee.op is Op.EXTERNAL and callee.name in PASSING
