@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.edits import add_line
 from torchlint.rule import Finding, Fix, Harm, Level, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -104,5 +103,5 @@ def _fix(facts: Facts, carried: Carried) -> Fix | None:
     is_written = "..." not in carried.name
     if text is None or not is_written or (carried.retained and not facts.flows.surely_tensor(carried.old)):
         return None
-    edit = add_line(carried.statement, text, before=carried.retained)
-    return None if edit is None else Fix("Detach the state", (edit,), safe=not carried.retained)
+    before, safe = carried.retained, not carried.retained
+    return facts.add_line("Detach the state", carried.statement, text, before=before, safe=safe)

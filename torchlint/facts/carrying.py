@@ -194,7 +194,8 @@ class CarriedStates:
             return None
         loop = self._made(new).loop
         bounded = loop is not None and loop.iterable is not None and loop.iterable.name == "builtins.range"
-        return Carried(statement, name, new, old, bool(over), bounded, self._kind_of(new))
+        kind = "" if leaves and not over else self._kind_of(new)  # what others are given is left to a person
+        return Carried(statement, name, new, old, bool(over), bounded, kind)
 
     def _builders(self, module: Value) -> list[Value]:
         """The calls that build a module, behind ``.to(device)`` and the like."""
