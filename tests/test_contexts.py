@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import indent
 
 import libcst as cst
 import pytest
 from torchlint.rules.tlk109_tensor_on_ctx import TensorOnContext
 
+from torchlint.engine import check
 from torchlint.facts import Facts
 from torchlint.facts.contexts import OnContext, Share
+from torchlint.fix import fix_source
 from torchlint.rule import Level
+from torchlint.source import Source
 
 HEAD = "import torch\nfrom torch import autograd\n"
 READ = "return grad * ctx.kept"
@@ -169,3 +173,37 @@ torch.library.register_autograd("own::op", back, setup_context=setup)
 """
     assert [one.share for one in kept(source)] == [Share.OUTPUT]
     assert [one.cleared for one in kept(source.replace("return grad * ctx.kept", "ctx.kept = None"))] == [True]
+
+
+def repaired(forward: str, backward: str, rest: str = "") -> str | None:
+    """The program after the repair of its only finding, from the first line of ``forward`` on; None without one."""
+    source = Source(Path("x.py"), HEAD + function(forward, backward) + rest, "utf-8", False)
+    text = fix_source(source, lambda given: check(given, [TensorOnContext()]).diagnostics, unsafe=True).text
+    return None if text == source.text else text
+
+
+def test_the_repair_saves_what_was_kept_and_unpacks_it() -> None:
+    text = repaired("y = x.exp()\nctx.kept = y  # why\nreturn y", "y = ctx.kept  # and why\nreturn grad * y")
+    assert text is not None
+    assert "ctx.save_for_backward(y)  # why\n" in text
+    assert "(y,) = ctx.saved_tensors  # and why\n" in text
+    text = repaired("y = x.exp()\nctx.kept = y\nreturn y", "a = grad * ctx.kept\nreturn a + ctx.kept")
+    assert text is not None
+    assert "a = grad * ctx.saved_tensors[0]\n        return a + ctx.saved_tensors[0]\n" in text
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "rest"),
+    [
+        ("y = x.exp()\nctx.save_for_backward(x)\nctx.kept = y\nreturn y", READ, ""),
+        ("y = x.exp()\nctx.kept = (x, y)\nreturn y", "return grad * ctx.kept[1]", ""),
+        ("y = x.exp()\nctx.kept = y[0]\nreturn y", READ, ""),
+        ("y = x.exp()\nctx.kept = ctx.other = y\nreturn y", READ, ""),
+        ("y = x.exp()\nctx.kept = y\nreturn y", "return grad", ""),
+        ("y = x.exp()\nctx.kept = y\nreturn y", READ, "print(Own.apply(batch, 1).grad_fn.kept)\n"),
+        ("y = x.exp()\nctx.kept = y\nreturn y", "c = ctx\nreturn grad * c.kept", ""),
+    ],
+)
+def test_there_is_no_repair_where_more_would_have_to_move(forward: str, backward: str, rest: str) -> None:
+    assert shares(forward, backward, rest=rest) != []
+    assert repaired(forward, backward, rest) is None
