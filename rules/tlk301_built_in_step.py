@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.facts.growth import made_for
 from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -70,9 +69,8 @@ class BuiltInStep(Rule):
 
         What is added to a model for good is more than built again: TLK304 says so.
         """
-        grown = {made for growth in facts.growths for made in made_for(growth)}
         for construction in facts.constructions:
-            if construction.call in grown:
+            if construction.call in facts.made_to_grow:
                 continue
             yield _trial(facts, construction) if construction.trial else _step(facts, construction)
 

@@ -71,15 +71,14 @@ class CompiledInStep(Rule):
 
 
 def _finding(facts: Facts, compilation: Compilation) -> Finding:
-    place, at = compilation.repeated_by, compilation.at
+    place, definition = compilation.repeated_by, compilation.definition
     often, advice = ("in ", *facts.each_turn(place)), ("; do it once, ", *facts.outside(place))
     cost = ": it costs far more time than the step"
     if compilation.grows:
         cost += ", and host memory grows by what was made"
-    is_definition = facts.is_definition(at)
-    written = f"@{compilation.name}" if is_definition else facts.called(at)
+    written = f"@{compilation.name}" if definition is not None else facts.called(compilation.at)
     return Finding(
-        node=at.syntax if is_definition and at.syntax is not None else facts.statement_of(at),
+        node=definition or facts.statement_of(compilation.at),
         message=(f"`{written}` {compilation.verb} anew ", *often, cost, *advice),
         level=Level.WARNING,
         memory=Memory.HOST_GROWS if compilation.grows else Memory.TIME,

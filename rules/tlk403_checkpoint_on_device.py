@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
-from torchlint.edits import follow_by, give_argument
-from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
@@ -108,22 +105,11 @@ def _kept(facts: Facts, kept: Checkpoint) -> Finding:
         evidence=(
             Step(facts.statement_of(kept.load.call), "it is loaded here"), Step(copied, "it is copied here"), *through
         ),
-        fix=_drop(facts, kept),
+        fix=facts.drop(kept),
     )  # fmt: skip
 
 
-def _drop(facts: Facts, kept: Checkpoint) -> Fix | None:
-    if kept.drop_after is None:
-        return None
-    return Fix(f"Delete `{', '.join(kept.names)}`", (follow_by(kept.drop_after, f"del {', '.join(kept.names)}"),), True)
-
-
 def _untold(facts: Facts, load: Load) -> Finding:
-    node = load.call.syntax
-    fix = None
-    if isinstance(node, cst.Call):
-        edit = give_argument(node, "map_location", '"cpu"')
-        fix = Fix('Load with `map_location="cpu"`', (edit,), safe=facts.loads.is_only_copied(load))
     return Finding(
         node=facts.statement_of(load.call),
         message=(
@@ -133,5 +119,5 @@ def _untold(facts: Facts, load: Load) -> Finding:
         level=Level.NOTE,
         memory=Memory.PEAK,
         evidence=(Step(facts.statement_of(load.call), "no device is given here"),),
-        fix=fix,
+        fix=facts.load_on_host(load),
     )

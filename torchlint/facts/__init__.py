@@ -391,12 +391,3 @@ class Facts(Wording):
         edit = decorate(node, f"{self.torch_name('no_grad')}()")
         needs_import = not self.has_torch_name("no_grad")
         return Fix("Decorate the function with `no_grad`", (edit,), safe=safe, needs_torch=needs_import)
-
-    def add_line(self, title: str, statement: cst.CSTNode, text: str, *, before: bool, safe: bool) -> Fix | None:
-        """The repair that adds a statement on a line of its own; None where ``statement`` has none for itself."""
-        edit = add_line(statement, text, before=before)
-        return None if edit is None else Fix(title, (edit,), safe=safe)
-
-    def calls(self) -> list[Value]:
-        """Every call of the file in the order of the walk."""
-        return [value for value in self.graph.values if value.op is Op.CALL]

@@ -53,9 +53,19 @@ class Compilation:
     repeated_by: Loop | Function
 
     @property
+    def function(self) -> Function | None:
+        """The function each call of which compiles, None when a loop does."""
+        return self.repeated_by if isinstance(self.repeated_by, Function) else None
+
+    @property
     def verb(self) -> str:
         """What it does: "compiles", "traces"."""
         return COMPILERS.get(self.name, "compiles")
+
+    @property
+    def definition(self) -> cst.FunctionDef | None:
+        """The function that a decorator compiles, None for a call."""
+        return self.at.syntax if self.at.op is Op.FUNCTION and isinstance(self.at.syntax, cst.FunctionDef) else None
 
     @property
     def grows(self) -> bool:

@@ -81,7 +81,3 @@ class Wording:
     def calls(self) -> list[Value]:
         """Every call of the file in the order of the walk."""
         return [value for value in self.graph.values if value.op is Op.CALL]
-
-    def is_definition(self, value: Value) -> bool:
-        """Whether a value is a function that stands behind decorators."""
-        return value.op is Op.FUNCTION and isinstance(value.syntax, cst.FunctionDef)
