@@ -95,11 +95,9 @@ class Records:
     def _of_insertion(self, store: Store) -> list[Record]:
         if store.holder is None or self.flows.live_parts(store.value):
             return []
-        handed = list(self._inside(store.value, store.syntax, None, DEPTH, set()))
-        homes = self.insertions.homes_beyond_step(store) if handed else []
+        homes = self.insertions.homes_beyond_step(store)
+        handed = list(self._inside(store.value, store.syntax, None, DEPTH, set())) if homes else []
         made = next((home for home in homes if isinstance(home, Value)), None)
-        if not homes:
-            return []
         name, bounded = text_of(store.target, store.holder), made is not None and is_bounded(made)
         found = []
         for by in dict.fromkeys(one.by for one in handed):
