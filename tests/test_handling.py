@@ -162,3 +162,14 @@ def test_a_part_of_the_batch_tells_what_is_meant(part: str) -> None:
     assert again(STEP.format("RuntimeError", f"out = net({part})")) == ["net"]
     assert again(STEP.format("KeyError", f"out = net({part})")) == []
     assert again(STEP.format("RuntimeError", "out = net(x.float())")) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "keeps"),
+    [("    error: Exception", True),
+     ("    def __init__(self, error):\n        self.error = error", True),
+     ("    def __init__(self, error):\n        self.error = str(error)", False)],
+)  # fmt: skip
+def test_an_object_that_keeps_the_exception(body: str, keeps: bool) -> None:
+    source = f"class Failure:\n{body}\n" + STEP.format("ValueError as error", "kept.append(Failure(error))")
+    assert kept(source) == (["kept +"] if keeps else [])

@@ -223,6 +223,8 @@ class Handling:
         return list({kept.statement: kept for kept in reversed(found)}.values())
 
     def _of_store(self, store: Store) -> KeptException | None:
+        if store.function.name == "__init__":
+            return None  # who keeps the object that is made is asked instead
         handler = self._handler_of(store.value, DEPTH, set())
         if handler is None or self._clears_frames(handler):
             return None
@@ -327,8 +329,24 @@ class Handling:
         if value.op is Op.ATTRIBUTE:
             return [value.inputs[0]]
         if value.op is Op.CALL:
-            return [f.result for f in self.solution.functions_of(value) if f.result is not None]
+            results = [f.result for f in self.solution.functions_of(value) if f.result is not None]
+            return [*results, *self._kept_by_object(value)]
         return []
+
+    def _kept_by_object(self, call: Value) -> list[Value]:
+        """What an object of a class of the file keeps of that with which it is made; a dataclass keeps all."""
+        kept: list[Value] = []
+        for atom in self.solution.final(call.callee):
+            if not isinstance(atom, ClassReference):
+                continue
+            made_by = atom.cls.method("__init__")
+            if made_by is None:
+                kept += call.arguments
+                continue
+            binding = self.solution.callers.get(made_by, {}).get(call, {})
+            stores = [s.value for s in self.facts.graph.stores if s.function is made_by and s.attribute]
+            kept += [given for parameter, given in binding.items() if given is not None and parameter in stores]
+        return kept
 
     def _parts(self, value: Value) -> list[Value]:
         """The part of a tuple that is unpacked, also of one that a function of the file returns."""
