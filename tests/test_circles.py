@@ -96,6 +96,15 @@ def test_a_function_that_nobody_is_seen_to_call_is_a_warning() -> None:
     source = "def penalize(h):\n    {0}\n    h.register_hook(lambda g: g * h)\n    return h\n"
     assert levels(source.format("pass")) == [Level.WARNING]
     assert levels(source.format("pass") + "penalize(model(torch.rand(3)))\n") == []
+    assert levels(source.replace("return h", "return 0").format("pass")) == []
+    assert levels(source.format("pass") + "for p in model.parameters():\n    penalize(p)\n") == []
+
+
+def test_what_a_forward_hook_is_given_was_computed() -> None:
+    source = "def look(module, i, o):\n    o.register_hook(lambda g: print({0}))\nmodel.register_forward_hook({1})\n"
+    assert levels(source.format("o.shape", "look")) == [Level.WARNING]
+    assert levels(source.format("module", "look")) == []
+    assert levels(source.format("o.shape", "print")) == []
 
 
 FACTORY = """
@@ -204,6 +213,21 @@ def test_hooks_on_own_layers_hold_the_module() -> None:
     assert levels(MODULE.format("register_forward_hook(print)") + used) == []
     once = "probe = Probe()\n" + LOOP.format("probe.layer(x)")
     assert levels(MODULE.format("register_forward_hook(self.note)") + once) == []
+
+
+def test_what_a_forward_is_given_waits_with_its_local_function() -> None:
+    source = """
+class Deep(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+    def forward(self, x):
+        def go(n, h):
+            return {0} if n == 0 else go(n - 1, self.layer(h))
+        return go(2, x)
+"""
+    assert ways(source.format("h + x")) == [Through.FUNCTION]
+    assert ways(source.format("h")) == []
 
 
 RECURSIVE = """

@@ -19,6 +19,7 @@ from torchlint.facts.domain import (
     Carrier,
     ClassReference,
     Container,
+    FunctionReference,
     History,
     Instance,
     Module,
@@ -109,7 +110,8 @@ class _Search:
             is_of_node = subject.op is Op.ATTRIBUTE and subject.name == "grad_fn"
             tensor = subject.inputs[0] if is_of_node else subject
             if not self._is_leaf(tensor):
-                yield from self._of_graph(registration, tensor, held)
+                if is_of_node or self._is_computed(tensor):
+                    yield from self._of_graph(registration, tensor, held)
                 return
         for one in held:
             owner = self._class_of(one.value)
@@ -154,8 +156,28 @@ class _Search:
         return True, by
 
     def _is_leaf(self, tensor: Value) -> bool:
-        atoms = self.solution.final(tensor)
+        atoms = [atom for root in self.identity.roots(tensor) for atom in self.solution.final(root)]
         return any(isinstance(atom, Tensor) and atom.history is History.LEAF for atom in atoms)
+
+    def _is_computed(self, tensor: Value) -> bool:
+        """Whether a tensor comes out of an operation: of what is passed in, that has to be seen; it may be a leaf."""
+        if not all(root.op is Op.PARAMETER for root in self.identity.roots(tensor)):
+            return True
+        function = tensor.function
+        result = [function.result] if function.result is not None else []
+        return (
+            self.facts.flows.live(tensor) is not None
+            or (function.owner is not None and function.name == "forward")
+            or function in self._forward_hooks
+            or any(self._descends(value, tensor) for value in result)
+        )
+
+    @cached_property
+    def _forward_hooks(self) -> frozenset[Function]:
+        """The file's functions that are registered as hooks of modules, and so are given what modules compute."""
+        hooks = [r.hook for r in self.facts.registrations if r.hook is not None and not r.is_of_tensor]
+        atoms = (atom for hook in hooks for atom in self.solution.final(hook))
+        return frozenset(atom.function for atom in atoms if isinstance(atom, FunctionReference))
 
     def _descends(self, value: Value, tensor: Value) -> bool:
         """Whether ``value`` is ``tensor``, is computed from it with a graph, or has such a thing in it."""
@@ -294,6 +316,8 @@ class _Search:
             if current not in roots:
                 pending.extend(roots)
                 continue
+            if current.op is Op.PARAMETER and self._is_activation(current):
+                return True
             is_own = owner is not None and current.op is Op.CALL and current.function.owner is owner
             is_local = current.function.parent is not None and current.op in _COMPUTED
             for atom in self.solution.final(current):
@@ -307,6 +331,12 @@ class _Search:
                 elif is_own and isinstance(atom, Instance) and is_module_class(atom.cls):
                     return True
         return False
+
+    def _is_activation(self, parameter: Value) -> bool:
+        """Whether a parameter is what a module is called with."""
+        function = parameter.function
+        is_forward = function.name == "forward" and function.owner is not None and is_module_class(function.owner)
+        return is_forward and parameter in function.parameters[1:2]
 
     # -- functions that call themselves ---------------------------------------------------------------------------
 
