@@ -45,8 +45,8 @@ class OutputsKeptOnDevice(Rule):
 
     ## When it is not a leak
     What is collected is on the host already, is reduced to a few numbers for the batch, or is computed with on the
-    device afterwards; each turn reads what was collected so far, as in decoding. What has a graph is another matter
-    (TLK101, TLK102), and a note here. Copies in the loop cost time and are a note, as are outputs that go to callers
+    device afterwards; each turn reads what was collected so far, as in decoding. What has a graph costs more, and
+    TLK101 and TLK102 say so. Copies in the loop cost time and are a note, as are outputs that go to callers
     in other files.
 
     ## Fix safety
@@ -98,11 +98,10 @@ class OutputsKeptOnDevice(Rule):
                 " one are in memory together; append to a list and join it once at the end",
             )
         copies = found.way is Collecting.COPIES
-        loud = found.way is Collecting.UNTIL_HOST and not found.has_graph
         return Finding(
             node=found.statement,
             message=(f"`{found.name}`", *where, *cost),
-            level=Level.WARNING if loud else Level.NOTE,
+            level=Level.WARNING if found.way is Collecting.UNTIL_HOST else Level.NOTE,
             memory=Memory.TIME if copies else Memory.PEAK,
             evidence=tuple(evidence),
             fix=None if copies or found.has_graph else _fix(found),

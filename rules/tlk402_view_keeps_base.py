@@ -86,7 +86,7 @@ class ViewKeepsBase(Rule):
         return Finding(
             node=kept.statement,
             message=message,
-            level=level if kept.certain and not has_graph else Level.NOTE,
+            level=level if kept.certain else Level.NOTE,
             memory=Memory.DEVICE_GROWS if kept.repeated_by is not None else Memory.PEAK,
             evidence=evidence,
             fix=None if has_graph else _fix(facts, kept),

@@ -46,6 +46,7 @@ def trained(lines: str, module: str) -> bool:
         ("nn.utils.clip_grad_norm_(b.parameters(), 1.0)", "b", False),
         ("c, d = build(), build()\no = torch.optim.SGD(c.parameters(), 0.1)", "d", False),
         ("c, d = build(), build()\no = torch.optim.SGD(c.parameters(), 0.1)", "c", True),
+        ("for p in b.parameters():\n    p.data -= 0.1 * p.grad", "b", True),
         ("a, o = accelerator.prepare(a, None)\nk = torch.optim.SGD(a.parameters(), 0.1)", "a", True),
     ],
 )
@@ -106,6 +107,12 @@ def train(loader):
 def test_gradients_count_until_they_are_zeroed(first: str, then: str, expected: int) -> None:
     program = Program(PLAYERS.format(first=first, then=then))
     assert len(program.facts.untrained_forwards) == expected
+
+
+def test_a_graph_that_is_retained_may_be_wanted() -> None:
+    step = STEP.format(before="pass", parameters="s.parameters()", forward="loss = F.mse_loss(s(x), t(x))")
+    assert len(Program(NETWORKS + step).facts.untrained_forwards) == 1
+    assert not Program(NETWORKS + step.replace("backward()", "backward(retain_graph=True)")).facts.untrained_forwards
 
 
 def test_a_backward_through_a_network_says_nothing_of_its_input() -> None:

@@ -234,6 +234,8 @@ class Optimized:
             for user in value.users:
                 if user.op in (Op.PHI, Op.ELEMENT, Op.CONTAINER, Op.OPERATION, Op.SUBSCRIPT):
                     pending.append(user)
+                elif user.op is Op.ATTRIBUTE and user.name == "grad":
+                    return True  # a step written by hand
                 elif user.op is Op.CALL and user.callee is not value:
                     if user.callee.name in HANDING_ON:
                         pending.append(user)

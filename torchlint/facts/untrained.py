@@ -87,6 +87,8 @@ class _Search:
         backwards = [b for b in self.facts.graph.backwards if call in self.flows.ancestors([b.root])]
         if not backwards and not self._stays(call):
             return None
+        if any(backward.retains and not backward.inputs for backward in backwards):
+            return None  # what is kept for another backward may be wanted there
         trained = self.optimized.is_trained(module)
         if trained:
             if not (all(self._is_discarded(module, b) for b in backwards) if backwards else self._is_dropped(call)):
