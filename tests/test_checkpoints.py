@@ -168,3 +168,21 @@ def test_what_is_only_copied_may_lie_anywhere() -> None:
 def test_where_the_name_is_surely_bound_it_can_be_deleted(before: str, is_there: bool) -> None:
     (found,) = Program(f"{NET}\n{before}\n{LOOP}").facts.checkpoints
     assert (found.drop_after is not None) == is_there
+
+
+def test_what_went_wrong_drops_nothing() -> None:
+    source = "try:\n    state = torch.load(path)\n    model.load_state_dict(state)\nexcept OSError:\n    state = None"
+    assert kept(f"{source}\n{LOOP}") == ["state"]
+
+
+def test_a_helper_gives_back_the_model_and_the_rest() -> None:
+    source = f"""
+def prepare(path):
+    net, state = build(), torch.load(path)
+    net.load_state_dict(state["model"])
+    return net, state
+model, state = prepare(path)
+epoch = state["epoch"]
+{LOOP}
+"""
+    assert kept(source) == ["state"]

@@ -237,6 +237,9 @@ class _Search:
                 return False
             if isinstance(parent, cst.If) and parent in around and node is not parent.test:
                 return False  # the work stands in the other branch
+            if isinstance(parent, cst.Try) and parent in around and node is parent.body:
+                if any(handler in around for handler in parent.handlers):
+                    return False  # it stands where something went wrong
             node = parent
         return node is not work
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.domain import Atom, Container, External, Instance, Module, Tensor, Tool, sorted_values
 from torchlint.facts.externals import Meaning, meaning_of
@@ -191,19 +193,22 @@ class Loads:
             for found, at in self._next(value, key, parts):
                 if not _is_taken_out(found, value):
                     before[found].add(value)
-                if (
-                    found.op in (Op.PHI, Op.PARAMETER, Op.READ)
-                    or value in self._results
-                    or self._is_put_in(value, found)
-                ):
+                if self._is_same(value, key, found):
                     after[value].add(found)
                 pending.append((found, at))
         copied = _reached(parts.copies, before)
         parts.heavy = copied | {v for v in _reached(list(copied), after) if v in parts.whole or v in self._results}
         return parts
 
-    def _is_put_in(self, value: Value, holder: Value) -> bool:
-        return any(store.holder is holder for store in self._stores.get(value, ()))
+    def _is_same(self, value: Value, key: Key, found: Value) -> bool:
+        """Whether ``found`` is, or holds, the very object that lies under ``key`` of ``value``, and no part of it."""
+        if found.op in (Op.PHI, Op.PARAMETER, Op.READ) or value in self._results:
+            return True
+        if found.op in (Op.ELEMENT, Op.SUBSCRIPT):
+            return key is not None
+        if found.op is Op.CONTAINER and value in found.inputs:
+            return not isinstance(found.syntax, cst.BaseComp)
+        return any(store.holder is found for store in self._stores.get(value, ()))
 
     def _next(self, value: Value, key: Key, parts: Parts) -> Iterator[tuple[Value, Key]]:
         """What holds ``value`` one step on; ``key`` says under which key of ``value`` the part lies, None for all."""
