@@ -48,7 +48,7 @@ class LossesSummedForOneBackward(Rule):
     ## When it is not a leak
     The losses share a part of their graph (several heads on the same features, the steps of a recurrent network); what
     is done with them is not linear (a maximum, a logarithm, a product); the backward keeps its graph for another one.
-    A window of a few batches, whose backward stands in the same loop, is only a note.
+    It is a note in any case: the loop bounds what it costs, and many a program means to pay it.
 
     ## Fix safety
     There is no automatic fix: scaling and `zero_grad()` have to move with it, and the gradients are added in another
@@ -60,7 +60,7 @@ class LossesSummedForOneBackward(Rule):
 
     code = "TLK110"
     name = "losses-summed-for-one-backward"
-    level = Level.WARNING
+    level = Level.NOTE
     harms = (Harm.PEAK,)
     symptoms = (Symptom.GROWS_EVERY_STEP,)
     triggers = (Trigger(calls=frozenset(["backward", "manual_backward"])),)
@@ -83,7 +83,7 @@ def _finding(facts: Facts, loss: SummedLoss) -> Finding:
             LineOf(backward),
             ": all their activations are on the GPU at once; run each backward (scaled alike) in its turn",
         ),
-        level=Level.NOTE if loss.is_window else Level.WARNING,
+        level=Level.NOTE,
         memory=Memory.PEAK,
         evidence=(
             Step(facts.statement_of(loss.summand.value), "each turn computes a graph of its own"),

@@ -59,11 +59,6 @@ class SummedLoss:
     statement: cst.CSTNode
     name: str
 
-    @property
-    def is_window(self) -> bool:
-        """Whether the backward stands in the loop itself and runs now and then, over the last few turns."""
-        return self.backward.loop is not None and self.loop in self.backward.loop.around()
-
 
 def summed_losses(facts: Facts) -> list[SummedLoss]:
     """Every sum of independent losses over a loop that is trained on by one backward, each once."""
