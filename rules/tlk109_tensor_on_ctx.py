@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.facts.contexts import Share
-from torchlint.facts.writing import parts
 from torchlint.rule import Finding, Harm, Level, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -73,45 +71,30 @@ class TensorOnContext(Rule):
         """Yield one finding for each statement that keeps a tensor on a context."""
         for kept in facts.on_contexts:
             level, memory, cost = _consequence(kept)
-            name = _name(facts, kept)
             yield Finding(
                 node=kept.statement,
-                message=(f"`{kept.holder}` keeps `{name}`, {_WHAT[kept.share]} of `{kept.name}`{cost}",),
+                message=(f"`{kept.holder}` keeps `{kept.tensor}`, {kept.share.value} of `{kept.name}`{cost}",),
                 level=level,
                 memory=memory,
                 evidence=(
-                    Step(facts.statement_of(kept.value), f"`{name}` comes from here"),
+                    Step(facts.statement_of(kept.value), f"`{kept.tensor}` comes from here"),
                     Step(kept.forward.syntax, "this fills the context of each call"),
                 ),
                 fix=facts.save_for_backward(kept),
             )
 
 
-_WHAT = {
-    Share.OUTPUT: "an output",
-    Share.OUTPUTS: "one of several outputs",
-    Share.VIEW: "a view of an output",
-    Share.OTHER: "made on the way",
-}
-
-
 def _consequence(kept: OnContext) -> tuple[Level, Memory, str]:
     """How grave it is, which memory it costs, and how to say so with the way out."""
     save = "; hand it to `save_for_backward`"
-    if kept.share is Share.OTHER:
+    if not kept.is_circle:
         return Level.NOTE, Memory.PEAK, f": it stays as long as the graph, backward does not free it{save}"
     if kept.cleared:
         cost = ": `backward` drops it, but where no backward runs the two hold each other until the cyclic collector"
         return Level.NOTE, Memory.PEAK, f"{cost} comes by{save}"
-    if kept.share is not Share.OUTPUT:
+    if kept.is_forever:
         cost = ": they hold each other where no collector looks, and GPU memory grows each step"
         later = "; hand the output to `save_for_backward` and take the view in `backward`"
-        return Level.ERROR, Memory.DEVICE_GROWS, cost + (later if kept.share is Share.VIEW else save)
+        return Level.ERROR, Memory.DEVICE_GROWS, cost + (later if kept.share.name == "VIEW" else save)
     cost = ": the two hold each other, and only Python's cyclic collector frees their GPU memory, at some later step"
     return Level.WARNING, Memory.PEAK, f"{cost}{save}"
-
-
-def _name(facts: Facts, kept: OnContext) -> str:
-    """How the program writes the tensor where it is kept."""
-    written = parts(kept.store.value, kept.store.syntax, [kept.value])
-    return facts.name_of(written[0])

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
-from torchlint.facts.registrations import OF_ALL, OF_OBJECTS, OF_TENSORS
+from torchlint.hook_names import OF_ALL, OF_OBJECTS, OF_TENSORS
 from torchlint.rule import Finding, Harm, Level, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.registrations import PiledHook, Registration
+    from torchlint.facts.registrations import PiledHook
 
 
 class HookRegisteredAgain(Rule):
@@ -73,14 +71,13 @@ class HookRegisteredAgain(Rule):
 def _finding(facts: Facts, piled: PiledHook) -> Finding:
     registration, place = piled.registration, piled.by
     statement = facts.statement_of(registration.call)
-    often = facts.each_turn(place)
     what = "its handle is kept, but never removed in time" if piled.kept else "its handle is dropped"
     return Finding(
         node=statement,
         message=(
             f"`{facts.called(registration.call)}` in ",
-            *often,
-            f" leaves one hook more on {_subject(facts, registration)} ({what}): host memory grows, and every run is "
+            *facts.each_turn(place),
+            f" leaves one hook more on {piled.subject} ({what}): host memory grows, and every run is "
             "slower than the last; register it once, or `with` the handle around what needs it",
         ),
         level=Level.NOTE if piled.is_supposed else Level.WARNING,
@@ -90,12 +87,3 @@ def _finding(facts: Facts, piled: PiledHook) -> Finding:
             Step(place.syntax, "this is what repeats it"),
         ),
     )
-
-
-def _subject(facts: Facts, registration: Registration) -> str:
-    """How the program writes the object that gets the hook."""
-    node = registration.call.syntax
-    if registration.subject is None or not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
-        return "all modules"
-    text = facts.code(node.func.value)
-    return f"`{text}`" if len(text) <= 40 else "it"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.facts.circles import Through
-from torchlint.facts.registrations import OF_OBJECTS, OF_TENSORS
+from torchlint.hook_names import OF_OBJECTS, OF_TENSORS
 from torchlint.rule import Finding, Harm, Level, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -86,20 +85,25 @@ def _finding(facts: Facts, circle: Circle) -> Finding:
     )
 
 
+_WAYS_OUT = {
+    "GRAPH": "give it a detached tensor or a `weakref`, or `remove()` its handle",
+    "OBJECT": "let it hold a `weakref`, or nothing and take the instance as an argument",
+    "FUNCTION": "give it what it needs as arguments, or move it out",
+}
+"""By what the circle goes through: its name, since facts are not imported before a file needs them."""
+
+
 def _who(circle: Circle) -> tuple[str, ...]:
-    if circle.through is Through.GRAPH:
-        return (f"the hook on `{circle.holder}` holds `{circle.held}`, which leads back to it: ",)
-    if circle.through is Through.OBJECT:
-        return (f"`{circle.holder}` keeps a function that holds `{circle.held}`, which keeps `{circle.holder}`: ",)
-    return (f"`{circle.holder}` calls itself by its own closure, which also holds `{circle.held}`: ",)
+    who = {
+        "GRAPH": f"the hook on `{circle.holder}` holds `{circle.held}`, which leads back to it: ",
+        "OBJECT": f"`{circle.holder}` keeps a function that holds `{circle.held}`, which keeps `{circle.holder}`: ",
+        "FUNCTION": f"`{circle.holder}` calls itself by its own closure, which also holds `{circle.held}`: ",
+    }
+    return (who[circle.through.name],)
 
 
 def _cost(circle: Circle) -> tuple[str, ...]:
-    way_out = {
-        Through.GRAPH: "give it a detached tensor or a `weakref`, or `remove()` its handle",
-        Through.OBJECT: "let it hold a `weakref`, or nothing and take the instance as an argument",
-        Through.FUNCTION: "give it what it needs as arguments, or move it out",
-    }[circle.through]
+    way_out = _WAYS_OUT[circle.through.name]
     if circle.is_forever:
         return (" leaves GPU memory that nothing frees, no collector sees the circle; ", way_out)
     return (" leaves GPU memory that only Python's cyclic collector frees, at some later step; ", way_out)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from enum import Enum, auto
+from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ import libcst as cst
 from torchlint import torch_api
 from torchlint.facts.domain import ClassReference, Derived, FunctionReference, Tensor, sorted_values
 from torchlint.facts.graph import Class, Function, Kind, Op, Store, Value
+from torchlint.facts.writing import parts
 from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
@@ -44,14 +45,17 @@ _COLLECTIONS = frozenset(
 class Share(Enum):
     """What a value on a context has to do with what the call gives back."""
 
-    OUTPUT = auto()
+    OUTPUT = "an output"
     """It is an output: output and context hold each other until the cyclic collector comes by."""
-    OUTPUTS = auto()
+    OUTPUTS = "one of several outputs"
     """It is an output and another one is kept as well: each knows the context, and the collector gives up on that."""
-    VIEW = auto()
+    VIEW = "a view of an output"
     """It is a view of an output: they hold each other where no collector looks."""
-    OTHER = auto()
+    OTHER = "made on the way"
     """It was computed on the way: it stays as long as the graph does, backward does not free it."""
+
+
+_RANKS = {Share.OTHER: 0, Share.OUTPUT: 1, Share.OUTPUTS: 2, Share.VIEW: 3}
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,7 @@ class OnContext:
         store: what keeps it.
         statement: where.
         value: the tensor.
+        tensor: how the program writes it there.
         attribute: the name of the attribute.
         holder: how the program writes the attribute.
         share: what it has to do with the outputs.
@@ -74,6 +79,7 @@ class OnContext:
     store: Store
     statement: cst.CSTNode
     value: Value
+    tensor: str
     attribute: str
     holder: str
     share: Share
@@ -81,6 +87,16 @@ class OnContext:
     name: str
     backward: Function | None
     cleared: bool
+
+    @property
+    def is_circle(self) -> bool:
+        """Whether context and tensor hold each other."""
+        return self.share is not Share.OTHER
+
+    @property
+    def is_forever(self) -> bool:
+        """Whether no collector frees them."""
+        return self.share in (Share.OUTPUTS, Share.VIEW)
 
 
 @dataclass(frozen=True)
@@ -107,7 +123,7 @@ def on_contexts(facts: Facts) -> list[OnContext]:
     best: dict[cst.CSTNode, OnContext] = {}
     for found in _Search(facts).found():
         known = best.get(found.statement)
-        if known is None or found.share.value < known.share.value:
+        if known is None or _RANKS[found.share] < _RANKS[known.share]:
             best[found.statement] = found
     return list(best.values())
 
@@ -148,8 +164,9 @@ class _Search:
         cleared = call.backward is not None and self._is_cleared(store.attribute, call.backward)
         holder = dotted(store.target) or store.attribute
         name = call.function.owner.name if call.function.owner is not None else call.function.name
+        tensor = self.facts.name_of(parts(store.value, store.syntax, [value])[0])
         return OnContext(
-            store, statement, value, store.attribute, holder, share, call.function, name, call.backward, cleared
+            store, statement, value, tensor, store.attribute, holder, share, call.function, name, call.backward, cleared
         )
 
     # -- the functions --------------------------------------------------------------------------------------------

@@ -18,29 +18,11 @@ from torchlint.facts.graph import Function, Loop, Op, Value
 from torchlint.facts.handles import PASSING, Handles
 from torchlint.facts.parameters import SAME_OBJECT
 from torchlint.facts.repetition import HOPS, Repetition, Turn
+from torchlint.hook_names import OF_ALL, OF_OBJECTS, OF_TENSORS
 from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-
-OF_OBJECTS = frozenset(
-    ["register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook",
-     "register_full_backward_pre_hook", "register_backward_hook", "register_state_dict_pre_hook",
-     "register_state_dict_post_hook", "register_load_state_dict_pre_hook", "register_load_state_dict_post_hook",
-     "register_step_pre_hook", "register_step_post_hook", "_register_state_dict_hook",
-     "_register_load_state_dict_pre_hook"]
-)  # fmt: skip
-"""Methods of modules and optimizers."""
-
-OF_TENSORS = frozenset(["register_hook", "register_post_accumulate_grad_hook"])
-"""Methods of tensors; those of ``grad_fn`` have the same name."""
-
-OF_ALL = frozenset(
-    ["register_module_forward_hook", "register_module_forward_pre_hook", "register_module_backward_hook",
-     "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
-     "register_optimizer_step_pre_hook", "register_optimizer_step_post_hook"]
-)  # fmt: skip
-"""Functions of torch that register a hook for all modules or optimizers."""
 
 PARTS = frozenset(
     ["modules", "named_modules", "children", "named_children", "get_submodule", "get_parameter", "parameters",
@@ -72,15 +54,22 @@ class PiledHook:
 
     Attributes:
         registration: what registers it.
+        subject: on what, as the program writes it.
         by: the loop each turn of which does, or the function each call of which does.
         is_supposed: nobody is seen to call that function more than once.
         kept: the handle is kept somewhere.
     """
 
     registration: Registration
+    subject: str
     by: Loop | Function
     is_supposed: bool
     kept: bool
+
+    @property
+    def function(self) -> Function | None:
+        """The function each call of which registers it, None when a loop does."""
+        return self.by if isinstance(self.by, Function) else None
 
 
 def registrations(facts: Facts) -> list[Registration]:
@@ -131,7 +120,14 @@ class HookLifetimes:
             return None
         if not self._stays(registration, repetition):
             return None
-        return PiledHook(registration, repetition.by, False, not call.is_bare)
+        return PiledHook(registration, self._subject(registration), repetition.by, False, not call.is_bare)
+
+    def _subject(self, registration: Registration) -> str:
+        node = registration.call.syntax
+        if registration.subject is None or not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+            return "all modules"
+        text = self.facts.code(node.func.value)
+        return f"`{text}`" if len(text) <= 40 else "it"
 
     # -- how often ------------------------------------------------------------------------------------------------
 
@@ -221,7 +217,7 @@ class HookLifetimes:
         )
         if not runs or self.handles.removals(call):
             return None
-        return PiledHook(registration, function, True, not call.is_bare)
+        return PiledHook(registration, self._subject(registration), function, True, not call.is_bare)
 
     # -- on what --------------------------------------------------------------------------------------------------
 
