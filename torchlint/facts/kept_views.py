@@ -139,7 +139,7 @@ class _Search:
             and not self.gathering.is_pass(by)
         ):
             return False  # an item of a list, which keeps it anyway
-        if base.op not in (Op.CALL, Op.OPERATION, Op.ELEMENT):
+        if base.op not in (Op.CALL, Op.OPERATION, Op.ELEMENT, Op.SUBSCRIPT):
             return False
         if base.loop is not None and isinstance(by, Loop) and base.function is by.function:
             return by in base.loop.around()

@@ -12,7 +12,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.domain import Container, Instance, Tensor, sorted_values
+from torchlint.facts.domain import Container, History, Instance, Tensor, sorted_values
 from torchlint.facts.graph import Op, Value
 from torchlint.facts.homes import places_of
 from torchlint.facts.solve import Solution
@@ -149,6 +149,8 @@ class Views:
         pieces = _pieces_of(value.inputs[0])
         if pieces is not None:
             return ("part", pieces)
+        if any(isinstance(atom, Container) for atom in self.solution.final(value.inputs[0])):
+            return ("none", None)  # an item of a tuple or a list, and not of a tensor
         kinds = [self._index(element.slice, value) for element in _slices(value)]
         if "copy" in kinds or not kinds:
             return ("none", None) if kinds == ["copy"] else ("unknown", None)
@@ -202,7 +204,10 @@ class Views:
         if depth == 0:
             return False
         if value.op is Op.OPERATION:
-            return any(self.is_tensor(operand, depth - 1) for operand in value.inputs)
+            # An array has no graph, and is no parameter.
+            atoms = [atom for part in (value, *value.inputs) for atom in self.solution.final(part)]
+            graphs = any(isinstance(a, Tensor) and a.history in (History.LIVE, History.LEAF) for a in atoms)
+            return graphs or any(self.is_tensor(operand, depth - 1) for operand in value.inputs)
         if value.op is Op.PHI:
             return bool(value.inputs) and all(self.is_tensor(choice, depth - 1) for choice in value.inputs)
         if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
