@@ -80,6 +80,10 @@ class _Search:
 
     def _compute(self, call: Value) -> UntrainedForward | None:
         module = self._module(call)
+        if is_forward(call.function) and any(
+            self._of(caller) for caller in self.solution.callers.get(call.function, ())
+        ):
+            return None  # a part of a network that is found as a whole
         if module is None or not self._is_in_training(call) or not self._records(call, module):
             return None
         if any(self._wants_gradient(argument) for argument in call.arguments):
@@ -91,6 +95,8 @@ class _Search:
             return None  # what is kept for another backward may be wanted there
         trained = self.optimized.is_trained(module)
         if trained:
+            if is_forward(call.function):
+                return None  # whose backward it is differs from caller to caller
             if not (all(self._is_discarded(module, b) for b in backwards) if backwards else self._is_dropped(call)):
                 return None
         elif not self._is_no_trainee(module):
@@ -116,11 +122,8 @@ class _Search:
         return None
 
     def _is_in_training(self, call: Value) -> bool:
-        """Whether the function trains, by itself, by its callers or by a framework, and is no layer's forward."""
+        """Whether the function trains, by itself, by its callers or by a framework."""
         function = call.function
-        owner = function.owner
-        if owner is not None and function.name == "forward" and is_module_class(owner):
-            return False
         trains = self.steps.trains(function) or trains_on_result(function)
         return trains or any(self.steps.trains(above) for above in self.solution.callers_above([function]))
 
@@ -326,3 +329,8 @@ class _Search:
 
 def _is_tensor_method(value: Value) -> bool:
     return value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and torch_api.method(value.callee.name) is not None
+
+
+def is_forward(function: Function) -> bool:
+    """Whether a function is the forward of a module of the file."""
+    return function.name == "forward" and function.owner is not None and is_module_class(function.owner)
