@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from torchlint.diagnostic import Level, Memory
-from torchlint.edits import without_argument
-from torchlint.facts.writing import Use, operands
-from torchlint.rule import Finding, Fix, Harm, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
@@ -71,12 +67,7 @@ class GraphRetained(Rule):
 def _finding(facts: Facts, retaining: Retaining) -> Finding:
     call = retaining.call
     root = retaining.backward.root
-    written = [use for use in operands(call) if use.value is root]
-    name = facts.name_of(written[0] if written else Use(root, None))
-    fix = None
-    if retaining.by_keyword and isinstance(call.syntax, cst.Call):
-        edit = without_argument(call.syntax, "retain_graph")
-        fix = Fix("Drop `retain_graph=True`", (edit,), safe=False)
+    name = facts.name_in(call, root)
     cost = f"; `{retaining.stored}` keeps it, so GPU memory grows each step" if retaining.stored else ""
     return Finding(
         node=facts.statement_of(call),
@@ -87,5 +78,5 @@ def _finding(facts: Facts, retaining: Retaining) -> Finding:
         level=Level.ERROR if retaining.stored else Level.WARNING,
         memory=Memory.DEVICE_GROWS if retaining.stored else Memory.PEAK,
         evidence=(Step(facts.statement_of(root), "the graph ends here"), Step(facts.statement_of(call), "it is kept")),
-        fix=fix,
+        fix=facts.drop_argument(call, "retain_graph") if retaining.by_keyword else None,
     )

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchlint.diagnostic import Level, Memory
-from torchlint.facts.writing import Use, operands
 from torchlint.rule import Finding, Harm, LineOf, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -68,8 +67,7 @@ class CreateGraphCycle(Rule):
 
 def _finding(facts: Facts, cycle: GradientCycle) -> Finding:
     call, root = cycle.call, cycle.backward.root
-    written = [use for use in operands(call) if use.value is root]
-    name = facts.name_of(written[0] if written else Use(root, None))
+    name = facts.name_in(call, root)
     statement = facts.statement_of(call)
     evidence = [Step(statement, "the gradients get a graph of their own here")]
     holder: tuple[str | LineOf, ...] = (f"the parameters behind `{name}` and the graphs of their gradients hold ",)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
-from torchlint.edits import detach, guard_statement
+from torchlint.edits import guard_statement
 from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -107,6 +105,4 @@ def _fix(facts: Facts, forward: UntrainedForward) -> Fix | None:
         return Fix("Run the forward under `no_grad`", (edit,), safe=forward.certain, needs_torch=needs_torch)
     if call.evaluating or not facts.steps.trains(call.function):
         return None  # detached, it would still be inference with gradients on
-    if not isinstance(call.syntax, cst.Call) or not facts.flows.surely_live(call):
-        return None
-    return Fix("Detach the result of the forward", (detach(call.syntax),), safe=forward.certain)
+    return facts.detach_result("Detach the result of the forward", call, safe=forward.certain)

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from torchlint.edits import call_method
-from torchlint.facts.collected import Collecting
 from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -72,8 +69,10 @@ class OutputsKeptOnDevice(Rule):
             yield self._finding(facts, collection)
 
     def _finding(self, facts: Facts, found: Collection) -> Finding:
+        from torchlint.facts.collected import Collecting
+
         place = found.repeated_by
-        item = facts.name_of(found.item)
+        item, on_host = facts.name_of(found.item), facts.with_method(found.item, "cpu")
         where: tuple[str | LineOf, ...] = (" (made in line ", LineOf(found.made), ")") if found.made is not None else ()
         evidence = [Step(place.syntax, "each of its turns is a batch")]
         if found.end is not None and found.way is Collecting.UNTIL_HOST:
@@ -82,12 +81,12 @@ class OutputsKeptOnDevice(Rule):
             cost: tuple[str | LineOf, ...] = (
                 f" keeps every `{item}` on the GPU until line ", LineOf(moved),
                 " moves all of them to the host: GPU memory holds the outputs of the whole data set;"
-                f" collect `{_on_host(facts, found)}`",
+                f" collect `{on_host}`",
             )  # fmt: skip
         elif found.way is Collecting.UNTIL_DROPPED:
             cost = (
                 f" keeps every `{item}` on the GPU for its caller: GPU memory holds the outputs of the whole data set;"
-                f" collect `{_on_host(facts, found)}`, unless they are needed there",
+                f" collect `{facts.with_method(found.item, 'cpu')}`, unless they are needed there",
             )
         else:
             where = ()
@@ -112,11 +111,3 @@ class OutputsKeptOnDevice(Rule):
 def _fix(found: Collection) -> Fix | None:
     node = found.item.node
     return None if node is None else Fix("Collect on the host", (call_method(node, "cpu"),), safe=False)
-
-
-def _on_host(facts: Facts, found: Collection) -> str:
-    """How the item is written with ``.cpu()``, at most 60 characters."""
-    node = found.item.node
-    changed = call_method(node, "cpu").build(node) if node is not None else None
-    text = facts.code(changed) if isinstance(changed, cst.CSTNode) else f"{facts.name_of(found.item)}.cpu()"
-    return text if len(text) <= 60 else "(...).cpu()"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from torchlint.edits import call_method
 from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
@@ -67,7 +65,7 @@ class ViewKeepsBase(Rule):
     def _finding(self, facts: Facts, kept: KeptView) -> Finding:
         item = facts.name_of(kept.item)
         taken = f" is a view of `{_written(facts, kept)}`"
-        copied = _copied(facts, kept)
+        copied = facts.with_method(kept.item, "clone")
         evidence = (Step(facts.statement_of(kept.base), "the tensor whose memory it keeps is computed here"),)
         if kept.repeated_by is None:
             message: tuple[str | LineOf, ...] = (
@@ -100,14 +98,6 @@ def _fix(facts: Facts, kept: KeptView) -> Fix | None:
         return None
     safe = kept.certain and not kept.is_written_to and facts.flows.surely_tensor(kept.item.value)
     return Fix("Copy the part", (call_method(node, "clone"),), safe=safe)
-
-
-def _copied(facts: Facts, kept: KeptView) -> str:
-    """How the view is written with ``.clone()``, at most 60 characters."""
-    node = kept.item.node
-    changed = call_method(node, "clone").build(node) if node is not None else None
-    text = facts.code(changed) if isinstance(changed, cst.CSTNode) else f"{facts.name_of(kept.item)}.clone()"
-    return text if len(text) <= 60 else "(...).clone()"
 
 
 def _written(facts: Facts, kept: KeptView) -> str:

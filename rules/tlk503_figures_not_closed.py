@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.facts.figure_repairs import close
 from torchlint.rule import Finding, Harm, Level, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -70,14 +69,13 @@ class FiguresNotClosed(Rule):
 
 def _finding(facts: Facts, figure: OpenFigure) -> Finding:
     statement, place = facts.statement_of(figure.call), figure.repeated_by
-    often = facts.each_turn(place)
-    fix = close(facts, figure)
+    fix = facts.close_figure(figure)
     advice = fix.title.partition("`")[2].rstrip("`") if fix is not None else "plt.close(...)"
     return Finding(
         node=statement,
         message=(
             f"pyplot keeps the figure that `{facts.called(figure.call)}` makes in ",
-            *often,
+            *facts.each_turn(place),
             ", whatever happens to the variable: host memory grows, GPU memory does not; "
             f"write `{advice}` when it is done",
         ),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.facts.recording import bound
-from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ class MemoryHistoryUnbounded(Rule):
 
 
 def _finding(facts: Facts, recording: Recording) -> Finding:
-    statement, edit = facts.statement_of(recording.call), bound(recording)
+    statement = facts.statement_of(recording.call)
     return Finding(
         node=statement,
         message=(
@@ -74,5 +73,5 @@ def _finding(facts: Facts, recording: Recording) -> Finding:
         level=Level.WARNING,
         memory=Memory.HOST_GROWS,
         evidence=(Step(statement, "recording begins here"), Step(recording.training, "this is what fills it")),
-        fix=Fix("Bound the history", (edit,), safe=True) if edit is not None else None,
+        fix=facts.bound_history(recording),
     )

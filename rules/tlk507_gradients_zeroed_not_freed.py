@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.facts.gradients import free_instead
-from torchlint.rule import Finding, Fix, Harm, Level, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class GradientsZeroedNotFreed(Rule):
 
 
 def _finding(facts: Facts, zeroing: Zeroing) -> Finding:
-    statement, edit = facts.statement_of(zeroing.call), free_instead(zeroing)
+    statement = facts.statement_of(zeroing.call)
     receiver = facts.called(zeroing.call).rpartition(".")[0]
     return Finding(
         node=statement,
@@ -75,5 +74,5 @@ def _finding(facts: Facts, zeroing: Zeroing) -> Finding:
         level=Level.NOTE,
         memory=Memory.PEAK,
         evidence=(Step(zeroing.repeated_by.syntax, "this is what repeats it"),),
-        fix=Fix("Let `zero_grad` free the gradients", (edit,), safe=False) if edit is not None else None,
+        fix=facts.free_gradients(zeroing),
     )

@@ -7,7 +7,6 @@ from functools import cached_property
 
 import libcst as cst
 
-from torchlint.edits import add_line, decorate, detach
 from torchlint.facts.accumulations import Accumulation, Accumulations
 from torchlint.facts.building.builder import build
 from torchlint.facts.caching import CacheGrowth, Caching
@@ -25,11 +24,12 @@ from torchlint.facts.datasets import Hoard, hoards
 from torchlint.facts.debugging import Debugging, debuggings
 from torchlint.facts.emptying import Emptying, emptyings
 from torchlint.facts.extent import Extents
+from torchlint.facts.figure_repairs import close
 from torchlint.facts.figures import OpenFigure, open_figures
 from torchlint.facts.flows import Flows
 from torchlint.facts.freezing import frozen_subjects
 from torchlint.facts.gradients import Zeroing, zeroings
-from torchlint.facts.graph import Function, Op, Value
+from torchlint.facts.graph import Function, Value
 from torchlint.facts.growth import Growth, growths, made_for
 from torchlint.facts.guard_repairs import start_guarding
 from torchlint.facts.guarding import IdleGuard, guarded_in_vain, idle_guards
@@ -51,9 +51,10 @@ from torchlint.facts.recording import Recording, recordings
 from torchlint.facts.records import Record, Records
 from torchlint.facts.registrations import HookLifetimes, PiledHook, Registration, registrations
 from torchlint.facts.reloading import Reload, reloads
+from torchlint.facts.repairs import Repairs
 from torchlint.facts.repetition import Repetitions
 from torchlint.facts.retaining import Retaining, retained_in_vain
-from torchlint.facts.retention import Retention, cost_of, name_of, retention_of
+from torchlint.facts.retention import Retention, cost_of, retention_of
 from torchlint.facts.second_order import GradientCycle, gradient_cycles
 from torchlint.facts.snapshots import Snapshot, snapshots
 from torchlint.facts.solve import Solution
@@ -62,14 +63,13 @@ from torchlint.facts.summed_loss import SummedLoss, summed_losses
 from torchlint.facts.tensors import Tensors
 from torchlint.facts.unloading import Unloading, Unloadings
 from torchlint.facts.untrained import UntrainedForward, untrained_forwards
-from torchlint.facts.wording import Wording
-from torchlint.facts.writing import Use, operands
+from torchlint.facts.writing import Use
 from torchlint.rule import Fix
 
 __all__ = ["Facts"]
 
 
-class Facts(Wording):
+class Facts(Repairs):
     """The facts of one file.
 
     Attributes:
@@ -133,11 +133,6 @@ class Facts(Wording):
     def cost_of(self, use: Use) -> Retention:
         """What keeping a value costs, wherever it is kept."""
         return cost_of(self, use)
-
-    def add_line(self, title: str, statement: cst.CSTNode, text: str, *, before: bool, safe: bool) -> Fix | None:
-        """The repair that adds a statement on a line of its own; None where ``statement`` has none for itself."""
-        edit = add_line(statement, text, before=before)
-        return None if edit is None else Fix(title, (edit,), safe=safe)
 
     @cached_property
     def hook_stores(self) -> list[HookStore]:
@@ -349,45 +344,6 @@ class Facts(Wording):
         """What keeping values in a holder costs, None when it is no loss; see :func:`retention_of`."""
         return retention_of(self, holder, uses, may_leave=may_leave)
 
-    def name_of(self, use: Use) -> str:
-        """How the program writes a value where it is used."""
-        return name_of(self, use)
-
-    def detach(self, title: str, uses: Sequence[Use], *, allow_any_tensor: bool = False) -> Fix | None:
-        """The repair that detaches values where they are used; None where one of them is not written there.
-
-        It is safe when each of them is a tensor with a graph on every path (``allow_any_tensor``: a tensor).
-        """
-        nodes = [use.node for use in uses]
-        if not all(isinstance(node, cst.BaseExpression) for node in nodes):
-            return None
-        certain = self.flows.surely_tensor if allow_any_tensor else self.flows.surely_live
-        edits = tuple(detach(node) for node in nodes if node is not None)
-        return Fix(title, edits, safe=all(certain(use.value) for use in uses))
-
-    def detached(self, use: Use) -> str:
-        """How a value is written with ``.detach()``, at most 60 characters."""
-        if use.node is None:
-            return f"{self.name_of(use)}.detach()"
-        changed = detach(use.node).build(use.node)
-        text = self.code(changed) if isinstance(changed, cst.CSTNode) else ""
-        return text if len(text) <= 60 else "(...).detach()"
-
-    def carrier(self, use: Use) -> Use:
-        """The operand that brings the graph: ``mean`` of ``(1 - m) * mean``, looked for through ``+ - * /``."""
-        arithmetic = ("Add", "Subtract", "Multiply", "Divide")
-        while use.value.op is Op.OPERATION and use.value.name in arithmetic and use.node is use.value.syntax:
-            carriers = [operand for operand in operands(use.value) if self.flows.brings_graph(operand.value)]
-            if len(carriers) != 1:
-                break
-            use = carriers[0]
-        return use
-
-    def guard(self, function: Function, *, safe: bool) -> Fix | None:
-        """The repair that decorates a function with ``no_grad``; None where a decorator would not guard it."""
-        node = function.syntax
-        if not isinstance(node, cst.FunctionDef) or function.is_async or function.is_property:
-            return None
-        edit = decorate(node, f"{self.torch_name('no_grad')}()")
-        needs_import = not self.has_torch_name("no_grad")
-        return Fix("Decorate the function with `no_grad`", (edit,), safe=safe, needs_torch=needs_import)
+    def close_figure(self, figure: OpenFigure) -> Fix | None:
+        """The repair that closes a figure, if there is an automatic one."""
+        return close(self, figure)

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from torchlint.diagnostic import Level, Memory
 from torchlint.facts.graph import Backward, Value
 from torchlint.facts.writing import Use
@@ -105,7 +103,7 @@ def cost_of(facts: Facts, use: Use) -> Retention:
     # A parameter, or an activation whose layer is trained elsewhere, leaves nodes and no bytes.
     spent = flows.is_spent(value) or flows.live(value) is None
     backward = _backward_of(facts, value) if spent else None
-    return Retention(value, name_of(facts, use), spent, backward, facts.flows.passed_by(value), inferred)
+    return Retention(value, facts.name_of(use), spent, backward, facts.flows.passed_by(value), inferred)
 
 
 def _backward_of(facts: Facts, value: Value) -> Backward | None:
@@ -117,14 +115,3 @@ def _backward_of(facts: Facts, value: Value) -> Backward | None:
         if not backward.by_contract and (backward.root in before or value in facts.flows.ancestors([backward.root]))
     ]
     return min(over, key=lambda b: (b.root is not value, b.function is not value.function, b.root.index), default=None)
-
-
-def name_of(facts: Facts, use: Use) -> str:
-    """How the program writes a value where it is used, at most 40 characters."""
-    node = use.node or use.value.syntax
-    if isinstance(node, cst.Param):
-        return node.name.value
-    if isinstance(node, cst.AugAssign):
-        node = node.target
-    text = facts.code(node) if node is not None else use.value.name or "it"
-    return text if len(text) <= 40 else text[:37] + "..."

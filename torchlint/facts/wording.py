@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.facts.building.names import import_names
 from torchlint.facts.graph import Function, Loop, Op, Value, ValueGraph
+from torchlint.facts.writing import Use, operands
 from torchlint.rule import LineOf
 from torchlint.tree import parents
 
@@ -65,6 +66,21 @@ class Wording:
         """How this file reaches a member of torch: ``th.no_grad``, ``no_grad``, or ``torch.no_grad``."""
         direct = self._imports.get(f"torch.{member}")
         return direct or f"{self._imports.get('torch', 'torch')}.{member}"
+
+    def name_of(self, use: Use) -> str:
+        """How the program writes a value where it is used, at most 40 characters."""
+        node = use.node or use.value.syntax
+        if isinstance(node, cst.Param):
+            return node.name.value
+        if isinstance(node, cst.AugAssign):
+            node = node.target
+        text = self.code(node) if node is not None else use.value.name or "it"
+        return text if len(text) <= 40 else text[:37] + "..."
+
+    def name_in(self, call: Value, value: Value) -> str:
+        """How the program writes a value where a call is given it."""
+        written = [use for use in operands(call) if use.value is value]
+        return self.name_of(written[0] if written else Use(value, None))
 
     def each_turn(self, place: Function | Loop) -> tuple[str | LineOf, ...]:
         """How a message names what comes again and again: the calls of a function, the turns of a loop."""

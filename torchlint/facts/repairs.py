@@ -1,0 +1,98 @@
+"""The repairs that several rules make: edits of the tree, and whether they are safe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from torchlint.edits import add_line, call_method, decorate, detach, without_argument
+from torchlint.facts.flows import Flows
+from torchlint.facts.gradients import Zeroing, free_instead
+from torchlint.facts.graph import Function, Op, Value
+from torchlint.facts.recording import Recording, bound
+from torchlint.facts.wording import Wording
+from torchlint.facts.writing import Use, operands
+from torchlint.rule import Fix
+
+__all__ = ["Repairs"]
+
+
+class Repairs(Wording):
+    """One file, in its own words, and what can be changed in it.
+
+    Attributes:
+        flows: what is known of its tensors.
+    """
+
+    flows: Flows
+
+    def detach(self, title: str, uses: Sequence[Use], *, allow_any_tensor: bool = False) -> Fix | None:
+        """The repair that detaches values where they are used; None where one of them is not written there.
+
+        It is safe when each of them is a tensor with a graph on every path (``allow_any_tensor``: a tensor).
+        """
+        nodes = [use.node for use in uses]
+        if not all(isinstance(node, cst.BaseExpression) for node in nodes):
+            return None
+        certain = self.flows.surely_tensor if allow_any_tensor else self.flows.surely_live
+        edits = tuple(detach(node) for node in nodes if node is not None)
+        return Fix(title, edits, safe=all(certain(use.value) for use in uses))
+
+    def detached(self, use: Use) -> str:
+        """How a value is written with ``.detach()``, at most 60 characters."""
+        return self.with_method(use, "detach")
+
+    def with_method(self, use: Use, method: str) -> str:
+        """How a value is written with a method called on it, at most 60 characters."""
+        if use.node is None:
+            return f"{self.name_of(use)}.{method}()"
+        changed = call_method(use.node, method).build(use.node)
+        text = self.code(changed) if isinstance(changed, cst.CSTNode) else ""
+        return text if len(text) <= 60 else f"(...).{method}()"
+
+    def detach_result(self, title: str, call: Value, *, safe: bool) -> Fix | None:
+        """The repair that detaches what a call gives; None where that may be no tensor with a graph."""
+        if not isinstance(call.syntax, cst.Call) or not self.flows.surely_live(call):
+            return None
+        return Fix(title, (detach(call.syntax),), safe=safe)
+
+    def carrier(self, use: Use) -> Use:
+        """The operand that brings the graph: ``mean`` of ``(1 - m) * mean``, looked for through ``+ - * /``."""
+        arithmetic = ("Add", "Subtract", "Multiply", "Divide")
+        while use.value.op is Op.OPERATION and use.value.name in arithmetic and use.node is use.value.syntax:
+            carriers = [operand for operand in operands(use.value) if self.flows.brings_graph(operand.value)]
+            if len(carriers) != 1:
+                break
+            use = carriers[0]
+        return use
+
+    def guard(self, function: Function, *, safe: bool) -> Fix | None:
+        """The repair that decorates a function with ``no_grad``; None where a decorator would not guard it."""
+        node = function.syntax
+        if not isinstance(node, cst.FunctionDef) or function.is_async or function.is_property:
+            return None
+        edit = decorate(node, f"{self.torch_name('no_grad')}()")
+        needs_import = not self.has_torch_name("no_grad")
+        return Fix("Decorate the function with `no_grad`", (edit,), safe=safe, needs_torch=needs_import)
+
+    def drop_argument(self, call: Value, keyword: str) -> Fix | None:
+        """The repair that drops one of a call's keyword arguments; unsafe, since it changes what the call does."""
+        if not isinstance(call.syntax, cst.Call):
+            return None
+        return Fix(f"Drop `{keyword}=True`", (without_argument(call.syntax, keyword),), safe=False)
+
+    def bound_history(self, recording: Recording) -> Fix | None:
+        """The repair that bounds the allocator's history; None where the call stands on several lines."""
+        edit = bound(recording)
+        return Fix("Bound the history", (edit,), safe=True) if edit is not None else None
+
+    def free_gradients(self, zeroing: Zeroing) -> Fix | None:
+        """The repair that lets ``zero_grad`` free the gradients; None where a comment is in the way."""
+        edit = free_instead(zeroing)
+        return Fix("Let `zero_grad` free the gradients", (edit,), safe=False) if edit is not None else None
+
+    def add_line(self, title: str, statement: cst.CSTNode, text: str, *, before: bool, safe: bool) -> Fix | None:
+        """The repair that adds a statement on a line of its own; None where ``statement`` has none for itself."""
+        edit = add_line(statement, text, before=before)
+        return None if edit is None else Fix(title, (edit,), safe=safe)
