@@ -10,8 +10,8 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.accumulations import Accumulation
-    from torchlint.facts.retention import Retention
+    from torchlint.facts.autograd.accumulations import Accumulation
+    from torchlint.facts.autograd.retention import Retention
 
 
 class GraphAccumulated(Rule):

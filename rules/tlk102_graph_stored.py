@@ -10,8 +10,8 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.insertions import Insertion
-    from torchlint.facts.retention import Retention
+    from torchlint.facts.autograd.insertions import Insertion
+    from torchlint.facts.autograd.retention import Retention
 
 
 class GraphStored(Rule):

@@ -10,9 +10,9 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.accumulations import Accumulation
-    from torchlint.facts.retention import Retention
-    from torchlint.facts.writing import Use
+    from torchlint.facts.autograd.accumulations import Accumulation
+    from torchlint.facts.autograd.retention import Retention
+    from torchlint.facts.values.writing import Use
 
 
 class GraphInRunningState(Rule):

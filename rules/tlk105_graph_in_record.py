@@ -10,9 +10,9 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.contracts import Contract
-    from torchlint.facts.records import Record
-    from torchlint.facts.retention import Retention
+    from torchlint.facts.autograd.contracts import Contract
+    from torchlint.facts.autograd.records import Record
+    from torchlint.facts.autograd.retention import Retention
 
 
 class GraphInRecord(Rule):

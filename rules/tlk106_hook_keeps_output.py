@@ -12,7 +12,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.hook_store import HookStore
+    from torchlint.facts.hooks.hook_store import HookStore
 
 REGISTERING = frozenset(
     ["register_forward_hook", "register_forward_pre_hook", "register_module_forward_hook",

@@ -11,7 +11,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.retaining import Retaining
+    from torchlint.facts.autograd.retaining import Retaining
 
 
 class GraphRetained(Rule):

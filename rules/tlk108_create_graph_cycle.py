@@ -11,7 +11,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.second_order import GradientCycle
+    from torchlint.facts.autograd.second_order import GradientCycle
 
 
 class CreateGraphCycle(Rule):

@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.contexts import OnContext
+    from torchlint.facts.autograd.contexts import OnContext
 
 
 class TensorOnContext(Rule):

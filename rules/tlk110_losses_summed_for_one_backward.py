@@ -11,7 +11,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.summed_loss import SummedLoss
+    from torchlint.facts.autograd.summed_loss import SummedLoss
 
 
 class LossesSummedForOneBackward(Rule):

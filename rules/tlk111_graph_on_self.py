@@ -10,8 +10,8 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.leftovers import Leftover
-    from torchlint.facts.retention import Retention
+    from torchlint.facts.autograd.leftovers import Leftover
+    from torchlint.facts.autograd.retention import Retention
 
 
 class GraphOnSelf(Rule):

@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.inference import Inference
+    from torchlint.facts.autograd.inference import Inference
 
 
 class InferenceWithGrad(Rule):

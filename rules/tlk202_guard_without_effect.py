@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.guarding import IdleGuard
+    from torchlint.facts.guards.guarding import IdleGuard
 
 _COSTS = ": forwards keep every activation, GPU memory peaks; "
 _MESSAGES = {

@@ -11,7 +11,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.untrained import UntrainedForward
+    from torchlint.facts.autograd.untrained import UntrainedForward
 
 
 class FrozenForwardWithGrad(Rule):

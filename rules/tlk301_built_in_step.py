@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.construction import Construction
+    from torchlint.facts.repeated.construction import Construction
 
 
 class BuiltInStep(Rule):

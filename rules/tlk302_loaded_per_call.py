@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.reloading import Reload
+    from torchlint.facts.repeated.reloading import Reload
 
 READING = frozenset(
     ["load", "load_state_dict_from_url", "load_url", "load_file", "from_pretrained", "pipeline", "load_model",

@@ -11,7 +11,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.registrations import PiledHook
+    from torchlint.facts.hooks.registrations import PiledHook
 
 
 class HookRegisteredAgain(Rule):

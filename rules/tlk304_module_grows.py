@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.growth import Growth
+    from torchlint.facts.repeated.growth import Growth
 
 
 class ModuleGrows(Rule):

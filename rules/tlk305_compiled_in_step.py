@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.compiling import Compilation
+    from torchlint.facts.repeated.compiling import Compilation
 
 COMPILING = frozenset(
     ["compile", "trace", "trace_module", "script", "freeze", "optimize_for_inference", "export",

@@ -11,7 +11,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.kept_views import KeptView
+    from torchlint.facts.keeping.kept_views import KeptView
 
 
 class ViewKeepsBase(Rule):

@@ -10,8 +10,8 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.checkpoints import Checkpoint
-    from torchlint.facts.loading import Load
+    from torchlint.facts.keeping.checkpoints import Checkpoint
+    from torchlint.facts.keeping.loading import Load
 
 
 class CheckpointOnDevice(Rule):

@@ -10,8 +10,8 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.caching import CacheGrowth
-    from torchlint.facts.memos import Memo
+    from torchlint.facts.keeping.caching import CacheGrowth
+    from torchlint.facts.keeping.memos import Memo
 
 LARGE = 16
 """A cache of fewer entries is a small one."""

@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.snapshots import Snapshot
+    from torchlint.facts.keeping.snapshots import Snapshot
 
 
 class SnapshotsKept(Rule):

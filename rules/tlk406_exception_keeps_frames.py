@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.handling import KeptException, Retry
+    from torchlint.facts.keeping.handling import KeptException, Retry
 
 
 class ExceptionKeepsFrames(Rule):

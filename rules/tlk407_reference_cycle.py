@@ -11,7 +11,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.circles import Circle
+    from torchlint.facts.hooks.circles import Circle
 
 
 class ReferenceCycle(Rule):

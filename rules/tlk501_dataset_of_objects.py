@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.datasets import Hoard
+    from torchlint.facts.host.datasets import Hoard
 
 
 class DatasetOfObjects(Rule):

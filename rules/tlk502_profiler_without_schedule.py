@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.profiling import Profiling
+    from torchlint.facts.host.profiling import Profiling
 
 
 class ProfilerWithoutSchedule(Rule):

@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.figures import OpenFigure
+    from torchlint.facts.host.figures import OpenFigure
 
 
 class FiguresNotClosed(Rule):

@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.recording import Recording
+    from torchlint.facts.host.recording import Recording
 
 
 class MemoryHistoryUnbounded(Rule):

@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.debugging import Debugging
+    from torchlint.facts.host.debugging import Debugging
 
 
 class AnomalyModeOn(Rule):

@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.emptying import Emptying
+    from torchlint.facts.host.emptying import Emptying
 
 
 class CacheEmptiedEveryStep(Rule):

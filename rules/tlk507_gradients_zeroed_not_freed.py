@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.gradients import Zeroing
+    from torchlint.facts.autograd.gradients import Zeroing
 
 
 class GradientsZeroedNotFreed(Rule):

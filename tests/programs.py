@@ -12,7 +12,7 @@ import libcst as cst
 import pytest
 
 from torchlint.facts import Facts
-from torchlint.facts.domain import (
+from torchlint.facts.values.domain import (
     Argument,
     ClassReference,
     Container,
@@ -26,7 +26,7 @@ from torchlint.facts.domain import (
     Tensor,
     Tool,
 )  # fmt: skip
-from torchlint.facts.graph import Function, Loop, Mode, Op, Value
+from torchlint.facts.values.graph import Function, Loop, Mode, Op, Value
 
 HEAD = """
 import torch

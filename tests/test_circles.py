@@ -9,7 +9,7 @@ import pytest
 from torchlint.rules.tlk407_reference_cycle import ReferenceCycle
 
 from torchlint.facts import Facts
-from torchlint.facts.circles import Through
+from torchlint.facts.hooks.circles import Through
 from torchlint.rule import Level
 
 HEAD = """

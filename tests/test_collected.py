@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from programs import Program
 
-from torchlint.facts.collected import Collecting
-from torchlint.facts.extents import Extents, Size
-from torchlint.facts.fates import Fate, Fates
-from torchlint.facts.residence import Residence, Residences
+from torchlint.facts.keeping.collected import Collecting
+from torchlint.facts.keeping.fates import Fate, Fates
+from torchlint.facts.values.extents import Extents, Size
+from torchlint.facts.values.residence import Residence, Residences
 
 PASS = """
 def run(net, loader, device):

@@ -7,8 +7,8 @@ import pytest
 from torchlint.rules.tlk301_built_in_step import BuiltInStep
 
 from torchlint.facts import Facts
-from torchlint.facts.construction import constructions
-from torchlint.facts.graph import Function
+from torchlint.facts.repeated.construction import constructions
+from torchlint.facts.values.graph import Function
 from torchlint.rule import Level
 
 IMPORTS = """

@@ -7,7 +7,7 @@ from textwrap import indent
 import pytest
 from programs import TRAINING, Program
 
-from torchlint.facts.domain import Module
+from torchlint.facts.values.domain import Module
 
 SETUP = """
 from accelerate import Accelerator

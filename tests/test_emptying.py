@@ -6,7 +6,7 @@ import pytest
 from programs import TRAINING, Program
 
 from torchlint.facts import Facts
-from torchlint.facts.graph import Value
+from torchlint.facts.values.graph import Value
 
 HEAD = "import gc\n"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from programs import TRAINING, Program
 
-from torchlint.facts.graph import Mode
+from torchlint.facts.values.graph import Mode
 
 ON, OFF, BOTH, NEITHER = {Mode.ON}, {Mode.OFF}, {Mode.ON, Mode.OFF}, {Mode.UNKNOWN}
 

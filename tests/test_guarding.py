@@ -11,7 +11,7 @@ import pytest
 from torchlint.catalog import rule_of
 from torchlint.diagnostic import Repair
 from torchlint.facts import Facts
-from torchlint.facts.guarding import Idle, IdleGuard, guarded_in_vain, idle_guards
+from torchlint.facts.guards.guarding import Idle, IdleGuard, guarded_in_vain, idle_guards
 from torchlint.fix import apply_repairs, plan
 from torchlint.positions import locate
 from torchlint.rule import Finding

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from programs import Program
 
-from torchlint.facts.literals import UNWRITTEN, literal
+from torchlint.facts.values.literals import UNWRITTEN, literal
 
 HEAD = """
 import os

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.programs import Program
-from torchlint.facts.graph import Function
+from torchlint.facts.values.graph import Function
 
 HEAD = """
 import functools, pickle

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from programs import Program
 
-from torchlint.facts.optimized import Optimized
+from torchlint.facts.autograd.optimized import Optimized
 
 NETWORKS = """
 import copy

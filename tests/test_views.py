@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from programs import Program
 
-from torchlint.facts.views import Views
+from torchlint.facts.keeping.views import Views
 
 MADE = """
 net = nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 4))

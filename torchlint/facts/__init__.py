@@ -7,63 +7,63 @@ from functools import cached_property
 
 import libcst as cst
 
-from torchlint.facts.accumulations import Accumulation, Accumulations
+from torchlint.facts.autograd.accumulations import Accumulation, Accumulations
+from torchlint.facts.autograd.carrying import Carried, CarriedStates
+from torchlint.facts.autograd.context_repairs import save_for_backward
+from torchlint.facts.autograd.contexts import OnContext, on_contexts
+from torchlint.facts.autograd.contracts import Contract, contracts
+from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.autograd.gradients import Zeroing, zeroings
+from torchlint.facts.autograd.inference import Inferences
+from torchlint.facts.autograd.insertions import Insertion, Insertions
+from torchlint.facts.autograd.leftovers import Leftover, Leftovers
+from torchlint.facts.autograd.records import Record, Records
+from torchlint.facts.autograd.retaining import Retaining, retained_in_vain
+from torchlint.facts.autograd.retention import Retention, cost_of, retention_of
+from torchlint.facts.autograd.second_order import GradientCycle, gradient_cycles
+from torchlint.facts.autograd.summed_loss import SummedLoss, summed_losses
+from torchlint.facts.autograd.untrained import UntrainedForward, untrained_forwards
 from torchlint.facts.building.builder import build
-from torchlint.facts.caching import CacheGrowth, Caching
-from torchlint.facts.carrying import Carried, CarriedStates
-from torchlint.facts.checkpoint_repairs import drop, load_on_host
-from torchlint.facts.checkpoints import Checkpoint, checkpoints
-from torchlint.facts.circles import Circle, circles
-from torchlint.facts.collected import Collection, collections
-from torchlint.facts.compiling import Compilation, compilations
-from torchlint.facts.construction import Construction, constructions
-from torchlint.facts.context_repairs import save_for_backward
-from torchlint.facts.contexts import OnContext, on_contexts
-from torchlint.facts.contracts import Contract, contracts
-from torchlint.facts.datasets import Hoard, hoards
-from torchlint.facts.debugging import Debugging, debuggings
-from torchlint.facts.emptying import Emptying, emptyings
-from torchlint.facts.extent import Extents
-from torchlint.facts.figure_repairs import close
-from torchlint.facts.figures import OpenFigure, open_figures
-from torchlint.facts.flows import Flows
-from torchlint.facts.freezing import frozen_subjects
-from torchlint.facts.gradients import Zeroing, zeroings
-from torchlint.facts.graph import Function, Value
-from torchlint.facts.growth import Growth, growths, made_for
-from torchlint.facts.guard_repairs import start_guarding
-from torchlint.facts.guarding import IdleGuard, guarded_in_vain, idle_guards
-from torchlint.facts.handling import Handling, KeptException, Retry
-from torchlint.facts.hook_store import HookStore, hook_stores
-from torchlint.facts.hooks import Hooks
-from torchlint.facts.identity import Identity
-from torchlint.facts.inference import Inferences
-from torchlint.facts.insertions import Insertion, Insertions
-from torchlint.facts.kept_views import KeptView, kept_views
-from torchlint.facts.leftovers import Leftover, Leftovers
-from torchlint.facts.lifetimes import Lifetimes
-from torchlint.facts.loading import Load, Loads
-from torchlint.facts.memos import Memo, Memos
-from torchlint.facts.modes import Modes
-from torchlint.facts.novelty import Novelty
-from torchlint.facts.profiling import Profiling, profilings
-from torchlint.facts.recording import Recording, recordings
-from torchlint.facts.records import Record, Records
-from torchlint.facts.registrations import HookLifetimes, PiledHook, Registration, registrations
-from torchlint.facts.reloading import Reload, reloads
+from torchlint.facts.guards.guard_repairs import start_guarding
+from torchlint.facts.guards.guarding import IdleGuard, guarded_in_vain, idle_guards
+from torchlint.facts.hooks.circles import Circle, circles
+from torchlint.facts.hooks.forward_hooks import Hooks
+from torchlint.facts.hooks.hook_store import HookStore, hook_stores
+from torchlint.facts.hooks.registrations import HookLifetimes, PiledHook, Registration, registrations
+from torchlint.facts.host.datasets import Hoard, hoards
+from torchlint.facts.host.debugging import Debugging, debuggings
+from torchlint.facts.host.emptying import Emptying, emptyings
+from torchlint.facts.host.figure_repairs import close
+from torchlint.facts.host.figures import OpenFigure, open_figures
+from torchlint.facts.host.profiling import Profiling, profilings
+from torchlint.facts.host.recording import Recording, recordings
+from torchlint.facts.keeping.caching import CacheGrowth, Caching
+from torchlint.facts.keeping.checkpoint_repairs import drop, load_on_host
+from torchlint.facts.keeping.checkpoints import Checkpoint, checkpoints
+from torchlint.facts.keeping.collected import Collection, collections
+from torchlint.facts.keeping.handling import Handling, KeptException, Retry
+from torchlint.facts.keeping.kept_views import KeptView, kept_views
+from torchlint.facts.keeping.loading import Load, Loads
+from torchlint.facts.keeping.memos import Memo, Memos
+from torchlint.facts.keeping.snapshots import Snapshot, snapshots
+from torchlint.facts.keeping.unloading import Unloading, Unloadings
 from torchlint.facts.repairs import Repairs
-from torchlint.facts.repetition import Repetitions
-from torchlint.facts.retaining import Retaining, retained_in_vain
-from torchlint.facts.retention import Retention, cost_of, retention_of
-from torchlint.facts.second_order import GradientCycle, gradient_cycles
-from torchlint.facts.snapshots import Snapshot, snapshots
-from torchlint.facts.solve import Solution
-from torchlint.facts.steps import Steps
-from torchlint.facts.summed_loss import SummedLoss, summed_losses
-from torchlint.facts.tensors import Tensors
-from torchlint.facts.unloading import Unloading, Unloadings
-from torchlint.facts.untrained import UntrainedForward, untrained_forwards
-from torchlint.facts.writing import Use
+from torchlint.facts.repeated.compiling import Compilation, compilations
+from torchlint.facts.repeated.construction import Construction, constructions
+from torchlint.facts.repeated.growth import Growth, growths, made_for
+from torchlint.facts.repeated.reloading import Reload, reloads
+from torchlint.facts.turns.extent import Extents
+from torchlint.facts.turns.lifetimes import Lifetimes
+from torchlint.facts.turns.modes import Modes
+from torchlint.facts.turns.repetition import Repetitions
+from torchlint.facts.turns.steps import Steps
+from torchlint.facts.values.freezing import frozen_subjects
+from torchlint.facts.values.graph import Function, Value
+from torchlint.facts.values.identity import Identity
+from torchlint.facts.values.novelty import Novelty
+from torchlint.facts.values.solve import Solution
+from torchlint.facts.values.tensors import Tensors
+from torchlint.facts.values.writing import Use
 from torchlint.rule import Fix
 
 __all__ = ["Facts"]

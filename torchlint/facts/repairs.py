@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import libcst as cst
 
 from torchlint.edits import add_line, call_method, decorate, detach, without_argument
-from torchlint.facts.flows import Flows
-from torchlint.facts.gradients import Zeroing, free_instead
-from torchlint.facts.graph import Function, Op, Value
-from torchlint.facts.recording import Recording, bound
+from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.autograd.gradients import Zeroing, free_instead
+from torchlint.facts.host.recording import Recording, bound
+from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.writing import Use, operands
 from torchlint.facts.wording import Wording
-from torchlint.facts.writing import Use, operands
 from torchlint.rule import Fix
 
 __all__ = ["Repairs"]

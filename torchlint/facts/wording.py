@@ -7,8 +7,8 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.facts.building.names import import_names
-from torchlint.facts.graph import Function, Loop, Op, Value, ValueGraph
-from torchlint.facts.writing import Use, operands
+from torchlint.facts.values.graph import Function, Loop, Op, Value, ValueGraph
+from torchlint.facts.values.writing import Use, operands
 from torchlint.rule import LineOf
 from torchlint.tree import parents
 

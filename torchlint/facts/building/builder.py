@@ -7,7 +7,7 @@ import libcst as cst
 from torchlint.facts.building.names import import_names, scope_names
 from torchlint.facts.building.state import State
 from torchlint.facts.building.statements import StatementBuilder
-from torchlint.facts.graph import Function, Mode, ValueGraph
+from torchlint.facts.values.graph import Function, Mode, ValueGraph
 from torchlint.tree import dotted, walk, walk_scope
 
 

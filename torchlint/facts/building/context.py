@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint import torch_api
 from torchlint.facts.building.names import ScopeNames, assigned_in, constant_key, path_of
 from torchlint.facts.building.state import State
-from torchlint.facts.graph import (
+from torchlint.facts.values.graph import (
     Backward,
     Class,
     Function,

@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.facts.building.context import Context
 from torchlint.facts.building.guards import is_setter, mode_of_argument, mode_of_guard
 from torchlint.facts.building.names import BUILTINS, constant_key, constant_of, path_of
-from torchlint.facts.graph import Kind, Loop, Op, Reset, Value
+from torchlint.facts.values.graph import Kind, Loop, Op, Reset, Value
 from torchlint.tree import arguments_in_order
 
 INSERTING = frozenset(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchlint.facts.graph import Mode, Op, Value
+from torchlint.facts.values.graph import Mode, Op, Value
 from torchlint.tree import walk_scope
 
 SWITCHES: dict[str, Mode] = {

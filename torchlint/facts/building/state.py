@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from torchlint.facts.graph import Mode, Value
+from torchlint.facts.values.graph import Mode, Value
 
 
 @dataclass

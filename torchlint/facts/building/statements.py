@@ -17,7 +17,7 @@ from torchlint.facts.building.guards import (
 )
 from torchlint.facts.building.names import all_parameters, assigned_in, bound_targets, import_names, path_of
 from torchlint.facts.building.state import State, merge
-from torchlint.facts.graph import Class, Drop, Function, Kind, Loop, Mode, Op, Reset, Value
+from torchlint.facts.values.graph import Class, Drop, Function, Kind, Loop, Mode, Op, Reset, Value
 from torchlint.tree import dotted, walk
 
 

@@ -1,0 +1,1 @@
+"""Where autograd graphs come from, what they cost, and what keeps them."""

@@ -1,0 +1,213 @@
+"""Accumulations: values that are updated from themselves and outlive the step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.facts.turns.lifetimes import Lifetimes
+from torchlint.facts.values.arithmetic import Arithmetic
+from torchlint.facts.values.calls import CONTAINER_READERS
+from torchlint.facts.values.domain import surely_graphless
+from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
+from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.writing import Use, operands, text_of
+
+
+@dataclass(frozen=True)
+class Accumulation:
+    """A value that is updated from itself and outlives the step.
+
+    Attributes:
+        update: the operation: ``total + loss``.
+        added: the operands that bring a graph, as they are written there.
+        name: how the program names the holder.
+        held: the holder's content after the update.
+        statement: where it stands.
+        first: what a local variable was before the loop; None for an attribute, a global or an item.
+        is_state: True when this is a running state and not a sum: the old content is scaled (a decayed average), the
+            holder is a buffer of a module, or nothing is added and the holder itself requires grad.
+    """
+
+    update: Value
+    added: tuple[Use, ...]
+    name: str
+    held: Value
+    statement: cst.CSTNode
+    first: Value | None
+    is_state: bool
+
+
+class Accumulations:
+    """Finds the accumulations of a file."""
+
+    def __init__(self, lifetimes: Lifetimes) -> None:
+        """Ask ``lifetimes`` how long holders live."""
+        self.lifetimes = lifetimes
+        self.solution = lifetimes.solution
+        self.flows = lifetimes.flows
+        self.steps = lifetimes.steps
+        self.arithmetic = Arithmetic(lifetimes.flows)
+        self._buffers = {
+            place for holder, name in self.solution.graph.buffers for place in self.solution.places(holder, name)
+        }
+
+    def found(self) -> list[Accumulation]:
+        """Every update of a holder from itself and a tensor with a graph that outlives a step, each once."""
+        found: dict[Value, Accumulation] = {}
+        for loop in self.solution.graph.loops:
+            for phi in loop.phis:
+                for accumulation in self._of_variable(loop, phi):
+                    found.setdefault(accumulation.update, accumulation)
+        for store in self.solution.graph.stores:
+            if (store.kind is not Kind.INSERT or store.is_item) and store.value not in found:
+                for accumulation in self._of_place(store):
+                    found.setdefault(accumulation.update, accumulation)
+        for value in self.solution.graph.values:
+            if value not in found and (owned := self._of_owned(value)) is not None:
+                found[value] = owned
+        return list(found.values())
+
+    def _of_variable(self, loop: Loop, phi: Value) -> list[Accumulation]:
+        if len(phi.inputs) < 2 or self._is_reset_inside(phi):
+            return []
+        updates: dict[Value, bool] = {}
+        for back in phi.inputs[1:]:
+            self.arithmetic.trace(back, phi, updates)
+        return [
+            Accumulation(
+                update,
+                added,
+                phi.name,
+                update,
+                update.statement or loop.syntax,
+                phi.inputs[0],
+                is_state=scales or added[0].value is phi,
+            )
+            for update, scales in updates.items()
+            if (added := self._added(update, phi)) and self._counts(update, loop)
+        ]
+
+    def _counts(self, update: Value, loop: Loop) -> bool:
+        """Whether a loop between the update and the holder's birth is a step."""
+        around = update.loop.around() if update.loop is not None else []
+        inside = around[: around.index(loop) + 1] if loop in around else [loop]
+        return any(self.steps.is_step(one) for one in inside)
+
+    def _is_reset_inside(self, phi: Value) -> bool:
+        """Whether a branch of the loop sets the variable anew: a window that is flushed now and then."""
+        pending, seen = list(phi.inputs[1:]), set()
+        while pending:
+            value = pending.pop()
+            if value in seen or value is phi:
+                continue
+            seen.add(value)
+            if value.op is Op.PHI and value.name == phi.name:
+                pending.extend(value.inputs)
+            elif value.op in (Op.CONSTANT, Op.CALL, Op.CONTAINER) and surely_graphless(self.solution.final(value)):
+                if phi not in value.computed_from():
+                    return True
+        return False
+
+    def _added(self, update: Value, source: Value) -> tuple[Use, ...]:
+        """The operands of ``update`` that bring a graph and do not come from the holder itself.
+
+        Where there are none and the holder requires grad itself, it is what brings the graph.
+        """
+        if not self.flows.modes.records(update):
+            return ()
+        written = {use.value: use for use in operands(update)}
+        added = [
+            written.get(operand, Use(operand, None))
+            for operand in self.arithmetic.operands(update)
+            if operand is not source
+            and operand.op is not Op.CONTAINER
+            and not self.arithmetic.comes_from(operand, source)
+            and self.flows.brings_graph(operand)
+        ]
+        if not added and self.flows.is_leaf(source) and self.flows.live(update) is not None:
+            added = [Use(source, None)]
+        return tuple(added)
+
+    def _of_place(self, store: Store) -> list[Accumulation]:
+        """An update of an attribute, a global or an item: ``self.total += loss``, ``self.avg = m * self.avg + x``."""
+        places = targets_of(self.solution, store)
+        if store.is_item and store.holder is not None:
+            places = homes_of(self.solution, store.holder)[1:]
+        elif places and isinstance(places[0], Place) and places[0].owner is store.function:
+            return []  # a local variable, which its loop's PHI tells more of
+        if not places:
+            return []
+        reads = self._reads_of(store, places)
+        found = []
+        for read in reads:
+            updates: dict[Value, bool] = {}
+            self.arithmetic.trace(store.value, read, updates)
+            for update, scales in updates.items():
+                added = self._added(update, read)
+                if added and self.lifetimes.outlives(places, store.function, store.loop):
+                    is_state = scales or added[0].value is read or any(home in self._buffers for home in places)
+                    name = text_of(store.target, read)
+                    found.append(Accumulation(update, added, name, store.value, store.statement, None, is_state))
+        return found
+
+    def _reads_of(self, store: Store, places: list[Place | Value]) -> list[Value]:
+        """Values under ``store.value`` that are the holder's old content."""
+        pending, seen, found = [store.value], set(), []
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            if any(place in places for place in places_of(self.solution, value)) or (
+                store.is_item and _item_owner(value) is store.holder
+            ):
+                found.append(value)
+            else:
+                pending.extend(self.arithmetic.operands(value))
+                if value.op is Op.PHI:
+                    pending.extend(value.inputs)
+        return found
+
+    def _of_owned(self, value: Value) -> Accumulation | None:
+        """``t.mul_(m).add_(s)`` on a parameter or buffer that a module owns: the copy becomes part of a graph."""
+        in_place = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.name.endswith("_")
+        if not in_place or not self.flows.is_arithmetic(value):
+            return None
+        owner = value.callee.inputs[0]
+        while owner.op is Op.CALL and owner.name.endswith("_") and owner.callee.op is Op.ATTRIBUTE:
+            if owner.name == "detach_":
+                return None  # each turn begins without the history of the last one
+            owner = owner.callee.inputs[0]
+        if owner.op is not Op.ELEMENT or not _is_owned_by_module(owner):
+            return None
+        added = tuple(use for use in operands(value)[1:] if self.flows.brings_graph(use.value))
+        statement = value.statement
+        if not added or statement is None or not self.flows.modes.records(value):
+            return None
+        if not self.lifetimes.outlives([], value.function, value.loop):
+            return None
+        name = text_of(owner.syntax if isinstance(owner.syntax, cst.Name) else None, owner)
+        return Accumulation(value, added, name, value, statement, None, is_state=True)
+
+
+def _is_owned_by_module(element: Value) -> bool:
+    """Whether a value is an item of ``module.parameters()`` or of a dict of tensors, looked for through ``zip``."""
+    base = element.inputs[0]
+    while base.op is Op.CONTAINER:  # the pair that `zip` makes
+        items = [item for key, item in zip(base.keys, base.inputs, strict=True) if key == element.keys[0]]
+        if not items or items[0].op is not Op.ELEMENT:
+            return False
+        element = items[0]
+        base = element.inputs[0]
+    names = ("parameters", "named_parameters", "buffers", "named_buffers", "values", "items")
+    return base.op is Op.CALL and base.callee.op is Op.ATTRIBUTE and base.callee.name in names
+
+
+def _item_owner(value: Value) -> Value | None:
+    """The container from which ``d[k]``, ``d.get(k, 0)`` or ``d.pop(k)`` reads an item."""
+    if value.op is Op.SUBSCRIPT:
+        return value.inputs[0]
+    reads = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in CONTAINER_READERS
+    return value.callee.inputs[0] if reads else None

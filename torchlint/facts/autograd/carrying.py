@@ -1,0 +1,333 @@
+"""Carried states: what one step computes with a graph and feeds to the next one, so that the graphs form one chain.
+
+A recurrent state or a cache goes through a module (or a function that runs one) and comes back into the variable or
+attribute from which it was taken. Sums and running averages, which go through arithmetic alone, are told by
+``accumulations.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.turns.handoffs import origins
+from torchlint.facts.turns.repetition import Repetitions
+from torchlint.facts.values.domain import Derived, Tensor
+from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.graph import Function, Key, Kind, Loop, Op, Place, Store, Value
+from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.writing import text_of
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+TENSOR_STATES = {
+    "torch.nn.GRU": 1, "torch.nn.RNN": 1, "torch.nn.GRUCell": None, "torch.nn.RNNCell": None, "torch.nn.Linear": None,
+}  # fmt: skip
+"""Modules of torch whose state is one tensor, and which item of what they return it is (None: all of it)."""
+
+DEPTH = 4
+"""How many functions deep a state is followed."""
+
+PAIR_STATES = {"torch.nn.LSTM": 1, "torch.nn.LSTMCell": None}
+"""Those whose state is a pair of tensors."""
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A state that is carried from step to step with its graph.
+
+    Attributes:
+        statement: where the new state comes from the old one.
+        name: the variable or attribute, as the program writes it.
+        value: the new state.
+        old: the old state where it goes into the new one.
+        retained: True when a backward runs over the chain in each step and retains it; False where none does.
+        bounded: True where a loop makes a number of steps that is given, as a decoder does.
+        kind: "tensor", "pair" of tensors, or "" where it is not known: how it is detached.
+    """
+
+    statement: cst.CSTNode
+    name: str
+    value: Value
+    old: Value
+    retained: bool
+    bounded: bool
+    kind: str
+
+
+class CarriedStates:
+    """Finds the carried states of a file."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Work on ``facts``."""
+        self.facts = facts
+        self.solution, self.flows = facts.solution, facts.flows
+        self.steps, self.lifetimes = facts.steps, facts.lifetimes
+        self.repetitions = Repetitions(facts)
+        self.chains = Chains(facts)
+
+    def found(self) -> list[Carried]:
+        """Every state that goes with its graph through a module and back into its variable or attribute."""
+        found = [carried for loop in self.solution.graph.loops for carried in self._in_loop(loop)]
+        found += [c for store in self.solution.graph.stores if (c := self._in_place(store)) is not None]
+        return list({(carried.statement, carried.name): carried for carried in found}.values())
+
+    # -- variables of a loop --------------------------------------------------------------------------------------
+
+    def _in_loop(self, loop: Loop) -> Iterable[Carried]:
+        if not self._runs_over_steps(loop):
+            return
+        for phi in loop.phis:
+            for back in phi.inputs[1:]:
+                if self.chains.reaches(back, frozenset([phi])) is None or self._is_cut(phi, loop):
+                    continue
+                statement = self._made(back).statement or loop.syntax
+                carried = self._judged(statement, phi.name, back, phi)
+                if carried is not None:
+                    yield carried
+
+    def _runs_over_steps(self, loop: Loop) -> bool:
+        """Whether the turns of a loop are steps without end, and not the parts of one sequence."""
+        if not self.repetitions.is_step(loop):
+            return False
+        around = loop.around()[1:]
+        is_inner = any(map(self.repetitions.is_step, around)) or self._is_called_in_step(loop.function)
+        return not is_inner or self._draws_batches(loop)
+
+    def _is_called_in_step(self, function: Function) -> bool:
+        """Whether a function is the part of a step: a forward, or called in a loop of steps."""
+        owner = function.owner
+        if owner is not None and function.name == "forward" and is_module_class(owner):
+            return True
+        calls = self.solution.callers.get(function, {})
+        return any(c.loop is not None and any(map(self.repetitions.is_step, c.loop.around())) for c in calls)
+
+    def _draws_batches(self, loop: Loop) -> bool:
+        """Whether a loop runs over a loader, and not over a tensor, a range, or what a loop around it drew."""
+        iterable = loop.iterable
+        if iterable is None or (iterable.op is Op.CALL and iterable.callee.name == "builtins.range"):
+            return False
+        if self.steps.is_loader(iterable):
+            return True
+        pending, seen = [iterable], set[Value]()
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+                return False
+            if any(isinstance(atom, Tensor | Derived) for atom in self.solution.final(value)):
+                return False
+            pending += value.inputs
+            if value.op is Op.PARAMETER:
+                pending += self.solution.arguments_of(value)
+        return True
+
+    # -- attributes and globals -----------------------------------------------------------------------------------
+
+    def _in_place(self, store: Store) -> Carried | None:
+        is_item = store.kind is Kind.INSERT and store.is_item
+        if not (is_item or store.kind is Kind.ASSIGN) or not self.flows.carries(store.value):
+            return None
+        if is_item and store.holder is not None:
+            homes = homes_of(self.solution, store.holder)[1:]
+            items = (v for v in self._readers if v.op is Op.SUBSCRIPT and _may_be_same(v.keys[0], store.key))
+            reads = frozenset(v for v in items if any(h in homes for h in homes_of(self.solution, v.inputs[0])))
+        else:
+            homes = [target for target in targets_of(self.solution, store) if isinstance(target, Place)]
+            places = ((v, places_of(self.solution, v)) for v in self._readers)
+            reads = frozenset(value for value, of in places if any(place in homes for place in of))
+        if not homes or any(isinstance(h, Place) and h.owner is store.function for h in homes):
+            return None
+        if not any(isinstance(home, Place) for home in homes) and not self._is_in_steps(store.loop):
+            return None
+        old = self.chains.reaches(store.value, reads)
+        if old is None:
+            return None
+        # The turns of a loop in a forward are the parts of one sequence.
+        loop = None if store.function.name == "forward" else store.loop
+        stays = self.lifetimes.outlives(homes, store.function, loop, chained=True, is_step=self.repetitions.is_step)
+        if not stays and not self._infers_by_itself(store):
+            return None
+        name = text_of(store.target, store.value) + (_written(store) if is_item else "")
+        return self._judged(store.statement, name, store.value, old)
+
+    def _is_in_steps(self, loop: Loop | None) -> bool:
+        return loop is not None and any(map(self._runs_over_steps, loop.around()))
+
+    def _infers_by_itself(self, store: Store) -> bool:
+        """Whether a function of which no caller is seen puts the module into evaluation mode and goes on with it."""
+        made = self._made(store.value)
+        is_reset = self.lifetimes.outlives([], store.function, store.loop)
+        return made.evaluating and not is_reset and not self.solution.callers.get(store.function)
+
+    @cached_property
+    def _readers(self) -> list[Value]:
+        return [value for value in self.solution.graph.values if value.op in (Op.READ, Op.ATTRIBUTE, Op.SUBSCRIPT)]
+
+    # -- what becomes of the chain --------------------------------------------------------------------------------
+
+    def _is_cut(self, phi: Value, loop: Loop) -> bool:
+        """Whether something in the loop detaches the state in place: ``for part in state: part.detach_()``."""
+        return any(
+            call.callee.op is Op.ATTRIBUTE and call.callee.name == "detach_"
+            and call.loop is not None and loop in call.loop.around()
+            and phi.name in {value.name for value in call.computed_from()}
+            for call in self.steps.calls_in(loop.function)
+        )  # fmt: skip
+
+    def _judged(self, statement: cst.CSTNode, name: str, new: Value, old: Value) -> Carried | None:
+        """The finding, unless the chain is trained through, may be so elsewhere, or could not even run."""
+        over = [b for b in self.solution.graph.backwards if old in self.flows.ancestors([b.root])]
+        # A second backward through the first step's part raises unless the first has retained it.
+        if any(backward.by_contract or not backward.retains for backward in over):
+            return None
+        leaves = new in self.flows.escaped or old in self.flows.escaped
+        if not over and leaves and not self._made(new).evaluating:
+            return None
+        loop = self._made(new).loop
+        bounded = loop is not None and loop.iterable is not None and loop.iterable.name == "builtins.range"
+        kind = "" if leaves and not over else self._kind_of(new)  # what others are given is left to a person
+        return Carried(statement, name, new, old, bool(over), bounded, kind)
+
+    def _builders(self, module: Value) -> list[Value]:
+        """The calls that build a module, behind ``.to(device)`` and the like."""
+        pending, found = origins(self.facts, module), []
+        while pending:
+            value = pending.pop()
+            if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
+                pending += origins(self.facts, value.callee.inputs[0])
+            elif value.op is Op.CALL:
+                found.append(value)
+        return found
+
+    def _made(self, value: Value) -> Value:
+        """The call that makes a state, behind the item that is taken of what it returns."""
+        while value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+            value = value.inputs[0]
+        return value
+
+    def _kind_of(self, new: Value) -> str:
+        """Whether a state is one tensor or a pair of them, by the module of torch that makes it."""
+        call = self._made(new)
+        if call.op is Op.OPERATION:
+            return "tensor"
+        item = new.keys[0] if new.op in (Op.ELEMENT, Op.SUBSCRIPT) else None
+        if call.op is not Op.CALL:
+            return ""
+        names = {made.callee.name for made in self._builders(call.callee)}
+        if names and all(name in TENSOR_STATES and TENSOR_STATES[name] == item for name in names):
+            return "tensor"
+        if names and all(name in PAIR_STATES and PAIR_STATES[name] == item for name in names):
+            return "pair"
+        of_pair = names and new.inputs[0].op is Op.ELEMENT and names <= PAIR_STATES.keys()
+        return "tensor" if of_pair or (names == {"torch.nn.LSTMCell"} and item is not None) else ""
+
+
+class Chains:
+    """Follows a graph backwards from a value, through modules and functions of the file, and only where it flows."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Work on ``facts``."""
+        self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
+
+    def reaches(self, value: Value, goals: frozenset[Value]) -> Value | None:
+        """The one of ``goals`` whose graph comes through a module into ``value``, or None."""
+        pending: list[_At] = [_At(value, False, ())]
+        seen: set[_At] = set()
+        while pending:
+            at = pending.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            if at.value in goals:
+                if at.crossed:
+                    return at.value
+                continue
+            if self.flows.carries(at.value):
+                pending += self._before(at)
+        return None
+
+    def _before(self, at: _At) -> list[_At]:
+        """The values from which the graph of a value comes, one step back."""
+        value = at.value
+        if value.op is Op.CALL:
+            return self._before_call(at)
+        if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+            return self._before_item(at)
+        if value.op is Op.PARAMETER:
+            return self._before_parameter(at)
+        if value.op in (Op.READ, Op.ATTRIBUTE):
+            places = places_of(self.solution, value)
+            stored = [kept for place in places for kept in self.solution.stored.get(place, ())]
+            return [_At(kept, at.crossed, ()) for kept in stored or value.inputs]
+        if value.op is Op.CONTAINER:
+            return [at.to(item) for _, item in self.solution.held.get(value, ())]
+        return [at.to(source) for source in value.inputs]
+
+    def _before_call(self, at: _At) -> list[_At]:
+        call = at.value
+        functions = self.solution.functions_of(call)
+        if functions:
+            results = [f.result for f in functions if f.result is not None]
+            return [self._into(at, call, result) for result in results] if len(at.calls) < DEPTH else []
+        receiver = [call.callee.inputs[0]] if call.callee.op is Op.ATTRIBUTE else []
+        crossed = at.crossed or self.steps.calls_module(call)
+        return [_At(source, crossed, at.calls) for source in (*receiver, *call.arguments)]
+
+    def _into(self, at: _At, call: Value, result: Value) -> _At:
+        """The way on into a function of the file; the forward of one of its modules counts as a module."""
+        return _At(result, at.crossed or self.steps.calls_module(call), (*at.calls, call))
+
+    def _before_item(self, at: _At) -> list[_At]:
+        base, key = at.value.inputs[0], at.value.keys[0]
+        functions = self.solution.functions_of(base) if base.op is Op.CALL else []
+        if functions and len(at.calls) < DEPTH:
+            results = [result for f in functions if f.result is not None for result in f.result.inputs]
+            return [self._into(at, base, item) for result in results for item in _items(result, key)]
+        return [at.to(item) for item in _items(base, key)]
+
+    def _before_parameter(self, at: _At) -> list[_At]:
+        if not at.calls:
+            return [at.to(argument) for argument in self.solution.arguments_of(at.value)]
+        *outer, call = at.calls
+        given = self.solution.callers.get(at.value.function, {}).get(call, {}).get(at.value)
+        return [] if given is None else [_At(given, at.crossed, tuple(outer))]
+
+
+@dataclass(frozen=True)
+class _At:
+    """A value on the way, whether a module was passed, and the calls through which functions were entered."""
+
+    value: Value
+    crossed: bool
+    calls: tuple[Value, ...]
+
+    def to(self, value: Value) -> _At:
+        return _At(value, self.crossed, self.calls)
+
+
+def _may_be_same(one: Key, other: Key) -> bool:
+    return one is None or other is None or one == other
+
+
+def _written(store: Store) -> str:
+    """The key of an item as it is written: ``["h"]``, ``[i]``."""
+    if store.key is not None:
+        return f"[{store.key}]" if isinstance(store.key, int) else f'["{store.key}"]'
+    node = store.index.syntax if store.index is not None else None
+    return f"[{node.value}]" if isinstance(node, cst.Name) else "[...]"
+
+
+def _items(value: Value, key: Key) -> list[Value]:
+    """The items of a literal under ``key``; the value itself where it is none."""
+    if value.op is not Op.CONTAINER:
+        return [value]
+    return [item for known, item in zip(value.keys, value.inputs, strict=True) if None in (known, key) or known == key]

@@ -1,0 +1,194 @@
+"""Gradients that are filled with zeros where they could be freed: ``zero_grad(set_to_none=False)``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.edits import replace
+from torchlint.facts.values.domain import ClassReference, Container, Instance, Module, Plain, Tensor, Tool
+from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.graph import Backward, Function, Kind, Loop, Op, Store, Value
+from torchlint.facts.values.literals import literal
+from torchlint.rule import Edit
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+DEPTH = 4
+"""How many calls deep the events of a turn are looked for."""
+
+
+@dataclass(frozen=True)
+class Zeroing:
+    """A call that fills gradients with zeros in every step.
+
+    Attributes:
+        call: the call.
+        argument: the position of the argument that asks for it among the call's arguments.
+        repeated_by: the loop each turn of which runs it, or the function that stands for a turn.
+    """
+
+    call: Value
+    argument: int
+    repeated_by: Loop | Function
+
+
+def zeroings(facts: Facts) -> list[Zeroing]:
+    """Every call that zeroes gradients in each step although nothing looks at them before the next backward.
+
+    None where the program puts tensors of its own there, as views of one buffer: they have to stay.
+    """
+    if any(_gives_gradient(facts, store) for store in facts.graph.stores):
+        return []
+    return [found for call in facts.calls() if (found := _of(facts, call)) is not None]
+
+
+def _gives_gradient(facts: Facts, store: Store) -> bool:
+    """``p.grad = ...`` with anything but None."""
+    named = store.attribute or (store.place.path.rpartition(".")[2] if store.place is not None else "")
+    return store.kind is Kind.ASSIGN and named == "grad" and literal(facts.solution, store.value) is not None
+
+
+def _of(facts: Facts, call: Value) -> Zeroing | None:
+    argument = _argument(facts, call)
+    if argument is None:
+        return None
+    by = _repeated_by(facts, call)
+    if by is None or _is_read_before_backward(facts, call, by):
+        return None
+    return Zeroing(call, argument, by)
+
+
+def _argument(facts: Facts, call: Value) -> int | None:
+    """Which argument of a CALL tells torch to keep zeros, if it is a ``zero_grad`` of torch and one does."""
+    if call.callee.op is not Op.ATTRIBUTE or call.callee.name != "zero_grad" or facts.solution.functions_of(call):
+        return None
+    for position, (value, key) in enumerate(zip(call.arguments, call.keys[1:], strict=True)):
+        if literal(facts.solution, value) is not False:
+            continue
+        # The keyword is torch's own; a bare False says something only to what is known to be torch's.
+        if key == "set_to_none" and _may_be_torch(facts, call.callee.inputs[0], known=False):
+            return position
+        if key == 0 and _may_be_torch(facts, call.callee.inputs[0], known=True):
+            return position
+    return None
+
+
+def _may_be_torch(facts: Facts, receiver: Value, *, known: bool) -> bool:
+    """Whether ``receiver`` is an optimizer or a module; without ``known``: whether nothing says that it is not."""
+    atoms = facts.solution.final(receiver)
+    if any(
+        isinstance(atom, Module)
+        or (isinstance(atom, Tool) and atom.kind == "optimizer")
+        or (isinstance(atom, Instance) and is_module_class(atom.cls))
+        for atom in atoms
+    ):
+        return True
+    # An instance of a class of the file may still inherit the method from a class of torch.
+    strange = (Plain, Tensor, Container, ClassReference)
+    foreign = any(
+        isinstance(atom, strange) or (isinstance(atom, Instance) and not atom.cls.all_bases()) for atom in atoms
+    )
+    return not known and not foreign
+
+
+def _repeated_by(facts: Facts, call: Value) -> Loop | Function | None:
+    """What runs ``call`` in every step; a function without callers that trains is a step of a loop elsewhere."""
+    repetition = facts.repetitions.of(call)
+    if repetition is not None:
+        return repetition.by
+    function = call.function
+    if call.loop is not None or function.parent is None or facts.solution.callers.get(function):
+        return None
+    if facts.repetitions.holds(function) or facts.repetitions.is_skipped(call, function):
+        return None
+    # What builds its own optimizer is a whole training, of one step.
+    is_given = call.callee.inputs[0].op in (Op.PARAMETER, Op.READ, Op.ATTRIBUTE)
+    return function if is_given and facts.steps.trains(function) else None
+
+
+def _is_read_before_backward(facts: Facts, call: Value, by: Loop | Function) -> bool:
+    """Whether a turn reads a ``.grad`` after ``call`` and before the next backward; any read, if none is seen."""
+    events = list(_Turn(facts, call).of(by))
+    if call not in events:
+        return any(_is_read(event) for event in events)
+    start = events.index(call)
+    for event in (*events[start + 1 :], *events[:start]):
+        if isinstance(event, Backward):
+            return False
+        if _is_read(event):
+            return True
+    return False
+
+
+def _is_read(event: Value | Backward) -> bool:
+    return isinstance(event, Value) and event.op is Op.ATTRIBUTE
+
+
+class _Turn:
+    """What a turn does with gradients, in order."""
+
+    def __init__(self, facts: Facts, call: Value) -> None:
+        self.facts = facts
+        self.call = call
+        self.backwards = {b.statement: b for b in facts.graph.backwards if not b.by_contract}
+
+    def of(self, by: Loop | Function) -> Iterator[Value | Backward]:
+        """Reads of ``.grad``, backwards, and the call that zeroes, through the functions of the file."""
+        if isinstance(by, Function):
+            yield from self._in(by, None, DEPTH)
+        else:
+            yield from self._in(by.function, by, DEPTH)
+
+    def _in(self, function: Function, loop: Loop | None, depth: int) -> Iterator[Value | Backward]:
+        for value in self._values.get(function, ()):
+            if loop is not None and (value.loop is None or loop not in value.loop.around()):
+                continue
+            if value.op is Op.ATTRIBUTE:
+                yield value
+                continue
+            if value is self.call:
+                yield value
+            if depth:
+                for callee in self.facts.solution.functions_of(value):
+                    yield from self._in(callee, None, depth - 1)
+            backward = self.backwards.get(value.statement) if value.statement is not None else None
+            if backward is not None and value.callee.name in ("backward", "manual_backward", "grad"):
+                yield backward
+
+    @cached_property
+    def _values(self) -> dict[Function, list[Value]]:
+        table: dict[Function, list[Value]] = {}
+        for value in self.facts.graph.values:
+            if value.op is Op.CALL or (value.op is Op.ATTRIBUTE and value.name == "grad"):
+                table.setdefault(value.function, []).append(value)
+        return table
+
+
+def free_instead(zeroing: Zeroing) -> Edit | None:
+    """The call without the argument; None where a comment stands between its arguments."""
+    node = zeroing.call.syntax
+    if not isinstance(node, cst.Call) or any(isinstance(part, cst.Comment) for part in _whole(node)):
+        return None
+
+    def build(call: cst.CSTNode) -> cst.CSTNode:
+        assert isinstance(call, cst.Call)
+        kept = [argument for position, argument in enumerate(call.args) if position != zeroing.argument]
+        if kept:
+            kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+            return call.with_changes(args=kept)
+        return call.with_changes(args=[], whitespace_before_args=cst.SimpleWhitespace(""))
+
+    return replace(node, build)
+
+
+def _whole(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """A node and all below it, comments too, which ``tree.walk`` leaves out."""
+    yield node
+    for child in node.children:
+        yield from _whole(child)

@@ -1,0 +1,188 @@
+"""Forwards whose graph nobody uses: where a program runs a network for its answer alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from torchlint import torch_api
+from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.turns.steps import Steps
+from torchlint.facts.values.domain import Module
+from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.graph import Function, Mode, Op, Value
+
+GUARDED_BY_THEMSELVES = frozenset(["generate"])
+"""Methods of models that are known to switch gradients off: transformers' ``generate``."""
+
+
+@dataclass(frozen=True)
+class Inference:
+    """A function, or a part of one, that runs forwards with gradients on and never a backward.
+
+    Attributes:
+        function: where.
+        forwards: the calls that record the graphs, in source order.
+        inline: True when only these statements infer, since the function trains as well (or is a module's body).
+        says_eval: True when the model was put into evaluation mode before: the program says that it infers.
+        leaves: True when something with a graph leaves the function.
+    """
+
+    function: Function
+    forwards: tuple[Value, ...]
+    inline: bool
+    says_eval: bool
+    leaves: bool
+
+
+class Inferences:
+    """Finds inference that records graphs."""
+
+    def __init__(self, flows: Flows, steps: Steps, is_used_by_hook: Callable[[Value], bool] = lambda _: False) -> None:
+        """Search when first asked; ``is_used_by_hook`` says of a forward that a hook hands its graph to a backward."""
+        self.solution = flows.solution
+        self.flows = flows
+        self.steps = steps
+        self._is_used_by_hook = is_used_by_hook
+
+    @cached_property
+    def found(self) -> dict[Function, Inference]:
+        """Each function with such forwards; of a chain of calls the innermost that shows the evidence."""
+        found: dict[Function, Inference] = {}
+        functions = [f for f in self.solution.graph.functions if not self._is_forward_method(f)]
+        for function in functions:
+            self._add(function, found, self._says_so_or_drops_it)
+        for function in functions:
+            if function not in found and found.keys().isdisjoint(self.solution.callers_above([function])):
+                self._add(function, found, self._result_is_dropped)
+        return self._innermost_causes(found)
+
+    def _innermost_causes(self, found: dict[Function, Inference]) -> dict[Function, Inference]:
+        """Without functions whose only forwards are calls of other functions that are found themselves."""
+        return {
+            function: inference
+            for function, inference in found.items()
+            if not all(
+                any(callee in found for callee in self.solution.functions_of(call))
+                and not self.steps.calls_module(call)
+                for call in inference.forwards
+            )
+        }
+
+    def _add(
+        self, function: Function, found: dict[Function, Inference], counts: Callable[[Function, Value], bool]
+    ) -> None:
+        forwards = [call for call in self.steps.calls_in(function) if self._infers(call) and counts(function, call)]
+        if forwards:
+            inline = self._does_more(function)
+            says_eval = any(call.evaluating for call in forwards)
+            leaves = any(call in self.flows.leaving for call in forwards)
+            found[function] = Inference(function, tuple(forwards), inline, says_eval, leaves)
+
+    def _says_so_or_drops_it(self, function: Function, call: Value) -> bool:
+        """The model was put into evaluation mode, or the graph does not even leave the function."""
+        if call.evaluating:
+            return True
+        return not self._does_more(function) and call not in self.flows.leaving
+
+    def _result_is_dropped(self, function: Function, call: Value) -> bool:
+        """The graph goes to callers in this file, and none of them uses it."""
+        return not self._does_more(function) and call not in self.flows.escaped
+
+    def _does_more(self, function: Function) -> bool:
+        """Whether a function trains as well, or is the whole script: then only single statements infer."""
+        return self.steps.trains(function) or function.parent is None
+
+    def _is_forward_method(self, function: Function) -> bool:
+        """Whether it is left to its caller what a function's graph is for."""
+        if function.name == "<lambda>":
+            return True
+        owner = function.owner
+        return owner is not None and function.name in ("forward", "__init__") and is_module_class(owner)
+
+    def _infers(self, call: Value) -> bool:
+        """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""
+        if not self.flows.modes.records(call) or self._is_used(call):
+            return False
+        if not self.flows.live_parts(call):
+            return self._is_detached_method(call)
+        callees = self.solution.functions_of(call)
+        if any(map(self.steps.trains, callees)):
+            return False  # forces, gradient penalties: the forward itself differentiates
+        if self._on_a_dummy(call):
+            return False
+        return self.steps.calls_module(call) or (any(map(self._runs_forward, callees)) and self._begins_in_module(call))
+
+    def _begins_in_module(self, call: Value) -> bool:
+        """Whether the graph that a helper returns begins with a forward, and not with any operation on a leaf."""
+        for part in self.flows.live_parts(call):
+            found = self.flows.live(part)
+            if found is not None and found.origin is not None and self.steps.calls_module(found.origin):
+                return True
+        return False
+
+    def _is_detached_method(self, call: Value) -> bool:
+        """``model.eval()``, then ``model.encode(x)`` in code that is not seen, whose result is detached.
+
+        Who detaches it knows that it has a graph.
+        """
+        if not call.evaluating or call.callee.op is not Op.ATTRIBUTE or call not in self.flows.detached:
+            return False
+        if call.callee.name in torch_api.module_methods() or call.callee.name in GUARDED_BY_THEMSELVES:
+            return False
+        return any(isinstance(a, Module) for a in self.solution.final(call.callee.inputs[0]))
+
+    def _is_used(self, call: Value) -> bool:
+        """Whether the call's own result reaches a backward; other calls of the same function do not matter."""
+        return call in self.flows.trained or call in self.flows.inspected or self._is_used_by_hook(call)
+
+    def _runs_forward(self, function: Function, depth: int = 3) -> bool:
+        """Whether calling ``function`` runs a module's forward under the caller's grad mode."""
+        return any(
+            call.mode is not Mode.OFF
+            and (
+                self.steps.calls_module(call)
+                or (depth > 0 and any(self._runs_forward(f, depth - 1) for f in self.solution.functions_of(call)))
+            )
+            for call in self.steps.calls_in(function)
+        )
+
+    def _on_a_dummy(self, call: Value) -> bool:
+        """Whether a single forward runs on made-up numbers: a shape probe, a summary, an export."""
+        if not call.arguments:
+            return False
+        return all(self._is_made_up(argument) for argument in call.arguments)
+
+    def _is_made_up(self, value: Value, depth: int = 8) -> bool:
+        """Whether a value comes from ``torch.randn`` and the like alone, whatever is done with it."""
+        if value.op is Op.CONSTANT:
+            return True
+        if depth == 0 or value.op not in (
+            Op.CALL,
+            Op.OPERATION,
+            Op.CONTAINER,
+            Op.PHI,
+            Op.SUBSCRIPT,
+            Op.ELEMENT,
+        ):
+            return False
+        if value.op is Op.CALL and value.callee.op is Op.EXTERNAL:
+            operation = torch_api.function(value.callee.name)
+            if operation is not None and operation.history is torch_api.History.FRESH:
+                return True
+        inputs = list(value.inputs)
+        if value.op is Op.CALL:
+            inputs = list(value.arguments)
+            if value.callee.op is Op.ATTRIBUTE:
+                inputs = list(value.callee.inputs)
+        return bool(inputs) and all(self._is_made_up(source, depth - 1) for source in inputs)
+
+    def is_inference(self, value: Value) -> bool:
+        """Whether ``value`` is computed in a part of the program that is found here."""
+        inference = self.found.get(value.function)
+        if inference is None:
+            return False
+        return not inference.inline or any(
+            call.loop is value.loop or call.statement is value.statement for call in inference.forwards
+        )

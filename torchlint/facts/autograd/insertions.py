@@ -1,0 +1,150 @@
+"""Insertions: values that are put into a container which outlives the step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.facts.turns.lifetimes import HOPS, Lifetimes
+from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
+from torchlint.facts.values.homes import homes_of
+from torchlint.facts.values.writing import Use, text_of
+from torchlint.facts.values.writing import parts as uses_of
+
+
+@dataclass(frozen=True)
+class Insertion:
+    """A value that is put into a container which outlives the step.
+
+    Attributes:
+        statement: where it is put in.
+        holder: the container.
+        parts: the live tensors (or what else was asked for) that go in, as they are written there.
+        name: how the program names the container.
+        allocation: where the container was made, if that is seen.
+        bounded: True for a ``deque(maxlen=...)`` and the like.
+    """
+
+    statement: cst.CSTNode
+    holder: Value
+    parts: tuple[Use, ...]
+    name: str
+    allocation: Value | None
+    bounded: bool
+
+
+class Insertions:
+    """Finds the insertions of a file."""
+
+    def __init__(self, lifetimes: Lifetimes) -> None:
+        """Ask ``lifetimes`` how long containers live."""
+        self.lifetimes = lifetimes
+        self.solution = lifetimes.solution
+        self.flows = lifetimes.flows
+        self.steps = lifetimes.steps
+
+    def found(self) -> list[Insertion]:
+        """Every insertion of a live tensor into a container that outlives a step."""
+        found = [i for store in self.solution.graph.stores if (i := self._of_store(store)) is not None]
+        found += [i for value in self.solution.graph.values if (i := self._of_comprehension(value)) is not None]
+        return found
+
+    def homes_beyond_step(self, store: Store) -> list[Place | Value]:
+        """Where the container is kept into which ``store`` puts something; nothing if it does not outlive a step."""
+        if store.kind is not Kind.INSERT or store.holder is None or self._overwrites(store):
+            return []
+        homes = self._homes_of_root(store.holder)
+        return homes if homes and self.lifetimes.outlives(homes, store.function, store.loop) else []
+
+    def _of_store(self, store: Store) -> Insertion | None:
+        parts = self.flows.live_parts(store.value) if store.kind is Kind.INSERT else []
+        return self.of_store(store, parts) if parts else None
+
+    def of_store(self, store: Store, parts: list[Value]) -> Insertion | None:
+        """What ``store`` puts into a container that outlives a step; ``parts`` of it are what matters."""
+        homes = self.homes_beyond_step(store)
+        if not homes or store.holder is None:
+            return None
+        made = [home for home in homes if isinstance(home, Value)]
+        allocation = made[0] if made else None
+        return Insertion(
+            store.statement,
+            store.holder,
+            tuple(uses_of(store.value, store.syntax, parts)),
+            text_of(store.target, store.holder),
+            allocation,
+            bounded=allocation is not None and is_bounded(allocation),
+        )
+
+    def _of_comprehension(self, value: Value) -> Insertion | None:
+        """``[step(x) for x in loader]``: the list outlives the loop in it."""
+        if value.op is not Op.CONTAINER or not isinstance(value.syntax, cst.ListComp | cst.SetComp | cst.DictComp):
+            return None
+        item = value.inputs[0]
+        parts = self.flows.live_parts(item)
+        loop = item.loop if item.loop is not value.loop else None
+        if not parts or loop is None or not self.steps.is_step(loop):
+            return None
+        written = value.syntax.value if isinstance(value.syntax, cst.DictComp) else value.syntax.elt
+        name = text_of(value.syntax, value)
+        statement = value.statement or value.syntax
+        return Insertion(statement, value, tuple(uses_of(item, written, parts)), name, value, False)
+
+    def _homes_of_root(self, holder: Value) -> list[Place | Value]:
+        """Where the container behind ``holder`` is kept; that of the outer one for a container in a container."""
+        while True:
+            homes = homes_of(self.solution, holder)[1:]
+            if homes:
+                return homes
+            if holder.op in (Op.SUBSCRIPT, Op.ELEMENT):
+                holder = holder.inputs[0]
+            elif (
+                holder.op is Op.CALL
+                and holder.callee.op is Op.ATTRIBUTE
+                and holder.callee.name in ("setdefault", "get")
+            ):
+                holder = holder.callee.inputs[0]
+            else:
+                return []
+
+    def _overwrites(self, store: Store) -> bool:
+        """Whether a later insertion replaces this one: a constant key, or one that a loop over names gives."""
+        if not store.is_item:
+            return False
+        if store.key is not None:
+            return True
+        if store.index is None:
+            return False
+        if store.index.op is Op.OPERATION and store.index.name == "Modulo":
+            return True  # `ring[step % size] = x`
+        return not self._changes(store.index, store.loop)
+
+    def _changes(self, index: Value, loop: Loop | None, hops: int = HOPS) -> bool:
+        """Whether an index is another one in each step: it depends on a loop of steps here or at a caller's."""
+        around = loop.around() if loop is not None else []
+        if any(self.steps.is_step(one) and _depends_on(index, one) for one in around):
+            return True
+        if index.op is not Op.PARAMETER or hops == 0:
+            return False
+        calls = self.solution.callers.get(index.function, {})
+        given = ((calls[call].get(index), call.loop) for call in calls)
+        return any(
+            argument is not None and argument is not index and self._changes(argument, at) for argument, at in given
+        )
+
+
+def _depends_on(value: Value, loop: Loop) -> bool:
+    """Whether ``value`` changes with each turn of ``loop`` by its own variable (or a counter of the loop)."""
+    return any(
+        part in loop.phis
+        or (part.loop is loop and (part.op is Op.ELEMENT or (part.op is Op.CONSTANT and part.syntax is None)))
+        for part in value.computed_from()
+    )
+
+
+def is_bounded(allocation: Value) -> bool:
+    """Whether a container drops old items by itself: ``deque(maxlen=n)``, ``deque([], n)``."""
+    if allocation.op is not Op.CALL or not allocation.callee.name.endswith("deque"):
+        return False
+    return allocation.argument(1, "maxlen") is not None

@@ -1,0 +1,310 @@
+"""Leftovers: tensors with a graph that a step leaves on an object or in a global variable, of no further use.
+
+What is left is overwritten by the next step, so it does not grow; until then the graph stays beside that of the next
+step. An attribute that a later loss reads is no leftover, whoever reads it in this file, by whatever name.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.building.names import constant_of
+from torchlint.facts.turns.repetition import Repetitions
+from torchlint.facts.values.domain import Instance, Module
+from torchlint.facts.values.frameworks import is_module_class, trains_on_result
+from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
+from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.writing import Use, text_of
+from torchlint.facts.values.writing import parts as uses_of
+from torchlint.tree import dotted, walk
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+OPEN_BASES = frozenset(["Module", "LightningModule", "object", "ABC", "Generic", "Protocol", "Dataset"])
+"""Bases outside the file that read no attributes of their own accord; any other may read what is left there."""
+
+PRODUCTS = ("Multiply", "Divide", "MatrixMultiply")
+"""Operators that keep both of their operands when both have a graph."""
+
+SAVING_NOTHING = frozenset(
+    ["sum", "mean", "add", "sub", "neg", "view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute",
+     "t", "contiguous", "clone", "to", "float", "double", "half", "cpu", "cuda", "expand", "expand_as", "chunk",
+     "split", "unbind", "stack", "cat", "narrow", "select", "index_select", "gather", "type", "view_as"]
+)  # fmt: skip
+"""Operations whose backward needs no tensor of theirs: sums and views."""
+
+NAMESPACES = frozenset(["types.SimpleNamespace", "argparse.Namespace"])
+"""Objects that are nothing but their attributes."""
+
+HOPS = 6
+"""How many callers up a running step is looked for."""
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A tensor with a graph that stays on an object or in a global variable until the next step.
+
+    Attributes:
+        statement: where it is left.
+        name: how the program writes the holder: ``self.features``.
+        parts: the live tensors, as they are written there.
+        spent: True when a backward runs over the whole graph: only its nodes stay.
+        certain: True when no code that is not seen may read it, so that it can be detached without a doubt.
+    """
+
+    statement: cst.CSTNode
+    name: str
+    parts: tuple[Use, ...]
+    spent: bool
+    certain: bool
+
+
+class Leftovers:
+    """Finds the leftovers of a file."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Work on ``facts``."""
+        self.facts = facts
+        self.solution, self.flows = facts.solution, facts.flows
+        self.steps, self.lifetimes = facts.steps, facts.lifetimes
+        self.repetitions = Repetitions(facts)
+
+    def found(self) -> list[Leftover]:
+        """Every tensor with a graph that a step leaves behind and that no backward needs."""
+        return [left for store in self.solution.graph.stores if (left := self._of_store(store)) is not None]
+
+    def _of_store(self, store: Store) -> Leftover | None:
+        if _is_differentiated_by_hand(store.function):
+            return None
+        if store.kind is Kind.ASSIGN:
+            return self._of_assignment(store)
+        return self._of_item(store) if store.kind is Kind.INSERT and store.key is not None else None
+
+    def _of_item(self, store: Store) -> Leftover | None:
+        """``self.latest["logits"] = logits``: the next step puts another value under the same key."""
+        holder = store.holder
+        live = self.flows.live_parts(store.value)
+        if holder is None or not live or not store.is_item or self._continues_item(store):
+            return None
+        homes = homes_of(self.solution, holder)[1:]
+        places = [home for home in homes if isinstance(home, Place)]
+        if not all(self._is_lasting(place, store) for place in places) or not places:
+            return None
+        births = [call for place in places for call in self._births_of(place, store)]
+        if not self._outlives([*places, *births], store):
+            return None
+        if self.flows.is_trained_on(holder) or any(map(self.flows.is_trained_on, self._reads(places))):
+            return None
+        if self._is_used_here(store, live):
+            return None
+        heavy = [part for part in live if self._holds_activations(part)]
+        spent, live = not heavy, heavy or live
+        escapes = self.flows.may_be_trained_on(holder)
+        if not spent and (escapes or not self._is_over(store, places, live)):
+            return None
+        name = f"{text_of(store.target, holder)}[{store.key!r}]".replace("'", '"')
+        return Leftover(store.statement, name, tuple(uses_of(store.value, store.syntax, live)), spent, not escapes)
+
+    def _of_assignment(self, store: Store) -> Leftover | None:
+        places = [target for target in targets_of(self.solution, store) if isinstance(target, Place)]
+        if not places or not all(self._is_lasting(place, store) for place in places):
+            return None
+        live = self.flows.live_parts(store.value)
+        if not live or self._continues(store, places) or self._is_deleted_here(store):
+            return None
+        births = [call for place in places for call in self._births_of(place, store)]
+        if not self._outlives([*places, *births], store):
+            return None
+        reads = self._reads(places)
+        if any(self.flows.is_trained_on(read) or read in self.flows.inspected for read in reads):
+            return None
+        heavy = [part for part in live if self._holds_activations(part)]
+        spent, live = not heavy, heavy or live
+        escapes = any(read in self.flows.escaped for read in reads)
+        if not spent and (escapes or not self._is_over(store, places, live)):
+            return None
+        if self._is_used_here(store, live):
+            return None
+        uses = tuple(uses_of(store.value, store.syntax, live))
+        return Leftover(store.statement, text_of(store.target, store.value), uses, spent, not escapes)
+
+    def _outlives(self, homes: list[Place | Value], store: Store) -> bool:
+        return self.lifetimes.outlives(homes, store.function, store.loop, is_step=self.repetitions.is_step)
+
+    # -- how long it stays ----------------------------------------------------------------------------------------
+
+    def _is_lasting(self, place: Place, store: Store) -> bool:
+        """Whether what a place holds outlives the call that stores it: an object of the file, a module, a global."""
+        owner = place.owner
+        if isinstance(owner, Class):
+            return True
+        if isinstance(owner, Function):
+            return store.function is not owner and (not store.attribute or self._is_network(store.holder))
+        return self._is_network(owner) or (owner.op is Op.CALL and owner.callee.name in NAMESPACES)
+
+    def _is_network(self, value: Value | None) -> bool:
+        return value is not None and any(isinstance(atom, Module) for atom in self.solution.final(value))
+
+    def _births_of(self, place: Place, store: Store) -> list[Value]:
+        """Where the objects were made whose attribute this is: one that is made in each step does not outlive it."""
+        if isinstance(place.owner, Value):
+            return [place.owner] if place.owner.op is Op.CALL else []
+        cls = store.function.owner if isinstance(place.owner, Class) else None
+        if cls is None or cls.root() is not place.owner:
+            cls = place.owner if isinstance(place.owner, Class) else None
+        return [] if cls is None else [call for made, calls in self._made.items() if cls in made for call in calls]
+
+    @cached_property
+    def _made(self) -> dict[tuple[Class, ...], list[Value]]:
+        """The calls that make instances, by the class and its ancestors in this file."""
+        table: dict[tuple[Class, ...], list[Value]] = defaultdict(list)
+        for call in self.facts.calls():
+            made = [a for a in self.solution.final(call) if isinstance(a, Instance)]
+            callees = self.solution.functions_of(call)
+            # A builder hands on what it made; only the call of the class itself makes it.
+            if len(made) == 1 and all(f.name == "__init__" for f in callees) and call.callee.op is not Op.ATTRIBUTE:
+                table[tuple(made[0].cls.lineage())].append(call)
+        return table
+
+    def _continues(self, store: Store, places: list[Place]) -> bool:
+        """Whether what is stored is computed from what was there: a sum, a running or a recurrent state."""
+        return any(
+            place in places for value in store.value.computed_from() for place in places_of(self.solution, value)
+        )
+
+    def _continues_item(self, store: Store) -> bool:
+        """Whether the new content of an item is computed from its old content."""
+        old = (v for v in store.value.computed_from() if v.op is Op.SUBSCRIPT and v.keys[0] == store.key)
+        homes = homes_of(self.solution, store.holder)[1:] if store.holder is not None else []
+        return any(home in homes for value in old for home in homes_of(self.solution, value.inputs[0]))
+
+    # -- who reads it ---------------------------------------------------------------------------------------------
+
+    def _reads(self, places: list[Place]) -> list[Value]:
+        """All that may read one of ``places``, also of objects about which nothing is known."""
+        names = {place.path.rpartition(".")[2] for place in places}
+        found = []
+        for value in self._readers:
+            if value.place is not None:
+                found += [value] if value.place in places else []
+            elif value.op is Op.CALL:
+                named = constant_of(value.arguments[1].syntax) if value.arguments[1].syntax is not None else None
+                found += [value] if named is None or named in names else []
+            elif value.name in names:
+                known = self.solution.places(value.inputs[0], value.name)
+                foreign = any(isinstance(a, Instance) for a in self.solution.final(value.inputs[0]))
+                found += [value] if not foreign or any(place in places for place in known) else []
+        return found
+
+    @cached_property
+    def _readers(self) -> list[Value]:
+        return [
+            v
+            for v in self.solution.graph.values
+            if v.op in (Op.READ, Op.ATTRIBUTE)
+            or (v.op is Op.CALL and v.callee.name == "builtins.getattr" and len(v.arguments) > 1)
+        ]
+
+    def _is_used_here(self, store: Store, live: list[Value]) -> bool:
+        """``self.loss = ...; self.loss.backward()``: the attribute is how the function itself goes on."""
+        wanted = any(part in self.flows.trained or part in self.flows.escaped for part in live)
+        return wanted and self._is_read_here(store)
+
+    def _is_read_here(self, store: Store) -> bool:
+        """Whether the function that stores it goes on to use it under that name (an item: the container it is in)."""
+        path = dotted(store.target) if store.target is not None else None
+        return path is None or any(
+            isinstance(node, cst.Attribute | cst.Name) and dotted(node) == path and not self._is_assigned(node)
+            for node in walk(store.function.syntax)
+        )
+
+    def _is_assigned(self, node: cst.CSTNode) -> bool:
+        parent = self.facts.parents.get(node)
+        if isinstance(parent, cst.Subscript) and parent.value is node:
+            parent = self.facts.parents.get(parent)
+        return isinstance(parent, cst.AssignTarget | cst.AnnAssign | cst.AugAssign | cst.NameItem)
+
+    def _is_deleted_here(self, store: Store) -> bool:
+        """``del self.features`` at the end of the function that set it."""
+        path = dotted(store.target) if store.target is not None else None
+        deleted = (node.target for node in walk(store.function.syntax) if isinstance(node, cst.Del))
+        return path is not None and any(dotted(target) == path for target in deleted)
+
+    # -- whether its graph is wanted ------------------------------------------------------------------------------
+
+    def _is_over(self, store: Store, places: list[Place], live: list[Value]) -> bool:
+        """Whether the file shows that no backward comes for a graph over which none has run."""
+        if any(part in self.flows.trained or part in self.flows.escaped for part in live):
+            return False
+        for place in places:
+            bases = place.owner.all_bases() if isinstance(place.owner, Class) else ()
+            if any(base.rpartition(".")[2] not in OPEN_BASES for base in bases):
+                return False
+        return self._is_seen_running(store.function)
+
+    def _holds_activations(self, value: Value) -> bool:
+        """Whether ``value``'s graph keeps more than nodes: no backward runs over it, or not over all of it."""
+        return not self.flows.is_spent(value) or self._saves(value, set())
+
+    def _saves(self, value: Value, seen: set[Value]) -> bool:
+        """Whether something that was computed behind a spent graph saved tensors of its own for a backward."""
+        if value in self.flows.spent_roots or value in seen:
+            return False
+        seen.add(value)
+        sources = [source for source in self.flows.sources(value) if self.flows.carries(source)]
+        if self._is_saving(value, sources) and not all(map(self._is_scalar, sources)):
+            return True
+        return any(self._saves(source, seen) for source in sources)
+
+    def _is_saving(self, value: Value, sources: list[Value]) -> bool:
+        """Whether an operation keeps what it was given or what it gave: it is no sum and no view."""
+        if value.op is Op.OPERATION:
+            return value.name.startswith("Power") or (value.name.startswith(PRODUCTS) and len(sources) > 1)
+        name = value.name.rpartition(".")[2]
+        return value.op is Op.CALL and self.flows.is_arithmetic(value) and name not in SAVING_NOTHING
+
+    def _is_scalar(self, value: Value) -> bool:
+        """Whether a spent value is a single number, as far as is seen: a loss, a mean."""
+        if any(backward.root is value for backward in self.solution.graph.backwards):
+            return True
+        bare = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and not value.arguments
+        if bare and value.callee.name in ("sum", "mean", "max", "min", "norm"):
+            return True
+        sources = [source for source in self.flows.sources(value) if self.flows.carries(source)]
+        return value.op is Op.OPERATION and all(map(self._is_scalar, sources))
+
+    def _is_seen_running(self, function: Function) -> bool:
+        """Whether the step that runs a function stands in this file, and not only a layer of some network."""
+        pending, seen = [(function, 0)], set[Function]()
+        while pending:
+            current, hops = pending.pop()
+            if current in seen or hops > HOPS:
+                continue
+            seen.add(current)
+            calls = self.solution.callers.get(current, {})
+            if self.steps.trains(current) or trains_on_result(current) or self._is_layer_of_training(current):
+                return True
+            if any(call.loop is not None and any(map(self.repetitions.is_step, call.loop.around())) for call in calls):
+                return True
+            pending += [(call.function, hops + 1) for call in calls]
+        return False
+
+    def _is_layer_of_training(self, function: Function) -> bool:
+        """Whether it is the forward of a layer that is made in a file that also trains, as one of a list of layers."""
+        owner = function.owner
+        if owner is None or function.name != "forward" or not is_module_class(owner):
+            return False
+        trains = any(not backward.by_contract for backward in self.solution.graph.backwards)
+        return trains and any(owner in made for made in self._made)
+
+
+def _is_differentiated_by_hand(function: Function) -> bool:
+    """Whether it belongs to an ``autograd.Function``, whose ``ctx`` is another matter."""
+    owner = function.owner
+    return owner is not None and not is_module_class(owner) and any("autograd" in b for b in owner.all_bases())

@@ -1,0 +1,280 @@
+"""Which modules an optimizer trains: whose parameters go to one, and what contains what.
+
+Whatever is done with ``parameters()`` but look at them counts as training: a call that is not seen through may build an
+optimizer. So a module is left alone as soon as it might be trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from torchlint import torch_api
+from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.keeping.fates import LOOKING
+from torchlint.facts.values.domain import (
+    ClassReference,
+    Container,
+    External,
+    FunctionReference,
+    Instance,
+    Module,
+    Tool,
+    sorted_values,
+)
+from torchlint.facts.values.externals import COLLECTIONS, Meaning, meaning_of
+from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Value
+from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.parameters import SAME_OBJECT
+
+PARAMETERS = frozenset(["parameters", "named_parameters", "children", "named_children", "modules", "named_modules"])
+"""Methods of modules that hand out parameters, or modules with them."""
+
+HANDING_ON = COLLECTIONS | {"builtins.next", "builtins.zip", "builtins.enumerate", "builtins.iter"}
+"""Functions that give on what they are given."""
+
+LOOKING_AT_PARAMETERS = (*LOOKING, "builtins.sum", "builtins.all", "builtins.any", "torch.nn.utils.", "torch.nn.init.",
+                         "torch.norm", "torch.numel", "torch.save", "torch.equal", "torch.sum")  # fmt: skip
+"""Functions that get parameters and train nothing."""
+
+
+class Optimized:
+    """Answers which modules of one file are trained."""
+
+    def __init__(self, flows: Flows) -> None:
+        """Follow modules as ``flows`` knows them."""
+        self.flows = flows
+        self.solution = flows.solution
+
+    # -- the same object ------------------------------------------------------------------------------------------
+
+    def roots(self, module: Value) -> frozenset[Value | Place]:
+        """Where a module comes from: what makes it, or the variable behind which nothing is seen."""
+        found: set[Value | Place] = set()
+        pending, seen = [module], set[Value]()
+        while pending:
+            value = pending.pop()
+            if value in seen or value.name == "None":
+                continue
+            seen.add(value)
+            behind = self._behind(value)
+            if behind:
+                pending.extend(behind)
+            else:
+                found.update(places_of(self.solution, value) or [value])
+        return frozenset(found)
+
+    def _behind(self, value: Value) -> list[Value]:
+        """The values that may be the same object, one step back."""
+        stored = [v for place in places_of(self.solution, value) for v in self.solution.stored.get(place, ())]
+        if stored:
+            return stored
+        if value.op is Op.PHI:
+            return list(value.inputs)
+        if value.op is Op.PARAMETER:
+            return self.solution.arguments_of(value)
+        if value.op is Op.ATTRIBUTE and value.name in ("module", "forward", "__call__"):
+            return [value.inputs[0]]
+        if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+            return self._items_behind(value)
+        return self._behind_call(value) if value.op is Op.CALL else []
+
+    def _items_behind(self, value: Value) -> list[Value]:
+        base, key = value.inputs[0], value.keys[0]
+        if base.op is Op.CALL and base.callee.name == "prepare" and isinstance(key, int):
+            given = base.argument(key)  # accelerator.prepare(model, optimizer) gives them back in their order
+            return [given] if given is not None else []
+        return [
+            item
+            for atom in sorted_values(self.solution.final(base))
+            if isinstance(atom, Container)
+            for known, item in self.solution.held.get(atom.allocation, ())
+            if key is None or known is None or known == key
+        ]
+
+    def _behind_call(self, call: Value) -> list[Value]:
+        callee = call.callee
+        if callee.op is Op.ATTRIBUTE and callee.name in SAME_OBJECT:
+            return [callee.inputs[0]]
+        if callee.name == "prepare" and call.arguments:
+            return [call.arguments[0]]
+        if callee.op is Op.EXTERNAL and call.arguments:
+            made = torch_api.torch_class(callee.name)
+            wraps_one = made is not None and made.wraps and callee.name.endswith(("Parallel", "AveragedModel"))
+            copies = callee.name.startswith("copy.")
+            if wraps_one or (meaning_of(callee.name) is Meaning.FIRST and not copies):
+                return [call.arguments[0]]
+        results = self._results(call)
+        # What a builder makes is new with each call.
+        return [] if results and all(map(self._is_built, results)) else results
+
+    def _results(self, call: Value) -> list[Value]:
+        references = [atom for atom in self.solution.final(call.callee) if isinstance(atom, FunctionReference)]
+        return [atom.function.result for atom in references if atom.function.result is not None]
+
+    def _is_built(self, result: Value) -> bool:
+        """Whether what a function returns is made in it, on every path."""
+        pending, seen = [result], set[Value]()
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            if value.op is Op.PHI:
+                pending.extend(value.inputs)
+            elif value.op is not Op.CALL or value.function is not result.function:
+                return False
+            elif value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
+                pending.append(value.callee.inputs[0])
+            elif not any(isinstance(a, ClassReference | External) for a in self.solution.final(value.callee)):
+                return False
+        return True
+
+    # -- what is in it --------------------------------------------------------------------------------------------
+
+    def extent(self, module: Value) -> frozenset[Value | Place]:
+        """Where a module and all the modules in it come from."""
+        return self._extent([module])
+
+    def _extent(self, modules: Iterable[Value]) -> frozenset[Value | Place]:
+        found: set[Value | Place] = set()
+        classes: set[Class] = set()
+        pending, seen = list(modules), set[Value]()
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            for root in self.roots(value):
+                found.add(root)
+                if isinstance(root, Value):
+                    pending.extend(self._parts(root))
+            for atom in self.solution.final(value):
+                if isinstance(atom, Instance) and atom.cls.root() not in classes:
+                    classes.add(atom.cls.root())
+                    for place, stored in self.solution.stored.items():
+                        if place.owner is atom.cls.root():
+                            found.add(place)
+                            pending.extend(kept for kept in stored if self._is_module(kept))
+        return frozenset(found)
+
+    def _parts(self, made: Value) -> list[Value]:
+        """What a wrapper of torch is made of, and of what an attribute is a part."""
+        if made.op is Op.CALL and made.callee.op is Op.EXTERNAL:
+            known = torch_api.torch_class(made.callee.name)
+            if known is not None and known.wraps:
+                parts = list(made.arguments)
+                for argument in made.arguments:
+                    containers = [a for a in self.solution.final(argument) if isinstance(a, Container)]
+                    parts += [item for a in containers for _, item in self.solution.held.get(a.allocation, ())]
+                return parts
+        return self._results(made) if made.op is Op.CALL else []
+
+    def _is_module(self, value: Value) -> bool:
+        return any(
+            isinstance(atom, Module | Container) or (isinstance(atom, Instance) and is_module_class(atom.cls))
+            for atom in self.solution.final(value)
+        )
+
+    # -- what is trained ------------------------------------------------------------------------------------------
+
+    def is_trained(self, module: Value) -> bool:
+        """Whether parameters of a module, of a part of it or of what it is a part of may be trained."""
+        mine = self.roots(module)
+        owner = module
+        while owner.op in (Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT) and owner.inputs:
+            owner = owner.inputs[0]
+            if owner.op is Op.PARAMETER and self._is_self(owner):
+                break
+            mine |= self.roots(owner)
+        if not mine.isdisjoint(self._trained):
+            return True
+        return any(not self.roots(trainee).isdisjoint(self.extent(module)) for trainee in self.trainees)
+
+    def overlap(self, module: Value, other: Value) -> bool:
+        """Whether one of two modules is, or is in, the other; two instances of one class are not."""
+        return not (
+            self.roots(module).isdisjoint(self.extent(other)) and self.roots(other).isdisjoint(self.extent(module))
+        )
+
+    def _is_self(self, parameter: Value) -> bool:
+        function = parameter.function
+        return function.owner is not None and bool(function.parameters) and parameter is function.parameters[0]
+
+    @cached_property
+    def _trained(self) -> frozenset[Value | Place]:
+        """Where the modules come from that some optimizer, or code that is not seen, may train."""
+        return self._extent(self.trainees)
+
+    @cached_property
+    def trainees(self) -> list[Value]:
+        """The modules whose parameters go anywhere, and those that are given to code that is not seen."""
+        graph, found = self.solution.graph, []
+        for call in graph.values:
+            if call.op is not Op.CALL:
+                continue
+            if call.callee.op is Op.ATTRIBUTE and call.callee.name in PARAMETERS and self._goes_on(call):
+                found.append(call.callee.inputs[0])
+            elif not call.is_bare and self._may_build_optimizer(call):
+                found += [argument for argument in call.arguments if self._is_module(argument)]
+        return found
+
+    def _goes_on(self, parameters: Value) -> bool:
+        """Whether the result of ``parameters()`` is kept, or given to anything that does more than look at it."""
+        pending, seen = [parameters], set[Value]()
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            if value in self._kept:
+                return True
+            pending += self._read_later.get(value, ())
+            for user in value.users:
+                if user.op in (Op.PHI, Op.ELEMENT, Op.CONTAINER, Op.OPERATION, Op.SUBSCRIPT):
+                    pending.append(user)
+                elif user.op is Op.ATTRIBUTE and user.name == "grad":
+                    return True  # a step written by hand
+                elif user.op is Op.CALL and user.callee is not value:
+                    if user.callee.name in HANDING_ON:
+                        pending.append(user)
+                    elif not self._only_looks(user):
+                        return True
+        return False
+
+    @cached_property
+    def _kept(self) -> frozenset[Value]:
+        """Values that are returned, or kept where other code finds them."""
+        graph = self.solution.graph
+        kept = [s.value for s in graph.stores if s.attribute or s.kind is Kind.INSERT]
+        kept += [s.value for s in graph.stores if s.place is not None and not isinstance(s.place.owner, Function)]
+        return frozenset([*kept, *(f.result for f in graph.functions if f.result is not None)])
+
+    @cached_property
+    def _read_later(self) -> dict[Value, list[Value]]:
+        """For what a variable of a script or a captured one holds, the values that read it in other functions."""
+        reads = [value for value in self.solution.graph.values if value.op is Op.READ]
+        return {
+            store.value: [read for read in reads if read.place == store.place]
+            for store in self.solution.graph.stores
+            if store.place is not None and isinstance(store.place.owner, Function)
+        }
+
+    def _only_looks(self, call: Value) -> bool:
+        """Whether a CALL with a parameter among its arguments trains nothing: a norm, a copy, a number."""
+        callee = call.callee
+        if callee.op is Op.EXTERNAL:
+            is_optimizer = any(isinstance(a, Tool) for a in self.solution.final(call))
+            return not is_optimizer and callee.name.startswith(LOOKING_AT_PARAMETERS)
+        return callee.op is Op.ATTRIBUTE and torch_api.method(callee.name) is not None
+
+    def _may_build_optimizer(self, call: Value) -> bool:
+        """Whether a CALL is of code that is not seen, and gives back an object that something is done with."""
+        if not self.flows.is_unknown_call(call) or call.callee.name == "prepare":
+            return False
+        if any(isinstance(a, ClassReference | FunctionReference) for a in self.solution.final(call.callee)):
+            return False
+        uses = [user for user in call.users if user.op is Op.ATTRIBUTE]
+        places = [s.place for s in self.solution.graph.stores if s.value is call]
+        return any(use.name in ("step", "zero_grad", "fit", "train") for use in uses) or bool(places)

@@ -1,0 +1,205 @@
+"""What one backward runs over: the recorded values behind its root, call by call, and whether another needs them too.
+
+``flows.py`` asks whether a value can reach a backward, and errs towards yes. Here the question is whether two backwards
+run over the *same* graph, and a graph is made anew by each call of a module and each turn of a loop: what lies inside a
+callee belongs to that call alone and is not compared, what stands outside the loop of the backward is met again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchlint import torch_api
+from torchlint.facts.values.calls import LIKE_ANOTHER
+from torchlint.facts.values.domain import (
+    ClassReference,
+    Container,
+    Differentiable,
+    FunctionReference,
+    History,
+    Instance,
+    Module,
+    Tensor,
+    is_graphless,
+    sorted_values,
+)
+from torchlint.facts.values.externals import Meaning, meaning_of
+from torchlint.facts.values.graph import Backward, Function, Loop, Op, Place, Value
+from torchlint.facts.values.homes import places_of
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.values.solve import Solution
+
+OBJECTS = (Module, Instance, FunctionReference, ClassReference, Differentiable)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The graph of one backward.
+
+    Attributes:
+        values: what is recorded in it, in the function of the backward, in its callers and behind attributes.
+        containers: lists and the like (not made by a call within it) in which parts of it are.
+        places: attributes, globals and captured variables by which it gets parts of it.
+        positions: the functions in which values are looked at, with the loop around the backward there.
+        is_open: True when a part comes from callers that are not seen, the function is called from several places, or
+            a container that was made elsewhere holds parts.
+    """
+
+    values: frozenset[Value]
+    containers: frozenset[Value]
+    places: frozenset[Place]
+    positions: tuple[tuple[Function, Loop | None], ...]
+    is_open: bool
+
+    def is_met_again(self) -> bool:
+        """Whether a part of it is older than the present turn of a loop around the backward."""
+        for function, loop in self.positions:
+            if loop is None:
+                continue
+            around = loop.around()
+            for value in self.values | self.containers:
+                if value.function is not function:
+                    continue
+                if value.loop is None or loop not in value.loop.around():
+                    return True
+                if any(value in one.phis for one in around):
+                    return True
+        return False
+
+
+def reach_of(facts: Facts, backward: Backward) -> Reach:
+    """The graph over which ``backward`` runs."""
+    return _Walk(facts, backward).reach()
+
+
+def may_be_recorded(solution: Solution, value: Value) -> bool:
+    """Whether ``value`` may be computed with gradients on, or hold what is: no number, no module, no parameter."""
+    atoms = solution.final(value)
+    leaf = Tensor(History.LEAF)
+    nothing = all(is_graphless(atom) or isinstance(atom, OBJECTS) or atom == leaf for atom in atoms)
+    return not nothing or (value.op is Op.CONTAINER and not all(map(is_graphless, atoms)))
+
+
+class _Walk:
+    """One walk from the root of a backward."""
+
+    def __init__(self, facts: Facts, backward: Backward) -> None:
+        self.facts = facts
+        self.solution, self.flows = facts.solution, facts.flows
+        self.backward = backward
+        self.positions: list[tuple[Function, Loop | None]] = [(backward.function, backward.loop)]
+        self.values: set[Value] = set()
+        self.containers: set[Value] = set()
+        self.places: set[Place] = set()
+        self.is_open = False
+
+    def reach(self) -> Reach:
+        seen: dict[Value, bool] = {}
+        pending = [(self.backward.root, False)]
+        while pending:
+            value, inside = pending.pop()
+            if value in seen and (inside or not seen[value]):
+                continue
+            if not may_be_recorded(self.solution, value):
+                continue
+            seen[value] = inside
+            if not inside and value.op is not Op.CONTAINER and self.flows.live(value) is not None:
+                self.values.add(value)
+            if not inside:
+                filled = self._filled(value)
+                self.containers.update(filled)
+                # What is read from an attribute and was made elsewhere may be older than this step.
+                is_place = bool(filled) and value.op in (Op.READ, Op.ATTRIBUTE)
+                self.is_open |= is_place and any(c.function is not value.function for c in filled)
+            pending.extend(self._next(value, inside))
+        return Reach(
+            frozenset(self.values),
+            frozenset(self.containers),
+            frozenset(self.places),
+            tuple(self.positions),
+            self.is_open,
+        )
+
+    def _filled(self, value: Value) -> list[Value]:
+        """The containers that ``value`` may be into which graphs are put after they were made."""
+        made = [a.allocation for a in sorted_values(self.solution.final(value)) if isinstance(a, Container)]
+        return [
+            allocation
+            for allocation in made
+            if any(
+                held not in allocation.inputs and self.flows.live(held) is not None
+                for _, held in self.solution.held.get(allocation, ())
+            )
+        ]
+
+    def _next(self, value: Value, inside: bool) -> Iterator[tuple[Value, bool]]:
+        """The values behind ``value``, each with whether it belongs to a call of another function."""
+        if value.op is Op.PARAMETER:
+            if not inside:
+                yield from ((given, False) for given in self._ascend(value))
+        elif value.op is Op.CALL:
+            yield from ((f.result, True) for f in self.solution.functions_of(value) if f.result is not None)
+            if value.callee.op is Op.EXTERNAL and meaning_of(value.callee.name) in (Meaning.ITEM, Meaning.COLLECTS):
+                for argument in value.arguments:
+                    yield from self._taken_from(argument, inside)
+            elif not (value.callee.op is Op.ATTRIBUTE and value.callee.name in LIKE_ANOTHER):
+                yield from ((argument, inside) for argument in value.arguments)
+            if value.callee.op is Op.ATTRIBUTE and torch_api.method(value.callee.name) is not None:
+                yield value.callee.inputs[0], inside
+            yield from self._held(value, inside)
+        elif value.op in (Op.READ, Op.ATTRIBUTE) and (places := places_of(self.solution, value)):
+            for place in places:
+                stored = self.solution.stored.get(place, ())
+                self.places.update([place] if any(may_be_recorded(self.solution, kept) for kept in stored) else [])
+                yield from ((kept, False) for kept in stored)
+            yield from self._held(value, inside)
+        elif value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+            yield from self._taken_from(value.inputs[0], inside)
+        elif value.op is not Op.COMPARISON:
+            yield from ((source, inside) for source in self.flows.sources(value))
+
+    def _held(self, value: Value, inside: bool) -> Iterator[tuple[Value, bool]]:
+        for atom in sorted_values(self.solution.final(value)):
+            if isinstance(atom, Container):
+                yield from ((held, inside) for _, held in self.solution.held.get(atom.allocation, ()))
+
+    def _taken_from(self, source: Value, inside: bool) -> Iterator[tuple[Value, bool]]:
+        """What an item is taken from, if that may hold a graph; an item of anything else is a part of a batch."""
+        if source.op is not Op.PARAMETER:
+            is_computed = source.op is not Op.CALL or bool(self.solution.functions_of(source))
+            if is_computed or self.flows.carries(source) or self._holds_unknown(source):
+                yield source, inside
+        elif not inside:
+            pending, seen = [source], set[Value]()
+            while pending:  # however far up; where that ends at another parameter, it is a batch
+                value = pending.pop()
+                if value not in seen:
+                    seen.add(value)
+                    if value.op is Op.PARAMETER:
+                        pending.extend(self.solution.arguments_of(value))
+                    else:
+                        yield value, False
+
+    def _holds_unknown(self, source: Value) -> bool:
+        """Whether a container is known, and what is put into it is not all known to have no graph."""
+        made = (a.allocation for a in self.solution.final(source) if isinstance(a, Container))
+        return any(may_be_recorded(self.solution, held) for m in made for _, held in self.solution.held.get(m, ()))
+
+    def _ascend(self, parameter: Value) -> list[Value]:
+        """What the only call of the function passes; open where there is none, or there are several."""
+        calls = self.solution.callers.get(parameter.function, {})
+        if len(calls) != 1:
+            self.is_open = True
+            return []
+        ((call, binding),) = calls.items()
+        position = (call.function, call.loop)
+        if position not in self.positions:
+            self.positions.append(position)
+        given = binding.get(parameter)
+        if given is None and not parameter.inputs:
+            self.is_open = True
+        return [given] if given is not None else []

@@ -1,0 +1,285 @@
+"""Records: tensors with a graph that are handed to something that keeps them beyond the step.
+
+An object that is made of a tensor and put into a list (a record, a named tuple), a callback that is given a dict of
+values, a buffer into which a tensor is written in place: the holder does not say that it holds a graph, the call that
+hands it over does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.autograd.insertions import Insertions, is_bounded
+from torchlint.facts.turns.handoffs import origins
+from torchlint.facts.values.domain import ClassReference, History, Instance, Tensor, sorted_values
+from torchlint.facts.values.graph import Class, Kind, Mode, Op, Place, Store, Value
+from torchlint.facts.values.homes import places_of, targets_of
+from torchlint.facts.values.writing import Use, operands, text_of
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+RECORD_TYPES = frozenset(["types.SimpleNamespace", "collections.namedtuple", "argparse.Namespace"])
+"""What keeps all that it is called with."""
+
+THROUGH = (Op.PHI, Op.PARAMETER, Op.READ, Op.ATTRIBUTE)
+"""How a buffer comes to where it is written from where it was made."""
+
+ENDS = frozenset(["detach", "item", "tolist", "numpy", "float", "print", "len", "argmax"])
+"""Calls behind which nothing is trained on."""
+
+DEPTH = 6
+"""How many containers, objects and calls deep a tensor is looked for."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """Tensors with a graph that one statement hands over to be kept.
+
+    Attributes:
+        statement: where they are handed over.
+        parts: the tensors, as they are written there.
+        holder: what keeps them in the end: a container, or the buffer they are written into.
+        name: how the program writes it.
+        kept: where they are put in, another statement when the object or the values were made before.
+        into: the object or the call that takes them on the way, "" for a buffer.
+        bounded: True for a ``deque(maxlen=...)``.
+        trained: True when the program trains through what is handed over, too: it cannot be detached there.
+        into_container: False for a buffer that is written in place.
+    """
+
+    statement: cst.CSTNode
+    parts: tuple[Use, ...]
+    holder: Value
+    name: str
+    kept: cst.CSTNode
+    into: str
+    bounded: bool
+    trained: bool
+    into_container: bool = True
+
+
+@dataclass(frozen=True)
+class _Handed:
+    """A live tensor found inside of what is kept, and the call or literal that it is written in."""
+
+    part: Use
+    by: Value
+
+
+class Records:
+    """Finds the records of a file."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Work on ``facts``."""
+        self.facts = facts
+        self.solution, self.flows = facts.solution, facts.flows
+        self.insertions = Insertions(facts.lifetimes)
+
+    def found(self) -> list[Record]:
+        """Every tensor that is recorded with its graph, once for each statement that hands one over."""
+        found: dict[tuple[cst.CSTNode, str], Record] = {}
+        for store in self.solution.graph.stores:
+            records = self._of_insertion(store) if store.kind is Kind.INSERT else []
+            buffer = self._of_buffer(store)
+            for record in [*records, *([buffer] if buffer is not None else [])]:
+                found.setdefault((record.statement, record.name), record)
+        return list(found.values())
+
+    # -- what is put into a container -----------------------------------------------------------------------------
+
+    def _of_insertion(self, store: Store) -> list[Record]:
+        if store.holder is None or self.flows.live_parts(store.value):
+            return []
+        homes = self.insertions.homes_beyond_step(store)
+        handed = list(self._inside(store.value, store.syntax, None, DEPTH, set())) if homes else []
+        made = next((home for home in homes if isinstance(home, Value)), None)
+        name, bounded = text_of(store.target, store.holder), made is not None and is_bounded(made)
+        found = []
+        for by in dict.fromkeys(one.by for one in handed):
+            parts = tuple(dict.fromkeys(one.part for one in handed if one.by is by))
+            trained = by in self.flows.trained or any(p.value.op is Op.PARAMETER for p in parts)
+            into = self.facts.called(by) if by.op is Op.CALL else ""
+            statement = self.facts.statement_of(by)
+            found.append(Record(statement, parts, made or store.holder, name, store.statement, into, bounded, trained))
+        return found
+
+    def _inside(
+        self, value: Value, node: cst.CSTNode | None, by: Value | None, depth: int, seen: set[Value]
+    ) -> Iterator[_Handed]:
+        """The live tensors inside of ``value``, which is written ``node`` in the call or literal ``by``."""
+        if depth == 0 or value in seen:
+            return
+        seen.add(value)
+        if self.flows.live(value) is not None:
+            if by is not None:
+                yield _Handed(Use(value, node if isinstance(node, cst.BaseExpression) else None), by)
+            return
+        if value.op is Op.PARAMETER:
+            yield from self._inside_parameter(value, depth, seen)
+        elif value.op is Op.CONTAINER or self._is_record(value):
+            for item, written in _written_in(value):
+                yield from self._inside(item, written, value, depth - 1, seen)
+        elif value.op in (Op.ELEMENT, Op.SUBSCRIPT) and value.inputs[0].op in (Op.PARAMETER, Op.ELEMENT):
+            yield from self._inside(value.inputs[0], None, by, depth, seen)
+        elif value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER:
+            pair = value.inputs[0]
+            for item in (item for key, item in zip(pair.keys, pair.inputs, strict=True) if key == value.keys[0]):
+                yield from self._inside(item, None, by, depth, seen)
+        elif value.op is Op.CALL and (functions := self.solution.functions_of(value)):
+            is_on = self.facts.modes.records(value)
+            results = [f.result for f in functions if is_on and f.result is not None and f.name != "__init__"]
+            for returned in (item for result in results for item in _choices(result)):
+                yield from self._inside(returned, returned.syntax, by, depth - 1, seen)
+        elif value.op is Op.PHI:
+            for choice in _choices(value):
+                yield from self._inside(choice, choice.syntax, by, depth, seen)
+        else:
+            for origin in origins(self.facts, value)[1:]:
+                yield from self._inside(origin, origin.syntax, by, depth - 1, seen)
+        yield from self._inside_object(value, depth, seen)
+
+    def _is_record(self, value: Value) -> bool:
+        """Whether a CALL makes an object of all that it is given: a named tuple, a data class."""
+        if value.op is not Op.CALL:
+            return False
+        made_by = [value.callee.name, *(o.callee.name for o in origins(self.facts, value.callee) if o.op is Op.CALL)]
+        if any(name in RECORD_TYPES for name in made_by):
+            return not (value.callee.op is Op.EXTERNAL and value.callee.name == "collections.namedtuple")
+        classes = [atom.cls for atom in self.solution.final(value.callee) if isinstance(atom, ClassReference)]
+        return bool(classes) and all(cls.method("__init__") is None and _keeps_its_fields(cls) for cls in classes)
+
+    def _inside_parameter(self, parameter: Value, depth: int, seen: set[Value]) -> Iterator[_Handed]:
+        """What the calls of this file pass for a parameter, the starred ones included."""
+        function = parameter.function
+        star = _star(parameter)
+        calls = self.solution.callers.get(function, {})
+        for call in sorted(calls, key=lambda value: value.index):
+            plain = [given for p, given in calls[call].items() if not _star(p)]
+            for argument in _beyond(call, plain, star) if star else [calls[call].get(parameter)]:
+                if argument is not None:
+                    written = next((node for value, node in _written_in(call) if value is argument), None)
+                    yield from self._inside(argument, written, call, depth - 1, seen)
+
+    def _inside_object(self, value: Value, depth: int, seen: set[Value]) -> Iterator[_Handed]:
+        """What the attributes of an object of a class of the file hold, where each step makes its own."""
+        for atom in sorted_values(self.solution.final(value)):
+            if not isinstance(atom, Instance) or depth < 2:
+                continue
+            for store in self.solution.graph.stores:
+                if store.kind is not Kind.ASSIGN or not store.attribute or store.holder is None:
+                    continue
+                if Place(atom.cls.root(), store.attribute) not in self.solution.places(store.holder, store.attribute):
+                    continue
+                if store.value.op is Op.PARAMETER:
+                    yield from self._inside_parameter(store.value, depth, seen)
+
+    # -- what is written into a tensor ----------------------------------------------------------------------------
+
+    def _of_buffer(self, store: Store) -> Record | None:
+        """``self.values[i] = value``: the buffer becomes part of the graph of all that was ever written into it."""
+        holder = store.holder
+        if not store.is_item or holder is None or store.kind is Kind.ASSIGN or holder.name == "data":
+            return None
+        new = store.value if store.added is None else store.added
+        if self.flows.live(new) is None or not self._records(store):
+            return None
+        made = [origin for origin in origins(self.facts, holder) if origin.op not in THROUGH]
+        if not made or not all(map(self._is_buffer, made)):
+            return None
+        homes: list[Place | Value] = [*places_of(self.solution, holder), *(c for c in made if c.op is Op.CALL)]
+        if not self.facts.lifetimes.outlives(homes, store.function, store.loop) or self._is_trained_on(made):
+            return None
+        part = Use(new, store.syntax if isinstance(store.syntax, cst.BaseExpression) else None)
+        target = store.target.value if isinstance(store.target, cst.Subscript) and store.added else store.target
+        name = text_of(target, holder)
+        return Record(store.statement, (part,), holder, name, store.statement, "", False, False, into_container=False)
+
+    def _records(self, store: Store) -> bool:
+        """Whether gradients may be on where the buffer is written."""
+        if store.mode is Mode.INHERITED:
+            return Mode.ON in self.facts.modes.entry(store.function)
+        return store.mode in (Mode.ON, Mode.MAYBE)
+
+    def _is_buffer(self, value: Value) -> bool:
+        """Whether a value is a tensor that was made without a graph."""
+        abstract = self.solution.final(value)
+        return bool(abstract) and all(isinstance(a, Tensor) and a.history is History.NONE for a in abstract)
+
+    def _is_trained_on(self, made: list[Value]) -> bool:
+        """Whether something that is computed from a buffer flows into a backward; followed forwards."""
+        roots = {backward.root for backward in self.solution.graph.backwards}
+        pending, seen = list(made), set[Value]()
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            if value in roots or (value in self.flows.trained and value not in made):
+                return True
+            if value.op is Op.CALL and value.name.rpartition(".")[2] in ENDS:
+                continue
+            pending += value.users
+            pending += self._goes_on(value)
+        return False
+
+    def _goes_on(self, value: Value) -> Iterator[Value]:
+        """Where a value is found again: the callers of the function that returns it, parameters, attributes."""
+        if value is value.function.result:
+            yield from self.solution.callers.get(value.function, {})
+        if value.op is Op.CALL:
+            for function in self.solution.functions_of(value):
+                yield from (p for p, given in self.solution.callers[function][value].items() if given is not None)
+        for store in self.solution.graph.stores:
+            if store.value is value and store.kind is Kind.ASSIGN:
+                places = targets_of(self.solution, store)
+                readers = (v for v in self.solution.graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
+                yield from (v for v in readers if any(place in places for place in places_of(self.solution, v)))
+
+
+def _written_in(value: Value) -> list[tuple[Value, cst.CSTNode | None]]:
+    """What a call or a literal is given, each with the expression that is written for it."""
+    written = {use.value: use.node for use in operands(value)}
+    given = value.arguments if value.op is Op.CALL else value.inputs
+    return [(item, written.get(item)) for item in given]
+
+
+def _choices(value: Value) -> list[Value]:
+    """What a PHI may be; nothing when it is without a graph on one path (``x.item() if ... else x``)."""
+    pending, found = [value], dict[Value, None]()
+    while pending:
+        current = pending.pop()
+        if current.op is Op.PHI and current not in found:
+            pending += current.inputs
+        elif current.op is Op.CALL and current.callee.op is Op.ATTRIBUTE and current.callee.name in ENDS:
+            return []
+        found[current] = None
+    return [choice for choice in found if choice.op is not Op.PHI]
+
+
+def _star(parameter: Value) -> str:
+    """The stars of a parameter: ``*values``, ``**named``."""
+    return str(parameter.syntax.star or "") if isinstance(parameter.syntax, cst.Param) else ""
+
+
+def _beyond(call: Value, bound: list[Value | None], star: str) -> list[Value | None]:
+    """The arguments of a call that a starred parameter takes."""
+    wanted = str if star == "**" else int
+    pairs = zip(call.keys[1:], call.arguments, strict=True)
+    return [argument for key, argument in pairs if isinstance(key, wanted) and argument not in bound]
+
+
+def _keeps_its_fields(cls: Class) -> bool:
+    """Whether a class without ``__init__`` keeps what it is called with: a data class, a named tuple."""
+    decorators = [decorator.decorator for decorator in cls.syntax.decorators]
+    names = [node.func if isinstance(node, cst.Call) else node for node in decorators]
+    is_data = any((_last(node)) in ("dataclass", "define", "frozen") for node in names)
+    return is_data or any(base.rpartition(".")[2] in ("NamedTuple", "BaseModel") for base in cls.all_bases())
+
+
+def _last(node: cst.CSTNode) -> str:
+    return node.attr.value if isinstance(node, cst.Attribute) else getattr(node, "value", "")

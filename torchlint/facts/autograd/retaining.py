@@ -1,0 +1,130 @@
+"""Backwards that keep their graph for another one which never comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchlint.facts.autograd.reach import Reach, reach_of
+from torchlint.facts.values.domain import Tool
+from torchlint.facts.values.graph import Backward, Op, Value
+from torchlint.facts.values.homes import places_of
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+POSITIONS = {"torch.autograd.backward": 2, "torch.autograd.grad": 3}
+"""Where the functions of torch take ``retain_graph`` by position; the method of a tensor takes it second."""
+
+
+@dataclass(frozen=True)
+class Retaining:
+    """A backward with ``retain_graph=True`` after which no backward runs over the same graph.
+
+    Attributes:
+        backward: it.
+        call: the call that runs it.
+        by_keyword: True when the argument is written with its name.
+        stored: the name of what keeps the loss, and with it the graph, from step to step; "" where nothing does.
+    """
+
+    backward: Backward
+    call: Value
+    by_keyword: bool
+    stored: str
+
+
+def retained_in_vain(facts: Facts) -> list[Retaining]:
+    """Every backward of a file that keeps its graph for nothing."""
+    found = []
+    for backward in facts.graph.backwards:
+        call = backward.call
+        if call is None or not _is_on(_flag(call)) or call.argument(-1, "create_graph") is not None:
+            continue
+        reach = reach_of(facts, backward)
+        if reach.is_open or reach.is_met_again() or _is_carried(facts, reach):
+            continue
+        if not _is_needed(facts, backward, call, reach) and not _leaves(facts, call, reach):
+            by_keyword = call.argument(-1, "retain_graph") is not None
+            found.append(Retaining(backward, call, by_keyword, _stored(facts, reach)))
+    return found
+
+
+def _stored(facts: Facts, reach: Reach) -> str:
+    """What keeps a part of the graph from step to step."""
+    sums = ((found.name, found.added, found.held) for found in facts.accumulations)
+    lists = ((found.name, found.parts, found.holder) for found in facts.insertions if not found.bounded)
+    for name, uses, holder in (*sums, *lists):
+        if not facts.flows.is_trained_on(holder) and any(use.value in reach.values for use in uses):
+            return name
+    return ""
+
+
+def _flag(call: Value) -> Value | None:
+    """The argument ``retain_graph``; None when it is not given."""
+    return call.argument(POSITIONS.get(call.callee.name, 1), "retain_graph")
+
+
+def _is_on(flag: Value | None) -> bool:
+    return flag is not None and flag.op is Op.CONSTANT and flag.name == "True"
+
+
+def _is_carried(facts: Facts, reach: Reach) -> bool:
+    """Whether a part of the graph may be older than this step: a state that is computed from itself, a constant."""
+    for place in reach.places:
+        for stored in facts.solution.stored.get(place, ()):
+            if facts.flows.live(stored) is None:
+                continue
+            if stored.function.name == "__init__" or stored.function.parent is None:
+                return True
+            behind = facts.flows.ancestors([stored])
+            if any(place in places_of(facts.solution, value) for value in behind):
+                return True
+    return False
+
+
+def _is_needed(facts: Facts, backward: Backward, call: Value, reach: Reach) -> bool:
+    """Whether a later backward runs over a part of the same graph."""
+    for other in facts.graph.backwards:
+        if other is backward or other.function in facts.solution.functions_of(call):
+            continue  # a wrapper of the file runs it
+        earlier = other.call is not None and other.function is backward.function and other.call.index < call.index
+        if not earlier and not reach.values.isdisjoint(reach_of(facts, other).values):
+            return True
+    return False
+
+
+def _leaves(facts: Facts, call: Value, reach: Reach) -> bool:
+    """Whether the graph goes to code that is not seen before the optimizer steps.
+
+    After the step its weights have changed in place, so that no backward can run over it any more.
+    """
+    exits = [value for value in _exits(facts, call) if value in reach.values or _holds(facts, value, reach)]
+    if not exits:
+        return False
+    stepped = [step.index for step in _optimizer_steps(facts, call) if step.index > call.index]
+    return not stepped
+
+
+def _holds(facts: Facts, value: Value, reach: Reach) -> bool:
+    return not reach.values.isdisjoint(facts.flows.ancestors([value]))
+
+
+def _exits(facts: Facts, call: Value) -> Iterator[Value]:
+    """What the function returns to callers that are not seen, and what it hands to unknown functions."""
+    function = call.function
+    if function.result is not None and not facts.solution.callers.get(function):
+        yield from function.result.inputs
+    for other in facts.steps.calls_in(function):
+        if other.index > call.index and other.is_bare and facts.flows.is_unknown_call(other):
+            yield from other.arguments
+
+
+def _optimizer_steps(facts: Facts, call: Value) -> Iterator[Value]:
+    for other in facts.steps.calls_in(call.function):
+        if other.callee.op is Op.ATTRIBUTE and other.callee.name == "step":
+            subjects = [other.callee.inputs[0], *other.arguments[:1]]
+            atoms = (atom for subject in subjects for atom in facts.solution.final(subject))
+            if any(isinstance(atom, Tool) and atom.kind == "optimizer" for atom in atoms):
+                yield other

@@ -1,0 +1,117 @@
+"""What keeping a value costs: whether its graph is spent or still holds activations, and how to say so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchlint.diagnostic import Level, Memory
+from torchlint.facts.values.graph import Backward, Value
+from torchlint.facts.values.writing import Use
+from torchlint.rule import LineOf, Step
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+
+@dataclass(frozen=True)
+class Retention:
+    """The cost of a live value that is kept from step to step.
+
+    Attributes:
+        value: the live value.
+        name: its source text, shortened.
+        spent: True when a backward runs over its graph, so that only graph nodes stay (host memory).
+        backward: that backward.
+        passed: the call that hands the value to the function which keeps it, if another one made it.
+        inferred: True when the value comes from inference with gradients on, which TLK201 reports.
+    """
+
+    value: Value
+    name: str
+    spent: bool
+    backward: Backward | None
+    passed: Value | None
+    inferred: bool
+
+    @property
+    def level(self) -> Level:
+        """WARNING when only graph nodes stay, ERROR when activations do."""
+        return Level.WARNING if self.spent else Level.ERROR
+
+    @property
+    def memory(self) -> Memory:
+        """Host memory for graph nodes, device memory for activations."""
+        return Memory.HOST_GROWS if self.spent else Memory.DEVICE_GROWS
+
+    def cost(self) -> tuple[str | LineOf, ...]:
+        """The part of a message that says which memory grows."""
+        if not self.spent:
+            return (", no backward frees it: GPU memory grows each step by all its activations",)
+        if self.backward is None:
+            return (", whose backward has run: host memory grows each step, GPU memory does not",)
+        line = LineOf(self.backward.statement)
+        return (
+            ", whose backward has run (line ",
+            line,
+            "): host memory grows each step, GPU memory does not",
+        )
+
+    def evidence(self) -> tuple[Step, ...]:
+        """Where the value comes from and where its backward runs."""
+        steps = []
+        if self.value.statement is not None:
+            steps.append(Step(self.value.statement, f"`{self.name}` is computed here with gradients on"))
+        if self.passed is not None and self.passed.statement is not None:
+            steps.append(Step(self.passed.statement, "it is passed on from here"))
+        if self.backward is not None:
+            steps.append(Step(self.backward.statement, "backward runs here"))
+        return tuple(steps)
+
+
+def retention_of(facts: Facts, holder: Value, uses: Sequence[Use], *, may_leave: bool = True) -> Retention | None:
+    """What keeping the values of ``uses`` in ``holder`` costs.
+
+    Args:
+        facts: of the file.
+        holder: what the values are kept in (the container or the accumulated value).
+        uses: values that bring a graph.
+        may_leave: False for a state that stays with its owner: what leaves is read, not trained on.
+
+    Returns:
+        the worst of them, or None when the holder reaches a backward, or may do so in code that is not seen.
+    """
+    if facts.flows.is_trained_on(holder):
+        return None
+    found = [r for use in uses if (r := _retention(facts, holder, use, may_leave)) is not None]
+    return min(found, key=lambda retention: retention.level, default=None)
+
+
+def _retention(facts: Facts, holder: Value, use: Use, may_leave: bool) -> Retention | None:
+    flows, value, cost = facts.flows, use.value, cost_of(facts, use)
+    unsettled = may_leave and not cost.spent and not cost.inferred
+    if unsettled and flows.may_be_trained_on(holder) and not flows.touches_spent(value):
+        return None
+    return cost
+
+
+def cost_of(facts: Facts, use: Use) -> Retention:
+    """What keeping a value costs, wherever it is kept and whoever may train on it there."""
+    flows, value = facts.flows, use.value
+    inferred = facts.inferences.is_inference(value)
+    # A parameter, or an activation whose layer is trained elsewhere, leaves nodes and no bytes.
+    spent = flows.is_spent(value) or flows.live(value) is None
+    backward = _backward_of(facts, value) if spent else None
+    return Retention(value, facts.name_of(use), spent, backward, facts.flows.passed_by(value), inferred)
+
+
+def _backward_of(facts: Facts, value: Value) -> Backward | None:
+    """A backward that runs over ``value``'s graph: the nearest, by its root and then by the function it stands in."""
+    before = facts.flows.ancestors([value])
+    over = [
+        backward
+        for backward in facts.graph.backwards
+        if not backward.by_contract and (backward.root in before or value in facts.flows.ancestors([backward.root]))
+    ]
+    return min(over, key=lambda b: (b.root is not value, b.function is not value.function, b.root.index), default=None)

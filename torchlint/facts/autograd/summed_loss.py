@@ -1,0 +1,245 @@
+"""Losses of independent forwards that are summed in a loop and wait for one backward after it.
+
+Gradients add up by themselves, so a backward for each loss gives the same and frees each graph at once. It does not
+where the losses share a part of their graph, or where something is done with the sum that is not linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.autograd.reach import may_be_recorded
+from torchlint.facts.values.arithmetic import Arithmetic
+from torchlint.facts.values.domain import Container, Tensor, Tool, sorted_values
+from torchlint.facts.values.graph import Backward, Loop, Op, Value
+from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.writing import Use, operands
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+SUMS = frozenset(
+    ["Add", "AddAssign", "Subtract", "SubtractAssign", "torch.add", "torch.sub", "add", "sub", "add_", "sub_"]
+)
+"""Operations by which a loss joins a sum."""
+
+LINEAR = frozenset(
+    ["torch.stack", "torch.cat", "torch.sum", "torch.mean", "torch.neg", "torch.squeeze", "builtins.sum", "sum", "mean",
+     "squeeze", "view", "reshape", "flatten", "float", "to", "neg", "torch.add", "torch.sub", "add", "sub", "add_",
+     "sub_"]
+)  # fmt: skip
+"""Functions and methods of tensors that are linear in all that they are given."""
+
+SCALING = frozenset(["div", "mul", "div_", "mul_", "torch.div", "torch.mul"])
+"""Linear in the first operand, as long as the second has no graph."""
+
+CALLERS = 3
+"""Of so many calls the arguments are looked at."""
+
+
+@dataclass(frozen=True)
+class SummedLoss:
+    """A loss of each turn of a loop that waits for a backward after the loop.
+
+    Attributes:
+        backward: that backward.
+        loop: the loop.
+        summand: the loss of one turn, as it is written where it joins the sum.
+        statement: where that is.
+        name: how the program names the sum; "" where it has no name.
+    """
+
+    backward: Backward
+    loop: Loop
+    summand: Use
+    statement: cst.CSTNode
+    name: str
+
+
+def summed_losses(facts: Facts) -> list[SummedLoss]:
+    """Every sum of independent losses over a loop that is trained on by one backward, each once."""
+    found: dict[cst.CSTNode, SummedLoss] = {}
+    for backward in facts.graph.backwards:
+        if not backward.by_contract and not backward.retains:
+            for loss in _Search(facts, backward).found():
+                found.setdefault(loss.statement, loss)
+    return list(found.values())
+
+
+class _Search:
+    """The losses that one backward waits for."""
+
+    def __init__(self, facts: Facts, backward: Backward) -> None:
+        self.facts, self.backward = facts, backward
+        self.solution, self.flows = facts.solution, facts.flows
+        self.arithmetic = Arithmetic(facts.flows)
+
+    def found(self) -> Iterator[SummedLoss]:
+        """See :func:`summed_losses`."""
+        found: list[SummedLoss] = []
+        ends: list[Value] = []
+        pending, seen = [self.backward.root], set()
+        while pending:
+            value = pending.pop()
+            containers = self._containers(value)
+            if value in seen or (self.flows.live(value) is None and not containers):
+                continue
+            seen.add(value)
+            loop = self._own_loop(value)
+            if loop is not None:
+                found += self._of_sum(value, loop)
+                pending.append(value.inputs[0])
+                continue
+            for container in containers:
+                found += self._of_container(container)
+            sources = self._linear(value)
+            pending += sources
+            if not sources and not containers:
+                ends.append(value)
+        # What is not linear must not hold them: `losses.mean() + losses.std()`.
+        behind = self.flows.ancestors(ends)
+        yield from (loss for loss in found if loss.summand.value not in behind or loss.summand.value in ends)
+
+    # -- what is summed -------------------------------------------------------------------------------------------
+
+    def _own_loop(self, value: Value) -> Loop | None:
+        """The loop in which a variable is summed up, each turn from the last; also one that the backward stands in.
+
+        There the backward runs now and then, and the sum begins anew after it.
+        """
+        loops = (loop for loop in self.facts.graph.loops if value in loop.phis) if value.op is Op.PHI else ()
+        return next(iter(loops), None)
+
+    def _containers(self, value: Value) -> list[Value]:
+        return [a.allocation for a in sorted_values(self.solution.final(value)) if isinstance(a, Container)]
+
+    def _linear(self, value: Value) -> list[Value]:
+        """What ``value`` is a linear function of."""
+        if value.op is Op.PHI:
+            return list(value.inputs)
+        if value.op is Op.PARAMETER:
+            return self._ascend(value)
+        if value.op is Op.OPERATION:
+            name = value.name.removesuffix("Assign")
+            if name in ("Add", "Subtract", "Minus"):
+                return list(value.inputs)
+            if name in ("Multiply", "Divide"):
+                return self._scaled(list(value.inputs), name == "Divide")
+        if value.op is Op.CALL:
+            results = [f.result for f in self.solution.functions_of(value) if f.result is not None]
+            if results:
+                return results
+            callee = value.callee
+            receiver = [callee.inputs[0]] if callee.op is Op.ATTRIBUTE else []
+            if any(isinstance(a, Tool) and a.kind == "scaler" for v in receiver for a in self.solution.final(v)):
+                return list(value.arguments[:1]) if callee.name == "scale" else []
+            if callee.name in LINEAR:
+                return [*receiver, *value.arguments]
+            if callee.name in SCALING:
+                return self._scaled([*receiver, *value.arguments], is_quotient=True)
+        return []
+
+    def _scaled(self, operands: list[Value], is_quotient: bool) -> list[Value]:
+        """The operand that brings the graph, if the others are numbers (and it is no divisor).
+
+        A tensor of weights may be known only when all losses are, as returns are at the end of an episode.
+        """
+        live = [operand for operand in operands if self.flows.brings_graph(operand)]
+        others = [operand for operand in operands if operand not in live]
+        if len(live) != 1 or (is_quotient and live[0] is not operands[0]):
+            return []
+        return live if not any(self._is_tensor(other) for other in others) else []
+
+    def _is_tensor(self, value: Value) -> bool:
+        return any(isinstance(atom, Tensor) for atom in self.solution.final(value))
+
+    def _ascend(self, parameter: Value) -> list[Value]:
+        calls = list(self.solution.callers.get(parameter.function, {}).values())
+        return [given for binding in calls[:CALLERS] if (given := binding.get(parameter)) is not None]
+
+    def _of_sum(self, phi: Value, loop: Loop) -> list[SummedLoss]:
+        """``total += loss`` in a loop."""
+        found = []
+        for back in phi.inputs[1:]:
+            updates: dict[Value, bool] = {}
+            self.arithmetic.trace(back, phi, updates)
+            for update in updates:
+                if update.statement is None or update.name not in SUMS:
+                    continue
+                written = {use.value: use for use in operands(update)}
+                for operand in self.arithmetic.operands(update):
+                    if operand is not phi and not self.arithmetic.comes_from(operand, phi):
+                        independent = self._is_independent(operand, loop)
+                        if independent is False:
+                            return []
+                        use = written.get(operand, Use(operand, None))
+                        if independent:
+                            found.append(SummedLoss(self.backward, loop, use, update.statement, phi.name))
+        return found
+
+    def _of_container(self, container: Value) -> list[SummedLoss]:
+        """``losses.append(loss)`` in a loop, ``sum(loss(x) for x in parts)``."""
+        stores = {store.value: store for store in self.facts.graph.stores if store.holder is not None}
+        outer = container.loop.around() if container.loop is not None else []
+        found = []
+        for _, item in self.solution.held.get(container, ()):
+            extra = [loop for loop in (item.loop.around() if item.loop is not None else []) if loop not in outer]
+            if container.function is not item.function or not extra:
+                continue
+            independent = self._is_independent(item, extra[-1])
+            if independent is False:
+                return []
+            store = stores.get(item)
+            statement = store.statement if store is not None else container.statement
+            name = self.facts.code(store.target) if store is not None and store.target is not None else ""
+            node = store.syntax if store is not None else item.syntax
+            use = Use(item, node if isinstance(node, cst.BaseExpression) else None)
+            if statement is not None and independent:
+                found.append(SummedLoss(self.backward, extra[-1], use, statement, name))
+        return found
+
+    # -- what it shares -------------------------------------------------------------------------------------------
+
+    def _is_independent(self, summand: Value, loop: Loop) -> bool | None:
+        """Whether each turn of ``loop`` runs a forward of its own; False where turns share a part of their graph.
+
+        None where no forward is run: a number, a term on the parameters.
+        """
+        if self.flows.live(summand) is None:
+            return None
+        runs_forward = False
+        pending, seen = [(summand, False)], set()
+        while pending:
+            value, inside = pending.pop()
+            if value in seen or not may_be_recorded(self.solution, value):
+                continue
+            seen.add(value)
+            is_forward = value.op is Op.CALL and (
+                self.facts.steps.calls_module(value) or value.callee.name.endswith(".functional_call")
+            )
+            if value.op is Op.PARAMETER and not inside and self._is_unknown(value):
+                return False
+            is_place = bool(places_of(self.solution, value))
+            is_older = is_place if inside else self._is_older(value, loop)
+            if is_older and (is_forward or self.flows.live(value) is not None):
+                return False
+            runs_forward = runs_forward or is_forward
+            if value.op is not Op.PARAMETER or not inside:
+                results = [f.result for f in self.solution.functions_of(value)] if value.op is Op.CALL else []
+                pending += [(s, (inside and not is_place) or s in results) for s in self.flows.sources(value)]
+        return runs_forward or None
+
+    def _is_unknown(self, parameter: Value) -> bool:
+        """Whether a call of the file gives something that cannot be told: ``loss(*parts)``."""
+        calls = self.solution.callers.get(parameter.function, {})
+        return not parameter.inputs and any(binding.get(parameter) is None for binding in calls.values())
+
+    def _is_older(self, value: Value, loop: Loop) -> bool:
+        """Whether a value was there before this turn: made outside the loop, or left by the last turn."""
+        if value in loop.phis or places_of(self.solution, value):
+            return True
+        return value.function is not loop.function or value.loop is None or loop not in value.loop.around()

@@ -1,0 +1,336 @@
+"""Forwards in a training step that record a graph although nothing is trained through them.
+
+The network is in no optimizer (a teacher, a target, a fixed extractor), or its gradients are thrown away before its own
+optimizer steps (the generator in the discriminator's step); and what it is given needs no gradient either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint import torch_api
+from torchlint.facts.autograd.optimized import Optimized
+from torchlint.facts.values.domain import Argument, Derived, Instance, Module, Tool, surely_graphless
+from torchlint.facts.values.extents import Extents
+from torchlint.facts.values.frameworks import is_module_class, trains_on_result
+from torchlint.facts.values.graph import Backward, Function, Op, Place, Value
+from torchlint.facts.values.parameters import is_frozen
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+
+@dataclass(frozen=True)
+class UntrainedForward:
+    """A forward that records a graph in vain.
+
+    Attributes:
+        call: the forward.
+        backward: the backward that goes through it, None when none does.
+        trained: True when the network has an optimizer, though it learns nothing from this: its gradients are zeroed
+            before the optimizer steps, or no backward reaches it.
+        certain: True when all that is trained in this file is seen.
+        whole: True when its statement computes nothing but this.
+    """
+
+    call: Value
+    backward: Backward | None
+    trained: bool
+    certain: bool
+    whole: bool
+
+
+def untrained_forwards(facts: Facts) -> list[UntrainedForward]:
+    """Every such forward of a file; of a chain of them in one statement the first."""
+    return _Search(facts).found()
+
+
+class _Search:
+    """One file's search."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
+        self.optimized = Optimized(facts.flows)
+        self.extents = Extents(facts.flows, facts.steps)
+        self._wasted: dict[Value, UntrainedForward | None] = {}
+
+    def found(self) -> list[UntrainedForward]:
+        """See :func:`untrained_forwards`."""
+        inferred = {call for inference in self.facts.inferences.found.values() for call in inference.forwards}
+        found: dict[cst.CSTNode, UntrainedForward] = {}
+        for call in self.facts.calls():
+            if call.statement is None or call in inferred:
+                continue
+            one = self._of(call)
+            if one is not None:
+                found.setdefault(call.statement, one)
+        return list(found.values())
+
+    def _of(self, call: Value) -> UntrainedForward | None:
+        if call not in self._wasted:
+            self._wasted[call] = None  # a cycle gives itself no reason
+            self._wasted[call] = self._compute(call)
+        return self._wasted[call]
+
+    def _compute(self, call: Value) -> UntrainedForward | None:
+        module = self._module(call)
+        if is_forward(call.function) and any(
+            self._of(caller) for caller in self.solution.callers.get(call.function, ())
+        ):
+            return None  # a part of a network that is found as a whole
+        if module is None or not self._is_in_training(call) or not self._records(call, module):
+            return None
+        if any(self._wants_gradient(argument) for argument in call.arguments):
+            return None
+        backwards = [b for b in self.facts.graph.backwards if call in self.flows.ancestors([b.root])]
+        if not backwards and not self._stays(call):
+            return None
+        if any(backward.retains and not backward.inputs for backward in backwards):
+            return None  # what is kept for another backward may be wanted there
+        trained = self.optimized.is_trained(module)
+        if trained:
+            if is_forward(call.function):
+                return None  # whose backward it is differs from caller to caller
+            if not (all(self._is_discarded(module, b) for b in backwards) if backwards else self._is_dropped(call)):
+                return None
+        elif not self._is_no_trainee(module):
+            return None
+        if not all(self._trains_another(module, backward) for backward in backwards):
+            return None
+        if not backwards and not any(self._is_optimized(other) for other in self._modules_in(call.function)):
+            return None
+        backward = backwards[0] if backwards else None
+        certain = not trained and all(isinstance(r, Value) and r.op is not Op.PARAMETER for r in self._roots(module))
+        return UntrainedForward(call, backward, trained, certain, self._is_whole(call))
+
+    # -- which calls ----------------------------------------------------------------------------------------------
+
+    def _module(self, call: Value) -> Value | None:
+        """The network whose forward a CALL runs."""
+        if self.steps.calls_module(call):
+            callee = call.callee
+            is_method = callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__")
+            return callee.inputs[0] if is_method else callee
+        if self.extents.is_method_of_module(call) and call in self.flows.trained:
+            return call.callee.inputs[0]
+        return None
+
+    def _is_in_training(self, call: Value) -> bool:
+        """Whether the function trains, by itself, by its callers or by a framework."""
+        function = call.function
+        trains = self.steps.trains(function) or trains_on_result(function)
+        return trains or any(self.steps.trains(above) for above in self.solution.callers_above([function]))
+
+    def _records(self, call: Value, module: Value) -> bool:
+        if not self.flows.modes.records(call) or is_frozen(self.solution, module):
+            return False
+        if any(self.steps.trains(function) for function in self.solution.functions_of(call)):
+            return False
+        return bool(self.flows.live_parts(call)) or self.extents.is_method_of_module(call)
+
+    def _wants_gradient(self, argument: Value) -> bool:
+        """Whether an argument has a graph that begins elsewhere than in such a forward, or may have one."""
+        if surely_graphless(self.solution.final(argument)):
+            return False
+        for part in argument.computed_from():
+            if part.op is Op.CALL and self._module(part) is not None and self._of(part) is not None:
+                continue
+            if part.op is Op.PARAMETER and self._is_unknown_parameter(part):
+                return True
+            if part.op in (Op.READ, Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT) and self._comes_of_wasted(part):
+                continue
+            if self._is_object(part):
+                continue
+            if self.flows.live(part) is not None or self.flows.is_leaf(part):
+                if not self._comes_of_wasted(part):
+                    return True
+        return False
+
+    def _is_object(self, value: Value) -> bool:
+        """Whether a value is a module or what calls one, and no tensor."""
+        atoms = self.solution.final(value)
+        return value.op in (Op.FUNCTION, Op.CLASS, Op.EXTERNAL) or any(isinstance(a, Module | Instance) for a in atoms)
+
+    def _comes_of_wasted(self, value: Value) -> bool:
+        """Whether the graph of a value begins with forwards through which nothing is trained, and nowhere else."""
+        found = self.flows.live(value)
+        origin = found.origin if found is not None else None
+        return origin is not None and origin in self._wasted and self._wasted[origin] is not None
+
+    def _is_unknown_parameter(self, parameter: Value) -> bool:
+        """Whether a tensor comes from callers that are not seen, and not as the data of a step."""
+        function = parameter.function
+        if self.solution.callers.get(function):
+            return False
+        if not any(isinstance(a, Argument | Derived) for a in self.solution.final(parameter)):
+            return False
+        is_step = bool(self.facts.graph.backwards) and (self.steps.trains(function) or trains_on_result(function))
+        return not is_step and function.parent is not None
+
+    def _stays(self, call: Value) -> bool:
+        """Whether a graph that no backward uses outlives its statement: a variable holds it."""
+        if self.extents.is_method_of_module(call) or call in self.flows.inspected:
+            return False
+        pending, seen = [call], set[Value]()
+        while pending:
+            value = pending.pop()
+            if value in seen or surely_graphless(self.solution.final(value)):
+                continue
+            seen.add(value)
+            if any(user.statement is not call.statement for user in value.users if user.op is not Op.PHI):
+                return True
+            pending += [user for user in value.users if user.op is not Op.ATTRIBUTE]
+            pending += [c for user in value.users if user.op is Op.ATTRIBUTE for c in user.users if c.op is Op.CALL]
+        return False
+
+    def _is_dropped(self, call: Value) -> bool:
+        """Whether the graph stays in a function that trains: what leaves, others may train on."""
+        # The variables of a script are seen by all of it, and so leave nothing.
+        leaving = self.flows.leaving if call.function.parent is not None else self.flows.escaped
+        return call.loop is not None and call not in leaving and self.steps.trains(call.function)
+
+    # -- whether it is trained ------------------------------------------------------------------------------------
+
+    def _roots(self, module: Value) -> frozenset[Value | Place]:
+        return self.optimized.roots(module)
+
+    def _is_no_trainee(self, module: Value) -> bool:
+        """Whether something says that a module is not trained: others are, or it was put into evaluation mode."""
+        roots = self._roots(module)
+        if any(isinstance(root, Value) and root.op is not Op.PARAMETER for root in roots) or self._is_attribute(roots):
+            if self.optimized.trainees:
+                return all(self._is_made(root) for root in roots) or self._is_evaluated(module)
+        return self._is_evaluated(module)
+
+    def _is_attribute(self, roots: frozenset[Value | Place]) -> bool:
+        return all(isinstance(root, Place) for root in roots)
+
+    def _is_made(self, root: Value | Place) -> bool:
+        """Whether a root is where the network is made or loaded, so that all that happens to it is seen."""
+        return isinstance(root, Value) and root.op is Op.CALL
+
+    def _is_evaluated(self, module: Value) -> bool:
+        """Whether a module is put into evaluation mode in this file, and nowhere back into training mode."""
+        return self._is_switched(module, trains=False) and not self._is_switched(module, trains=True)
+
+    def _is_switched(self, module: Value, *, trains: bool) -> bool:
+        """Whether ``.train()``, or ``.eval()``, is called on a module."""
+        roots = self._roots(module)
+        for call in self.facts.calls():
+            if call.callee.op is Op.ATTRIBUTE and call.callee.name in ("eval", "train"):
+                flag = call.argument(0, "mode")
+                on = call.callee.name == "train" and (flag is None or flag.name != "False")
+                if on is trains and not roots.isdisjoint(self._roots(call.callee.inputs[0])):
+                    return True
+        return False
+
+    def _trains_another(self, module: Value, backward: Backward) -> bool:
+        """Whether a backward is there for another network: one that is trained, and whose gradients are used."""
+        before = self.flows.ancestors([backward.root])
+        others = [self._module(call) or call.callee for call in self.facts.calls() if call in before]
+        return any(
+            other.op is not Op.EXTERNAL
+            and not self.optimized.overlap(module, other)
+            and self._is_optimized(other)
+            and not self._is_discarded(other, backward)
+            for other in others
+        )
+
+    def _modules_in(self, function: Function) -> list[Value]:
+        """The networks whose forward a function runs."""
+        return [self._module(call) or call.callee for call in self.steps.calls_in(function)]
+
+    def _is_optimized(self, module: Value) -> bool:
+        """Whether an optimizer of the file trains a module for certain, or the module was put into training mode."""
+        if any(self.optimized.overlap(module, one) for one in self._optimized):
+            return True
+        return self._is_switched(module, trains=True) and not self._is_switched(module, trains=False)
+
+    @cached_property
+    def _optimized(self) -> list[Value]:
+        """The modules whose parameters are given to an optimizer that is seen."""
+        made = [
+            call
+            for call in self.facts.calls()
+            if any(isinstance(a, Tool) and a.kind == "optimizer" for a in self.solution.final(call))
+        ]
+        parts = [part for call in made for part in call.computed_from() if part.op is Op.ATTRIBUTE]
+        found = [part.inputs[0] for part in parts if part.name in ("parameters", "named_parameters")]
+        return list(dict.fromkeys(found))
+
+    # -- gradients that are thrown away ---------------------------------------------------------------------------
+
+    def _is_discarded(self, module: Value, backward: Backward) -> bool:
+        """Whether gradients of ``backward`` are zeroed before the module's optimizer steps, as far as is seen."""
+        if backward.by_contract or backward.retains:
+            return False
+        events = self._events(module)
+        if not events or not any(zeroes for _, zeroes in events.get(backward.function, [])):
+            steps = [found for function, found in events.items() if any(not zeroes for _, zeroes in found)]
+            return bool(steps) and all(found[0][1] for found in steps) and backward.function not in events
+        mine = events[backward.function]
+        at = self._index_of(backward.statement)
+        later = [zeroes for index, zeroes in mine if index > at] or [zeroes for _, zeroes in mine]
+        return later[0] and any(not zeroes for found in events.values() for _, zeroes in found)
+
+    def _events(self, module: Value) -> dict[Function, list[tuple[int, bool]]]:
+        """For each function, in order, where the module's gradients are zeroed (True) and used by a step (False)."""
+        table: dict[Function, list[tuple[int, bool]]] = {}
+        for call in self.facts.calls():
+            if call.callee.op is not Op.ATTRIBUTE or call.callee.name not in ("step", "zero_grad"):
+                continue
+            zeroes = call.callee.name == "zero_grad"
+            receiver = call.callee.inputs[0]
+            subjects = [receiver, *(call.arguments[:1] if not zeroes else ())]  # scaler.step(optimizer)
+            trained = [one for subject in subjects for one in self._trained_by(subject)]
+            if any(self.optimized.overlap(module, one) for one in trained):
+                table.setdefault(call.function, []).append((call.index, zeroes))
+        return table
+
+    def _trained_by(self, subject: Value) -> list[Value]:
+        """The modules that an optimizer trains; a module is one itself."""
+        if any(isinstance(a, Module | Instance) for a in self.solution.final(subject)):
+            return [subject]
+        made = [root for root in self._roots(subject) if isinstance(root, Value) and root.op is Op.CALL]
+        parts = [part for root in made for part in root.computed_from() if part.op is Op.ATTRIBUTE]
+        return [part.inputs[0] for part in parts if part.name in ("parameters", "named_parameters")]
+
+    def _index_of(self, statement: cst.CSTNode) -> int:
+        return max((v.index for v in self.facts.graph.values if v.statement is statement), default=-1)
+
+    # -- how it is repaired ---------------------------------------------------------------------------------------
+
+    def _is_whole(self, call: Value) -> bool:
+        """Whether the statement only assigns what the forward gives, so that it can stand under a guard as it is."""
+        statement = call.statement
+        if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+            return False
+        if not isinstance(statement.body[0], cst.Assign | cst.AnnAssign):
+            return False
+        others = [v for v in self.facts.graph.values if v.statement is statement and v.op in (Op.CALL, Op.OPERATION)]
+        inside = set(call.computed_from())
+        return all(v in inside or self._depends_only_on(v, call) for v in others)
+
+    def _depends_only_on(self, value: Value, call: Value) -> bool:
+        """Whether all that brings a graph into ``value`` is the forward."""
+        sources: Sequence[Value] = (
+            [value.callee.inputs[0], *value.arguments] if _is_tensor_method(value) else value.inputs
+        )
+        return all(
+            source is call or call in source.computed_from() or self.flows.live(source) is None for source in sources
+        ) and not any(self.flows.is_leaf(source) for source in sources)  # fmt: skip
+
+
+def _is_tensor_method(value: Value) -> bool:
+    return value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and torch_api.method(value.callee.name) is not None
+
+
+def is_forward(function: Function) -> bool:
+    """Whether a function is the forward of a module of the file."""
+    return function.name == "forward" and function.owner is not None and is_module_class(function.owner)

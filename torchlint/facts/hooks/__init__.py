@@ -1,0 +1,1 @@
+"""Hooks: what they do, how long they stay, what they hold."""

@@ -1,0 +1,389 @@
+"""Reference circles through functions: who holds whom, whether a collector can see it, and how often one is made.
+
+Three kinds. A hook on a computed tensor lives in the graph, in C++: when it reaches that tensor, or what is computed
+from it, nothing ever frees them. An object that keeps a function which holds the object, and a local function that
+calls itself, wait for Python's cyclic collector with all that they hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.hooks.holding import Held, Holding
+from torchlint.facts.turns.repetition import Repetition, Turn
+from torchlint.facts.values.domain import (
+    Carrier,
+    ClassReference,
+    Container,
+    FunctionReference,
+    History,
+    Instance,
+    Module,
+    Tensor,
+)
+from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Place, Store, Value
+from torchlint.facts.values.homes import places_of
+from torchlint.tree import walk
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.hooks.registrations import Registration
+
+
+_COMPUTED = frozenset([Op.CALL, Op.OPERATION, Op.ELEMENT, Op.SUBSCRIPT])
+
+
+class Through(Enum):
+    """Through what a circle goes."""
+
+    GRAPH = auto()
+    """A hook, and the graph of the tensor that has it."""
+    OBJECT = auto()
+    """A function, and the object that keeps it."""
+    FUNCTION = auto()
+    """A local function, and the variable in which it finds itself."""
+
+
+@dataclass(frozen=True)
+class Circle:
+    """A reference circle.
+
+    Attributes:
+        node: the statement that closes it, for a local function its definition.
+        through: through what it goes.
+        holder: how the program writes what keeps the function.
+        held: how it writes what the function holds.
+        by: the loop or function that makes one in each turn; None where nobody is seen to make more than one.
+        owner: the class whose instances are in it.
+        is_forever: no collector can see it.
+    """
+
+    node: cst.CSTNode
+    through: Through
+    holder: str
+    held: str
+    by: Loop | Function | None
+    owner: Class | None
+    is_forever: bool
+
+    @property
+    def function(self) -> Function | None:
+        """The function each call of which makes one, None when a loop does or nobody is seen to."""
+        return self.by if isinstance(self.by, Function) else None
+
+
+def circles(facts: Facts) -> list[Circle]:
+    """Every circle that is made again and again, or lasts for ever; at most one for each statement."""
+    best: dict[cst.CSTNode, Circle] = {}
+    for circle in _Search(facts).found():
+        best.setdefault(circle.node, circle)
+    return list(best.values())
+
+
+class _Search:
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.solution = facts.solution
+        self.identity = facts.identity
+        self.holding = Holding(facts.solution, self.identity)
+        self.repetitions = facts.repetitions
+        self._made: dict[Class, tuple[bool, Repetition | None]] = {}
+
+    def found(self) -> Iterator[Circle]:
+        for registration in self.facts.registrations:
+            yield from self._of_registration(registration)
+        for store in self.facts.graph.stores:
+            yield from self._of_store(store)
+        for function in self.facts.graph.functions:
+            yield from self._of_function(function)
+
+    # -- hooks ----------------------------------------------------------------------------------------------------
+
+    def _of_registration(self, registration: Registration) -> Iterator[Circle]:
+        call, subject = registration.call, registration.subject
+        if registration.hook is None or subject is None or self.facts.hook_lifetimes.handles.lets_go(call):
+            return
+        held = self.holding.held_by(registration.hook)
+        if registration.is_of_tensor:
+            is_of_node = subject.op is Op.ATTRIBUTE and subject.name == "grad_fn"
+            tensor = subject.inputs[0] if is_of_node else subject
+            if not self._is_leaf(tensor):
+                if is_of_node or self._is_computed(tensor):
+                    yield from self._of_graph(registration, tensor, held)
+                return
+        for one in held:
+            owner = self._class_of(one.value)
+            if owner is None or not self._is_own(subject, owner):
+                continue
+            repetition = self._made_again(owner)[1]
+            if repetition is not None and self._is_heavy(owner):
+                is_forever = call.callee.name == "register_post_accumulate_grad_hook"
+                holder, written = self._receiver(call), self._written(one)
+                statement = self.facts.statement_of(call)
+                yield Circle(statement, Through.OBJECT, holder, written, repetition.by, owner, is_forever)
+
+    def _of_graph(self, registration: Registration, tensor: Value, held: list[Held]) -> Iterator[Circle]:
+        statement, holder = self.facts.statement_of(registration.call), self._receiver(registration.call)
+        for one in held:
+            owner = self._class_of(one.value)
+            if owner is not None and owner.name and self._reaches(owner, tensor):
+                is_seen, repetition = self._made_again(owner)
+                if repetition is None and (is_seen or is_module_class(owner) or not self._is_once(owner, tensor)):
+                    continue
+                by = repetition.by if repetition is not None else None
+            elif owner is None and self._descends(one.value, tensor):
+                is_made, by = self._is_made_by_turn(registration.call, one)
+                if not is_made:
+                    continue
+            else:
+                continue
+            yield Circle(statement, Through.GRAPH, holder, self._written(one), by, owner, True)
+
+    def _is_made_by_turn(self, call: Value, held: Held) -> tuple[bool, Loop | Function | None]:
+        """Whether each turn makes a circle of its own, and what repeats it, if that is seen.
+
+        Turns of a loop in the very function whose variable is captured share that variable.
+        """
+        repetition = self.repetitions.of(call)
+        if repetition is None:
+            function = call.function
+            return function.parent is not None and not self.solution.callers.get(function), None
+        by = repetition.by
+        if held.cell is not None and isinstance(by, Loop) and held.cell.owner is by.function:
+            return False, None
+        return True, by
+
+    def _is_leaf(self, tensor: Value) -> bool:
+        atoms = [atom for root in self.identity.roots(tensor) for atom in self.solution.final(root)]
+        return any(isinstance(atom, Tensor) and atom.history is History.LEAF for atom in atoms)
+
+    def _is_computed(self, tensor: Value) -> bool:
+        """Whether a tensor comes out of an operation: of what is passed in, that has to be seen; it may be a leaf."""
+        if not all(root.op is Op.PARAMETER for root in self.identity.roots(tensor)):
+            return True
+        function = tensor.function
+        result = [function.result] if function.result is not None else []
+        return (
+            self.facts.flows.live(tensor) is not None
+            or (function.owner is not None and function.name == "forward")
+            or function in self._forward_hooks
+            or any(self._descends(value, tensor) for value in result)
+        )
+
+    @cached_property
+    def _forward_hooks(self) -> frozenset[Function]:
+        """The file's functions that are registered as hooks of modules, and so are given what modules compute."""
+        hooks = [r.hook for r in self.facts.registrations if r.hook is not None and not r.is_of_tensor]
+        atoms = (atom for hook in hooks for atom in self.solution.final(hook))
+        return frozenset(atom.function for atom in atoms if isinstance(atom, FunctionReference))
+
+    def _descends(self, value: Value, tensor: Value) -> bool:
+        """Whether ``value`` is ``tensor``, is computed from it with a graph, or has such a thing in it."""
+        return not self.identity.roots(tensor).isdisjoint(self.facts.flows.ancestors([value]))
+
+    def _reaches(self, owner: Class, tensor: Value) -> bool:
+        """Whether an instance keeps ``tensor`` or what is computed from it."""
+        return any(self._descends(value, tensor) for value in self._kept_by(owner))
+
+    def _is_once(self, owner: Class, tensor: Value) -> bool:
+        """Whether an instance keeps such a tensor once and for all: what is bound anew lets the last one go."""
+        cached = set(self._cached_by(owner))
+        return any(
+            self._descends(value, tensor) and (value in cached or value.function.name == "__init__")
+            for value in self._kept_by(owner)
+        )
+
+    # -- objects --------------------------------------------------------------------------------------------------
+
+    def _of_store(self, store: Store) -> Iterator[Circle]:
+        function, owner = store.function, store.function.owner
+        if owner is None or store.holder is None or store.kind is Kind.UPDATE:
+            return
+        for held in self.holding.held_by(store.value):
+            other = self._class_of(held.value)
+            if other is None or other.root() is not owner.root():
+                continue
+            place = self._attribute_of(store, owner)
+            repetition = self._made_again(owner)[1]
+            if place is not None and repetition is not None and not self._is_dropped(place):
+                if self._is_heavy(owner):
+                    holder, written = f"{function.parameters[0].name}.{place.path}", self._written(held)
+                    yield Circle(store.statement, Through.OBJECT, holder, written, repetition.by, owner, False)
+            return
+
+    def _attribute_of(self, store: Store, owner: Class) -> Place | None:
+        """The attribute of an instance that a store assigns, or into whose container it puts something."""
+        if store.kind is Kind.ASSIGN:
+            is_on_self = store.attribute and store.holder in store.function.parameters[:1]
+            return Place(owner.root(), store.attribute) if is_on_self else None
+        assert store.holder is not None
+        read = [place for place in places_of(self.solution, store.holder) if place.owner is owner.root()]
+        made = (
+            place for place, values in self.solution.stored.items()
+            if place.owner is owner.root() and store.holder in values
+        )  # fmt: skip
+        return next(iter([*read, *made]), None)
+
+    def _is_own(self, subject: Value, owner: Class) -> bool:
+        """Whether a module or parameter belongs to the instance, and was not handed to it."""
+        made: list[Value] = []
+        for part in self.facts.hook_lifetimes.way(subject, ()):
+            if part.op is Op.ATTRIBUTE and self._class_of(part.inputs[0]) is owner:
+                places = places_of(self.solution, part)
+                made += [root for p in places for v in self.solution.stored.get(p, ()) for root in self._roots(v)]
+            elif part.op is Op.CALL and part.function.owner is owner and part in self._kept_by(owner):
+                made.append(part)
+        return bool(made) and all(root.op in (Op.CALL, Op.CONTAINER) for root in made)
+
+    def _roots(self, value: Value) -> frozenset[Value]:
+        return self.identity.roots(value)
+
+    def _class_of(self, value: Value) -> Class | None:
+        """The class whose instance ``value`` is."""
+        atoms = self.solution.final(value)
+        return next((atom.cls for atom in atoms if isinstance(atom, Instance)), None) if len(atoms) == 1 else None
+
+    def _made_again(self, owner: Class) -> tuple[bool, Repetition | None]:
+        """Whether instances are seen to be made, and what makes one in each step."""
+        if owner not in self._made:
+            calls = [call for call in self.facts.calls() if self._makes(call, owner)]
+            kept = {store.value for store in self.facts.graph.stores if store.kind is Kind.INSERT}
+            repetitions = [self.repetitions.of(call) for call in calls if call not in kept]
+            steps = [found for found in repetitions if found is not None and self._is_short(found)]
+            self._made[owner] = not all(map(self._is_handed_out, calls)), next(iter(steps), None)
+        return self._made[owner]
+
+    def _is_short(self, repetition: Repetition) -> bool:
+        """Whether a turn is a step, or goes over one batch however often; in an epoch the collector comes by."""
+        by = repetition.by
+        if repetition.turn is not Turn.HOLDS or not isinstance(by, Loop):
+            return True
+        return by.iterable is not None and self.facts.steps.is_loader(by.iterable)
+
+    def _is_handed_out(self, call: Value) -> bool:
+        """Whether a call makes an instance for code that is not seen, who knows how often."""
+        function = call.function
+        if function.result is None or self.solution.callers.get(function):
+            return False
+        return not self.identity.roots(function.result).isdisjoint(self.identity.roots(call))
+
+    def _makes(self, call: Value, owner: Class) -> bool:
+        atoms = self.solution.of(call.callee)
+        return any(isinstance(atom, ClassReference) and owner in atom.cls.lineage() for atom in atoms)
+
+    def _kept_by(self, owner: Class) -> list[Value]:
+        """What instances keep in attributes that nothing empties, and what their cached methods return."""
+        kept = [
+            value
+            for place, values in self.solution.stored.items()
+            if place.owner is owner.root() and not self._is_dropped(place)
+            for value in values
+        ]
+        return [*kept, *self._cached_by(owner)]
+
+    def _cached_by(self, owner: Class) -> list[Value]:
+        methods = [method for cls in owner.lineage() for method in cls.methods.values()]
+        return [m.result for m in methods if m.result is not None and any("cache" in name for name in m.decorators)]
+
+    def _is_dropped(self, place: Place) -> bool:
+        """Whether an attribute is set to nothing, or deleted, after the instance was made."""
+        if place.path in self._deleted:
+            return True
+        later = (v for v in self.solution.stored.get(place, ()) if v.function.name != "__init__")
+        return any(value.op is Op.CONSTANT for value in later)
+
+    @cached_property
+    def _deleted(self) -> frozenset[str]:
+        targets = (node.target for node in walk(self.facts.module) if isinstance(node, cst.Del))
+        parts = (part for target in targets for part in walk(target))
+        return frozenset(part.attr.value for part in parts if isinstance(part, cst.Attribute))
+
+    def _is_heavy(self, owner: Class) -> bool:
+        """Whether each instance has tensors of its own; a model that it was handed lives on anyway."""
+        return any(self._is_fresh(value, owner) for value in self._kept_by(owner))
+
+    def _is_fresh(self, value: Value, owner: Class | None) -> bool:
+        """Whether a tensor hangs on ``value`` that is new in each turn, or weights that ``owner`` makes."""
+        pending, seen = [value], set[Value]()
+        while pending:
+            current = pending.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            roots = self.identity.roots(current)
+            if current not in roots:
+                pending.extend(roots)
+                continue
+            if current.op is Op.PARAMETER and self._is_activation(current):
+                return True
+            is_own = owner is not None and current.op is Op.CALL and current.function.owner is owner
+            is_local = current.function.parent is not None and current.op in _COMPUTED
+            for atom in self.solution.final(current):
+                if isinstance(atom, Tensor) and atom.history is not History.LEAF:
+                    if atom.history is History.LIVE or is_local or current.loop is not None:
+                        return True
+                elif isinstance(atom, Carrier) or (is_own and isinstance(atom, Module | Tensor)):
+                    return True
+                elif isinstance(atom, Container):
+                    pending.extend(item for _, item in self.solution.held.get(atom.allocation, ()))
+                elif is_own and isinstance(atom, Instance) and is_module_class(atom.cls):
+                    return True
+        return False
+
+    def _is_activation(self, parameter: Value) -> bool:
+        """Whether a parameter is what a module is called with."""
+        function = parameter.function
+        is_forward = function.name == "forward" and function.owner is not None and is_module_class(function.owner)
+        return is_forward and parameter in function.parameters[1:2]
+
+    # -- functions that call themselves ---------------------------------------------------------------------------
+
+    def _of_function(self, function: Function) -> Iterator[Circle]:
+        around = function.parent
+        if not isinstance(function.syntax, cst.FunctionDef) or around is None or around.parent is None:
+            return
+        made = self._definitions.get(function)
+        if made is None or Place(around, function.name) not in self.holding.captured(function):
+            return
+        repetition = self.repetitions.of(made)
+        if repetition is None or (isinstance(repetition.by, Loop) and repetition.by.function is around):
+            return
+        if not self._is_short(repetition):
+            return
+        held = self.holding.held_by(made)
+        if any(one.value is made for one in held):
+            heavy = next((one for one in held if self._is_fresh(one.value, None)), None)
+            if heavy is not None:
+                name, written = function.name, self._written(heavy)
+                yield Circle(function.syntax, Through.FUNCTION, name, written, repetition.by, None, False)
+
+    @cached_property
+    def _definitions(self) -> dict[object, Value]:
+        """The value of each function's definition."""
+        return {value.reference: value for value in self.facts.graph.values if value.op is Op.FUNCTION}
+
+    # -- words ----------------------------------------------------------------------------------------------------
+
+    def _written(self, held: Held) -> str:
+        if held.cell is not None:
+            return held.cell.path
+        if held.value.op in (Op.PARAMETER, Op.READ, Op.PHI):
+            return held.value.name
+        text = self.facts.code(held.value.syntax) if held.value.syntax is not None else "it"
+        return text if len(text) <= 40 else text[:37] + "..."
+
+    def _receiver(self, call: Value) -> str:
+        node = call.syntax
+        text = (
+            self.facts.code(node.func.value)
+            if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)
+            else "it"
+        )
+        return text if len(text) <= 40 else text[:37] + "..."

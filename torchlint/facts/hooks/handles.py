@@ -1,0 +1,142 @@
+"""Handles of hooks: whether they are removed, entered, or given to code that is not seen, and when."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.turns.repetition import Repetition
+from torchlint.facts.values.domain import Container
+from torchlint.facts.values.graph import Function, Kind, Loop, Op, Value
+from torchlint.tree import dotted, walk
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+TABLES = frozenset(["_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_state_dict_hooks"])
+"""Where a module keeps its hooks; whoever mentions these removes them in a way of their own."""
+
+PASSING = frozenset(
+    ["builtins.getattr", "builtins.list", "builtins.tuple", "builtins.dict", "builtins.enumerate", "builtins.zip",
+     "builtins.reversed", "builtins.next", "builtins.iter", "builtins.filter", "itertools.chain"]
+)  # fmt: skip
+"""Functions that hand on what they are given, or parts of it."""
+
+_HARMLESS = frozenset(["builtins.len", "builtins.print", "builtins.enumerate", "builtins.bool", "builtins.str"])
+
+
+class Handles:
+    """Answers for one file; a handle is the value of the call that registers the hook."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Work on ``facts``."""
+        self.facts = facts
+        self.solution = facts.solution
+
+    def lets_go(self, call: Value) -> bool:
+        """Whether the hook may be removed at some time, or its handle is given to code that is not seen."""
+        return self.mentions_tables or self.escapes(call) or self.is_managed(call) or bool(self.removals(call))
+
+    @cached_property
+    def mentions_tables(self) -> bool:
+        """Whether the file goes to where modules keep their hooks."""
+        return any(value.op is Op.ATTRIBUTE and value.name in TABLES for value in self.facts.graph.values)
+
+    def is_managed(self, call: Value) -> bool:
+        """Whether the handle is entered: ``with module.register_forward_hook(hook):``."""
+        node = call.syntax
+        while node is not None and not isinstance(node, cst.WithItem | cst.BaseSuite | cst.SimpleStatementLine):
+            node = self.facts.parents.get(node)
+        return isinstance(node, cst.WithItem) or self._is_entered_by_name(call)
+
+    def _is_entered_by_name(self, call: Value) -> bool:
+        """``handle = module.register_forward_hook(hook)`` and then ``with handle:``."""
+        assignment = self.facts.parents.get(call.syntax) if call.syntax is not None else None
+        if not isinstance(assignment, cst.Assign):
+            return False
+        names = {dotted(target.target) for target in assignment.targets}
+        items = (node for node in walk(call.function.syntax) if isinstance(node, cst.WithItem))
+        return any(isinstance(item.item, cst.Name) and item.item.value in names for item in items)
+
+    def escapes(self, call: Value) -> bool:
+        """Whether the handle, or the container that has it, is given to code that is not seen."""
+        homes = {home for home, items in self.solution.held.items() for _, item in items if item is call}
+        for user in call.users:
+            if user.op is Op.CALL and call in user.arguments and not self._is_insertion(user):
+                if not self.solution.functions_of(user):
+                    return True
+        for other in self.facts.calls() if homes else ():
+            if other.callee.name in _HARMLESS or self.solution.functions_of(other):
+                continue
+            for argument in other.arguments:
+                atoms = self.solution.final(argument)
+                if any(isinstance(atom, Container) and atom.allocation in homes for atom in atoms):
+                    if not self._is_insertion(other) and other.callee.name not in PASSING:
+                        return True
+        return False
+
+    def _is_insertion(self, call: Value) -> bool:
+        """``handles.append(handle)``: the container is asked for instead."""
+        receiver = call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else None
+        return receiver is not None and (call.statement, receiver) in self._insertions
+
+    @cached_property
+    def _insertions(self) -> set[tuple[cst.CSTNode, Value | None]]:
+        return {(store.statement, store.holder) for store in self.facts.graph.stores if store.kind is Kind.INSERT}
+
+    def removals(self, call: Value) -> list[Value]:
+        """Where ``remove`` of this handle is read, whether it is called there or handed on."""
+        return [read for read, handles in self._removers.items() if call in handles]
+
+    @cached_property
+    def _removers(self) -> dict[Value, set[Value]]:
+        """For each ``x.remove`` all that ``x`` may be."""
+        reads = [value for value in self.facts.graph.values if value.op is Op.ATTRIBUTE and value.name == "remove"]
+        return {read: self._sources(read.inputs[0]) for read in reads}
+
+    def _sources(self, value: Value) -> set[Value]:
+        pending, seen = [value], set[Value]()
+        while pending:
+            current = pending.pop()
+            if current not in seen:
+                seen.add(current)
+                pending.extend(self.facts.flows.sources(current))
+        return seen
+
+    def is_removed(self, call: Value, repetition: Repetition) -> bool:
+        """Whether the hook is removed in the same turn, or by code of which nobody knows when it runs."""
+        removals = self.removals(call)
+        by = repetition.by
+        if not removals or not isinstance(by, Loop):
+            return bool(removals)
+        reached = self._reached_from(by)
+        for removal in removals:
+            function = removal.function
+            if function is by.function:
+                if removal.loop is not None and by in removal.loop.around():
+                    return True
+            elif function in reached or self._may_run_unseen(function):
+                return True
+        return False
+
+    def _may_run_unseen(self, function: Function) -> bool:
+        """Whether Python, or whoever got hold of it, may call ``function`` in each turn: ``__exit__``, a hook."""
+        if self.solution.callers.get(function):
+            return False
+        if function.owner is None or function.name.startswith("__"):
+            return function.owner is not None or function.parent is None or function.parent.parent is not None
+        handed = (v for v in self.facts.graph.values if v.op is Op.ATTRIBUTE and v.name == function.name)
+        return any(user.op is not Op.CALL or user.callee is not value for value in handed for user in value.users)
+
+    def _reached_from(self, loop: Loop) -> set[Function]:
+        """The functions that run in a turn of ``loop``."""
+        calls = [c for c in self.facts.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around()]
+        reached: set[Function] = set()
+        while calls:
+            for function in self.solution.functions_of(calls.pop()):
+                if function not in reached:
+                    reached.add(function)
+                    calls.extend(self.facts.steps.calls_in(function))
+        return reached

@@ -1,0 +1,281 @@
+"""What forward hooks keep: inputs and outputs of layers that are put aside with the graph which made them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.autograd.flows import GRAPH_READERS
+from torchlint.facts.autograd.insertions import is_bounded
+from torchlint.facts.hooks.forward_hooks import Hook
+from torchlint.facts.values.calls import CONTAINER_READERS
+from torchlint.facts.values.domain import Argument, Container, Derived, sorted_values
+from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
+from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.writing import Use, operands, parts, text_of
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+WANTING = GRAPH_READERS | {"grad"}
+"""What a program that wants the graph of a stored feature reads of it."""
+
+
+@dataclass(frozen=True)
+class HookStore:
+    """An input or output that a forward hook keeps with its graph.
+
+    Attributes:
+        hook: who keeps it.
+        store: where it is kept.
+        name: how the program names the holder.
+        parts: what is kept, as it is written there.
+        grows: True when each forward adds one more; False when the next forward overwrites it.
+        forward: a call of the file that runs the hook with gradients on; None when the file shows no forward at all.
+        spent: True when a backward runs over the graph of each such forward.
+        surely_tensor: True when each part is a tensor for certain; None when one is the tuple of all inputs.
+    """
+
+    hook: Hook
+    store: Store
+    name: str
+    parts: tuple[Use, ...]
+    grows: bool
+    forward: Value | None
+    spent: bool
+    surely_tensor: bool | None
+
+
+def hook_stores(facts: Facts) -> list[HookStore]:
+    """Every place at which a forward hook keeps a graph that no backward wants, each once."""
+    search = _Search(facts)
+    found: dict[cst.CSTNode, HookStore] = {}
+    for hook in search.hooks.found:
+        for store in facts.graph.stores:
+            if store.statement not in found and (kept := search.kept(hook, store)) is not None:
+                found[store.statement] = kept
+    return list(found.values())
+
+
+class _Search:
+    """One file's search."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.solution, self.flows, self.lifetimes = facts.solution, facts.flows, facts.lifetimes
+        self.hooks = facts.hooks
+        hooks = {hook.function for hook in self.hooks.found}
+        called = {f for f in facts.graph.functions if self.solution.callers_above([f]) & hooks}
+        self._functions = hooks | called
+
+    @cached_property
+    def _choosing(self) -> frozenset[Function]:
+        """Functions that ask whether gradients are on, or the module trains: they may keep nothing when it matters."""
+        asks = (
+            value.function
+            for value in self.facts.graph.values
+            if (value.op is Op.ATTRIBUTE and value.name == "training")
+            or (value.op is Op.EXTERNAL and value.name == "torch.is_grad_enabled")
+        )
+        return frozenset(asks)
+
+    def kept(self, hook: Hook, store: Store) -> HookStore | None:
+        """What ``hook`` keeps by ``store``, or None when that is no loss."""
+        may_keep = store.function in self._functions and store.function not in self._choosing
+        uses = self._brought(hook, store, hook.tensors) if may_keep else []
+        homes = self._homes(hook, store) if uses else []
+        if not homes or self._is_wanted(store, homes):
+            return None
+        grows = self._grows(store, homes)
+        lasting: list[Value] = []
+        if forwards := self.hooks.forwards(hook):
+            lasting = [call for call in forwards if self._lasts(hook, store, homes, call)]
+            if not lasting or self._is_dropped_by_hooks(homes, store) or self._may_be_trained_on(store, homes, lasting):
+                return None
+        elif (
+            not grows
+            or store.function is not hook.function
+            or self._is_ever_dropped(homes)
+            or self._leaves(store, homes)
+        ):
+            return None
+        name = text_of(store.target, store.holder or store.value)
+        spent = bool(lasting) and all(map(self.flows.is_spent, lasting))
+        forward = lasting[0] if lasting else None
+        return HookStore(hook, store, name, tuple(uses), grows, forward, spent, self._are_tensors(hook, uses))
+
+    def _lasts(self, hook: Hook, store: Store, homes: list[Place | Value], forward: Value) -> bool:
+        """Whether what one forward brings has a graph and is still there after its step."""
+        if not self.hooks.records(forward) or not self.lifetimes.outlives(homes, forward.function, forward.loop):
+            return False
+        with_graph = self.hooks.with_graph(hook, forward)
+        return with_graph == hook.tensors or bool(self._brought(hook, store, with_graph))
+
+    # -- what is kept ---------------------------------------------------------------------------------------------
+
+    def _brought(self, hook: Hook, store: Store, tensors: tuple[Value, ...]) -> list[Use]:
+        """What ``store`` keeps of ``tensors``, which the hook is given, with their graph."""
+        if store.kind is Kind.UPDATE:
+            return [use for use in operands(store.value)[1:] if self._is_given(use.value, tensors, set())]
+        wanted = self._parts(store.value, tensors)
+        if wanted != [store.value] or store.kind is Kind.INSERT or not self._updates_itself(store):
+            return parts(store.value, store.syntax, wanted) if wanted else []
+        targets = targets_of(self.solution, store)
+        added = [
+            use
+            for use in operands(store.value)
+            if self._is_given(use.value, tensors, set())
+            and not any(place in targets for place in places_of(self.solution, use.value))
+        ]
+        return added or parts(store.value, store.syntax, wanted)
+
+    def _updates_itself(self, store: Store) -> bool:
+        """``self.total = self.total + out``: the holder's old content is part of the new."""
+        targets = targets_of(self.solution, store)
+        return any(place in targets for v in store.value.computed_from() for place in places_of(self.solution, v))
+
+    def _parts(self, value: Value, tensors: tuple[Value, ...]) -> list[Value]:
+        if self._is_given(value, tensors, set()):
+            return [value]
+        return [
+            item
+            for atom in sorted_values(self.solution.final(value))
+            if isinstance(atom, Container)
+            for item in atom.allocation.inputs
+            if atom.allocation.op is Op.CONTAINER and self._is_given(item, tensors, set())
+        ]
+
+    def _is_given(self, value: Value, tensors: tuple[Value, ...], seen: set[Value]) -> bool:
+        """Whether ``value`` is an input or output of the hooked module, or computed from one with gradients on."""
+        if value in seen:
+            return False
+        seen.add(value)
+        for atom in sorted_values(self.solution.final(value)):
+            if isinstance(atom, Argument | Derived):
+                inherits = atom.inherits if isinstance(atom, Derived) else None
+                if inherits is not None and Mode.ON not in self.facts.modes.entry(inherits):
+                    continue
+                if atom.parameter in tensors:
+                    return True
+                if any(self._is_given(given, tensors, seen) for given in self.solution.arguments_of(atom.parameter)):
+                    return True
+        return False
+
+    def _are_tensors(self, hook: Hook, uses: list[Use]) -> bool | None:
+        """Whether what is kept can be detached: it is a tensor for certain; None where it is a tuple."""
+        if any(use.value is hook.tensors[0] for use in uses):
+            return None
+        computed = (Op.CALL, Op.OPERATION)
+        return self.hooks.gets_tensors(hook) or all(
+            use.value.op in computed and self.flows.surely_tensor(use.value) for use in uses
+        )
+
+    # -- how long -------------------------------------------------------------------------------------------------
+
+    def _homes(self, hook: Hook, store: Store) -> list[Place | Value]:
+        """Where it is kept beyond the hook's own call; the outermost container for one in a container."""
+        if (store.kind is Kind.INSERT or store.is_item) and store.holder is not None:
+            homes = [home for root in self._roots(hook, store.holder) for home in homes_of(self.solution, root)[1:]]
+        else:
+            homes = targets_of(self.solution, store)
+        return [] if all(map(self._is_made_in_hook, homes)) else list(dict.fromkeys(homes))
+
+    def _roots(self, hook: Hook, holder: Value) -> list[Value]:
+        """The containers that hold ``holder``, if it is one in another: ``d[k]``, ``d.setdefault(k, [])``."""
+        found, pending, seen = [], [holder], set()
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            if value in hook.given:
+                pending.append(hook.given[value])
+            elif value.op is Op.PHI or value.op in (Op.SUBSCRIPT, Op.ELEMENT):
+                pending.extend(value.inputs)
+            elif value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in CONTAINER_READERS:
+                pending.append(value.callee.inputs[0])
+            else:
+                found.append(value)
+        return found
+
+    def _is_made_in_hook(self, home: Place | Value) -> bool:
+        owner = home.owner if isinstance(home, Place) else home.function
+        return isinstance(owner, Function) and owner in self._functions
+
+    def _grows(self, store: Store, homes: list[Place | Value]) -> bool:
+        """Whether one more is kept with each forward."""
+        if store.kind is Kind.UPDATE:
+            return True
+        if store.kind is Kind.ASSIGN:
+            return self._updates_itself(store)
+        if any(isinstance(home, Value) and is_bounded(home) for home in homes):
+            return False
+        if store.is_item:
+            return store.key is None and store.index is not None and self._changes(store.index)
+        items = store.value
+        is_dict = items.op is Op.ELEMENT and isinstance(items.inputs[0].syntax, cst.Dict)
+        return store.key is None and not is_dict
+
+    def _changes(self, index: Value) -> bool:
+        """Whether a key is a count that rises from forward to forward."""
+        updated = {
+            target
+            for store in self.facts.graph.stores
+            if store.kind is Kind.UPDATE
+            for target in targets_of(self.solution, store)
+        }
+        return any(
+            value.name == "builtins.len" or any(place in updated for place in places_of(self.solution, value))
+            for value in index.computed_from()
+        )
+
+    def _is_dropped_by_hooks(self, homes: list[Place | Value], store: Store) -> bool:
+        """Whether another hook (or this one, now and then) sets the holder anew."""
+        resetters = self.lifetimes.resetters(homes) & self._functions
+        return bool(resetters - {store.function} if store.kind is Kind.ASSIGN else resetters)
+
+    def _is_ever_dropped(self, homes: list[Place | Value]) -> bool:
+        """Whether the file sets the holder anew anywhere but where it makes its owner."""
+        return any(function.name != "__init__" for function in self.lifetimes.resetters(homes))
+
+    # -- what becomes of it ---------------------------------------------------------------------------------------
+
+    def _is_wanted(self, store: Store, homes: list[Place | Value]) -> bool:
+        """Whether a backward starts from what is kept, ends in it, or the program looks at its graph."""
+        flows = self.flows
+        held = [store.value, *(home for home in homes if isinstance(home, Value))]
+        if store.holder is not None and store.kind is Kind.INSERT:
+            held.append(store.holder)
+        if any(map(flows.is_trained_on, held)) or any(value in self._ends or value in self._read for value in held):
+            return True
+        reads = (v for v in self.facts.graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
+        return any(
+            (flows.is_trained_on(v) or v in self._ends or v in self._read)
+            and any(place in homes for place in places_of(self.solution, v))
+            for v in reads
+        )
+
+    def _may_be_trained_on(self, store: Store, homes: list[Place | Value], forwards: list[Value]) -> bool:
+        """Whether it leaves for code that is not seen before a backward has run over its graph."""
+        if all(self.flows.is_spent(call) or self.facts.inferences.is_inference(call) for call in forwards):
+            return False
+        return self._leaves(store, homes)
+
+    def _leaves(self, store: Store, homes: list[Place | Value]) -> bool:
+        held = [store.value, *(home for home in homes if isinstance(home, Value))]
+        return any(map(self.flows.may_be_trained_on, held))
+
+    @cached_property
+    def _ends(self) -> frozenset[Value]:
+        """Where ``autograd.grad`` ends: gradients with respect to a feature."""
+        ends = [value for backward in self.facts.graph.backwards for value in backward.inputs]
+        return self.flows.ancestors(source for end in ends for source in (end, *self.flows.sources(end)))
+
+    @cached_property
+    def _read(self) -> frozenset[Value]:
+        """All that flows into a value of which the program reads the gradient or the graph."""
+        values = self.facts.graph.values
+        return self.flows.ancestors(v.inputs[0] for v in values if v.op is Op.ATTRIBUTE and v.name in WANTING)

@@ -1,0 +1,286 @@
+"""Hooks: on what they are registered, whether they are ever removed, and which ones pile up.
+
+A hook stays on its object until ``remove()`` of its handle is called; dropping the handle removes nothing. What is
+registered on an object that is new in each turn goes with that object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.building.names import assigned_in
+from torchlint.facts.hooks.handles import PASSING, Handles
+from torchlint.facts.turns.repetition import HOPS, Repetition, Turn
+from torchlint.facts.values.domain import History, Instance, Module, Tensor
+from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.hook_names import OF_ALL, OF_OBJECTS, OF_TENSORS
+from torchlint.tree import dotted, walk
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+PARTS = frozenset(
+    ["modules", "named_modules", "children", "named_children", "get_submodule", "get_parameter", "parameters",
+     "named_parameters", "values", "items", "get"]
+)  # fmt: skip
+"""Methods that give parts of an object which live as long as the object does."""
+
+
+@dataclass(frozen=True)
+class Registration:
+    """A hook is registered.
+
+    Attributes:
+        call: the call; its value is the handle.
+        subject: the object on which, None for all objects.
+        hook: what is registered.
+        is_of_tensor: the object is a tensor (or a ``grad_fn``).
+    """
+
+    call: Value
+    subject: Value | None
+    hook: Value | None
+    is_of_tensor: bool
+
+
+@dataclass(frozen=True)
+class PiledHook:
+    """A hook that is registered again and again, and not removed in between.
+
+    Attributes:
+        registration: what registers it.
+        subject: on what, as the program writes it.
+        by: the loop each turn of which does, or the function each call of which does.
+        is_supposed: nobody is seen to call that function more than once.
+        kept: the handle is kept somewhere.
+    """
+
+    registration: Registration
+    subject: str
+    by: Loop | Function
+    is_supposed: bool
+    kept: bool
+
+    @property
+    def function(self) -> Function | None:
+        """The function each call of which registers it, None when a loop does."""
+        return self.by if isinstance(self.by, Function) else None
+
+
+def registrations(facts: Facts) -> list[Registration]:
+    """Every hook that the file registers."""
+    return [found for call in facts.calls() if (found := _registration(facts, call)) is not None]
+
+
+def _registration(facts: Facts, call: Value) -> Registration | None:
+    callee = call.callee
+    if facts.solution.functions_of(call):
+        return None  # a method of the file's own that happens to be called like this
+    if callee.op is Op.EXTERNAL:
+        everywhere = callee.name.startswith("torch.") and callee.name.rpartition(".")[2] in OF_ALL
+        return Registration(call, None, call.argument(0, "hook"), False) if everywhere else None
+    if callee.op is not Op.ATTRIBUTE or callee.name not in OF_OBJECTS | OF_TENSORS:
+        return None
+    return Registration(call, callee.inputs[0], call.argument(0, "hook"), callee.name in OF_TENSORS)
+
+
+class HookLifetimes:
+    """Finds the hooks of a file that pile up."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Work on ``facts``."""
+        self.facts = facts
+        self.solution = facts.solution
+        self.repetitions = facts.repetitions
+        self.handles = Handles(facts)
+
+    def piled(self) -> list[PiledHook]:
+        """Every hook that is registered again and again and stays, at most one for each statement."""
+        best: dict[cst.CSTNode, PiledHook] = {}
+        for registration in self.facts.registrations:
+            found = self._piled(registration)
+            if found is not None:
+                best.setdefault(self.facts.statement_of(registration.call), found)
+        return list(best.values())
+
+    def _piled(self, registration: Registration) -> PiledHook | None:
+        call = registration.call
+        if self.handles.mentions_tables or self.handles.escapes(call):
+            return None
+        repetition = self._repetition(call, registration.subject)
+        if repetition is None:
+            return self._supposed(registration)
+        entered = [link for link in repetition.chain if call in self.facts.identity.roots(link)]
+        if any(map(self.handles.is_managed, entered)) or self.handles.is_removed(call, repetition):
+            return None
+        if not self._stays(registration, repetition):
+            return None
+        return PiledHook(registration, self._subject(registration), repetition.by, False, not call.is_bare)
+
+    def _subject(self, registration: Registration) -> str:
+        node = registration.call.syntax
+        if registration.subject is None or not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+            return "all modules"
+        text = self.facts.code(node.func.value)
+        return f"`{text}`" if len(text) <= 40 else "it"
+
+    # -- how often ------------------------------------------------------------------------------------------------
+
+    def _repetition(self, call: Value, subject: Value | None) -> Repetition | None:
+        """What repeats a registration."""
+        found = self.repetitions.of(self._walk_over(call, subject))
+        if found is not None:
+            return Repetition(found.by, found.turn, (call, *found.chain[1:]))
+        # With each object that is made, with each epoch that is run: hooks outlive these as well.
+        if call.function.name != "__init__":
+            if not self.repetitions.holds(call.function):
+                return self._by_a_loop_that_runs_it(call, subject)
+            if self._is_chosen(call, call.function.syntax):
+                return None
+        for caller in sorted(self.solution.callers.get(call.function, ()), key=lambda value: value.index):
+            repetition = self.repetitions.of(caller)
+            if repetition is not None:
+                return Repetition(repetition.by, repetition.turn, (call, *repetition.chain))
+        return None
+
+    def _by_a_loop_that_runs_it(self, call: Value, subject: Value | None) -> Repetition | None:
+        """A loop of unknown purpose in whose turns the very object is hooked and run."""
+        chain: tuple[Value, ...] = (call,)
+        at = self._walk_over(call, subject)
+        while subject is not None and len(chain) <= HOPS:
+            way = set(self.way(subject, chain))
+            for loop in at.loop.around() if at.loop is not None else ():
+                if self._is_chosen(at, loop.syntax) or _names_in(at.syntax) & assigned_in(loop.syntax):
+                    return None
+                inside = [c for c in self.facts.steps.calls_in(at.function) if c.loop and loop in c.loop.around()]
+                inside += [c for link in chain[:-1] for c in self.facts.steps.calls_in(link.function)]
+                if any(other.callee in way for other in inside):
+                    return Repetition(loop, Turn.INFERS, chain)
+            callers = sorted(self.solution.callers.get(at.function, ()), key=lambda value: value.index)
+            if not callers or callers[0] in chain or self._is_chosen(at, at.function.syntax):
+                return None
+            chain, at = (*chain, callers[0]), callers[0]
+        return None
+
+    def _is_chosen(self, at: Value, within: cst.CSTNode) -> bool:
+        """Whether a condition stands over a call."""
+        node = at.syntax
+        while node is not None and node is not within:
+            if isinstance(node, cst.If | cst.IfExp | cst.ExceptHandler):
+                return True
+            node = self.facts.parents.get(node)
+        return False
+
+    def _walk_over(self, call: Value, subject: Value | None) -> Value:
+        """What a registration on many parts goes over: which parts it chooses is no matter of how often it runs."""
+        at = call
+        walked = {v.loop for v in self.way(subject, ()) if v.op is Op.ELEMENT} if subject is not None else set()
+        for loop in call.loop.around() if call.loop is not None else ():
+            if loop not in walked or loop.iterable is None or self.repetitions.turn(loop) is not Turn.OTHER:
+                break
+            if self._asks_for_earlier(call, loop):
+                break
+            at = loop.iterable
+        return at
+
+    def _asks_for_earlier(self, call: Value, loop: Loop) -> bool:
+        """Whether a condition on the way to ``call`` asks what an earlier turn left: ``not hasattr(m, "done")``."""
+        node = call.syntax
+        while node is not None and node is not loop.syntax:
+            node = self.facts.parents.get(node)
+            for part in walk(node.test) if isinstance(node, cst.If | cst.IfExp) else ():
+                if isinstance(part, cst.Call) and dotted(part.func) in ("hasattr", "getattr"):
+                    return True
+                if isinstance(part, cst.ComparisonTarget) and isinstance(part.operator, cst.NotIn | cst.Is):
+                    return True
+        return False
+
+    def _supposed(self, registration: Registration) -> PiledHook | None:
+        """A function that puts a hook on a module which it is handed, runs the module and leaves the hook there."""
+        call, function = registration.call, registration.call.function
+        repetition = Repetition(function, Turn.OTHER, (call,))
+        if registration.subject is None or registration.is_of_tensor or function.name.startswith("__"):
+            return None
+        if self.handles.is_managed(call):
+            return None
+        if self.solution.callers.get(function) or not self._stays(registration, repetition):
+            return None
+        handed = {value for value in self.way(registration.subject, (call,)) if value.op is Op.PARAMETER}
+        runs = any(
+            other.index > call.index and other.callee in handed and not handed.isdisjoint(function.parameters)
+            for other in self.facts.steps.calls_in(function)
+        )
+        if not runs or self.handles.removals(call):
+            return None
+        return PiledHook(registration, self._subject(registration), function, True, not call.is_bare)
+
+    # -- on what --------------------------------------------------------------------------------------------------
+
+    def _stays(self, registration: Registration, repetition: Repetition) -> bool:
+        """Whether the object with the hook is the same in each turn."""
+        subject, by = registration.subject, repetition.by
+        if subject is None:
+            return True
+        way = list(self.way(subject, repetition.chain))
+        if registration.is_of_tensor and not self._is_lasting_leaf(subject, way):
+            return False
+        outer = by.function if isinstance(by, Loop) else None
+        inner = {call.function for call in repetition.chain if call.function is not outer}
+        for value in way:
+            if isinstance(by, Loop) and value.op is Op.ELEMENT and value.loop is by:
+                return False  # another object in each turn
+            is_made = value.op is Op.CALL and not _gives_part(value)
+            in_loop = isinstance(by, Loop) and value.loop is not None and by in value.loop.around()
+            if is_made and (value.function in inner or in_loop):
+                return False
+        return True
+
+    def _is_lasting_leaf(self, subject: Value, way: list[Value]) -> bool:
+        """Whether a tensor is a parameter, or another leaf made before; what is computed goes with its step."""
+        atoms = self.solution.final(subject)
+        if not all(isinstance(atom, Tensor) and atom.history is History.LEAF for atom in atoms):
+            return False
+        taken = any(v.op in (Op.ELEMENT, Op.SUBSCRIPT) and not self._is_module(v) for v in way)
+        return not taken or any(value.op is Op.CALL and value.callee.name.endswith("parameters") for value in way)
+
+    def _is_module(self, value: Value) -> bool:
+        return all(isinstance(atom, Module | Instance) for atom in self.solution.final(value))
+
+    def way(self, subject: Value, chain: tuple[Value, ...]) -> Iterator[Value]:
+        """The values from ``subject`` back to the object that it is a part of, through the calls of ``chain``."""
+        pending, seen = [subject], set[Value]()
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            yield value
+            if value.op in (Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT):
+                pending.append(value.inputs[0])
+            elif value.op in (Op.PHI, Op.CONTAINER):
+                pending.extend(value.inputs)
+            elif value.op is Op.CALL and _gives_part(value):
+                pending.extend(value.callee.inputs if value.callee.op is Op.ATTRIBUTE else value.arguments[:1])
+            elif value.op is Op.PARAMETER:
+                bindings = self.solution.callers.get(value.function, {})
+                given = (bindings[call].get(value) for call in chain if call in bindings)
+                pending.extend(argument for argument in given if argument is not None)
+
+
+def _names_in(node: cst.CSTNode | None) -> set[str]:
+    """The variables by which a call names what it is made on."""
+    function = node.func if isinstance(node, cst.Call) else node
+    return {part.value for part in walk(function) if isinstance(part, cst.Name)} if function is not None else set()
+
+
+def _gives_part(call: Value) -> bool:
+    """Whether a CALL gives a part of an object, or the object itself, and makes nothing new."""
+    callee = call.callee
+    if callee.op is Op.ATTRIBUTE:
+        return callee.name in PARTS or callee.name in SAME_OBJECT
+    return callee.op is Op.EXTERNAL and callee.name in PASSING

@@ -1,0 +1,1 @@
+"""What costs host memory or time around the training: data sets, profilers, debugging modes, figures."""

@@ -1,0 +1,230 @@
+"""Data sets that hold their data as many objects of Python, and are read by worker processes.
+
+A forked worker shares the pages of its parent until it writes to them, and reading an object writes: it counts its
+references. So each worker copies, page by page, every list, dict, string and number that it looks at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint import torch_api
+from torchlint.facts.autograd.insertions import is_bounded
+from torchlint.facts.values.domain import Container, Instance, sorted_values
+from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
+from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.literals import literal
+from torchlint.facts.values.sizes import Sizes
+from torchlint.tree import walk
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+READING = ("__getitem__", "__getitems__", "__iter__")
+"""Methods by which a worker reads a data set."""
+
+NUM_WORKERS = (5, "num_workers")
+OPENERS = frozenset(
+    ["open", "imread", "load", "loadmat", "read_image", "join", "Path", "exists", "isfile", "VideoReader"]
+)
+"""Last names of functions that take the name of a file."""
+
+DEPTH = 3
+"""How many calls deep a method of the data set is followed."""
+
+
+@dataclass(frozen=True)
+class Hoard:
+    """Objects of a data set that every worker has for itself in time.
+
+    Attributes:
+        statement: where the list is made, or where the cache is filled.
+        name: the attribute.
+        cls: the data set.
+        loader: the call that makes the loader with workers.
+        is_cache: True when the workers fill it themselves.
+    """
+
+    statement: cst.CSTNode
+    name: str
+    cls: Class
+    loader: Value
+    is_cache: bool
+
+
+def hoards(facts: Facts) -> list[Hoard]:
+    """Every hoard of a data set that a loader of the file reads with workers, each once."""
+    found: dict[cst.CSTNode, Hoard] = {}
+    for call in facts.calls():
+        if _has_workers(facts, call):
+            for cls in _datasets_of(facts, call):
+                for hoard in _Reading(facts, cls, call).hoards():
+                    found.setdefault(hoard.statement, hoard)
+    return list(found.values())
+
+
+def _has_workers(facts: Facts, call: Value) -> bool:
+    """Whether a CALL makes a loader that starts workers; a number that is not written there counts as some."""
+    made = torch_api.torch_class(call.callee.name) if call.callee.op is Op.EXTERNAL else None
+    if made is None or made.kind != "loader" or None in call.keys[1:]:
+        return False
+    workers = call.argument(*NUM_WORKERS)
+    return workers is not None and literal(facts.solution, workers) not in (0, None)
+
+
+def _datasets_of(facts: Facts, loader: Value) -> list[Class]:
+    """The classes of the file whose instances the loader reads, directly or by a ``Subset`` of them."""
+    given = loader.argument(0, "dataset")
+    if given is None:
+        return []
+    found = dict.fromkeys(
+        atom.cls
+        for value in given.computed_from()
+        for atom in sorted_values(facts.solution.final(value))
+        if isinstance(atom, Instance) and any(atom.cls.method(name) for name in READING)
+    )
+    return list(found)
+
+
+class _Reading:
+    """What the workers of one loader read of one data set."""
+
+    def __init__(self, facts: Facts, cls: Class, loader: Value) -> None:
+        self.facts, self.cls, self.loader = facts, cls, loader
+        self.solution = facts.solution
+        self.sizes = Sizes(facts)
+
+    def hoards(self) -> Iterator[Hoard]:
+        """Large lists and dicts first, then caches."""
+        for place in self.places:
+            for store in self._stores_of(place):
+                if not self._is_converted(place) and self.sizes.is_large(store.value, self._is_indexed(place)):
+                    yield Hoard(store.statement, self._name(place), self.cls, self.loader, False)
+        for store in self.facts.graph.stores:
+            if store.kind is Kind.INSERT and store.function in self.functions:
+                for place in self._filled(store):
+                    yield Hoard(store.statement, self._name(place), self.cls, self.loader, True)
+
+    def _name(self, place: Place) -> str:
+        return f"self.{place.path}"
+
+    @cached_property
+    def functions(self) -> dict[Function, None]:
+        """The methods by which a worker reads, and what they call."""
+        found: dict[Function, None] = {}
+        frontier = [method for name in READING if (method := self.cls.method(name)) is not None]
+        for _ in range(DEPTH):
+            found.update(dict.fromkeys(frontier))
+            calls = (call for function in frontier for call in self.facts.steps.calls_in(function))
+            called = [callee for call in calls for callee in self.solution.functions_of(call)]
+            frontier = [function for function in called if function not in found and function.name != "__len__"]
+        return found
+
+    @cached_property
+    def places(self) -> list[Place]:
+        """The attributes of the data set that are read there."""
+        reads = (
+            value for value in self.facts.graph.values if value.op is Op.ATTRIBUTE and value.function in self.functions
+        )
+        found = dict.fromkeys(place for value in reads for place in places_of(self.solution, value))
+        return [place for place in found if place.owner is self.cls.root()]
+
+    def _stores_of(self, place: Place) -> list[Store]:
+        stores = (store for store in self.facts.graph.stores if store.kind is Kind.ASSIGN)
+        return [store for store in stores if place in targets_of(self.solution, store)]
+
+    def _is_converted(self, place: Place) -> bool:
+        """Whether the attribute is made an array or a tensor of, at some time."""
+        return any(self.sizes.is_array(value) for value in self.solution.stored.get(place, ()))
+
+    def _is_indexed(self, place: Place) -> bool:
+        """Whether the attribute has an item for each sample: it is read by the index itself, or walked through.
+
+        What is only a list of files is not: a path for each file is little beside the file.
+        """
+        items = [
+            value
+            for value in self.facts.graph.values
+            if value.function in self.functions and value.op in (Op.SUBSCRIPT, Op.ELEMENT)
+            and value.inputs and place in places_of(self.solution, value.inputs[0])
+        ]  # fmt: skip
+        return any(map(_is_of_sample, items)) and not any(map(_is_path, items))
+
+    # -- caches ---------------------------------------------------------------------------------------------------
+
+    def _filled(self, store: Store) -> list[Place]:
+        """The attributes of the data set into which ``store`` puts one more object for each index, without end."""
+        if store.holder is None or (store.is_item and (store.key is not None or store.index is None)):
+            return []
+        places = [home for home in homes_of(self.solution, store.holder) if isinstance(home, Place)]
+        return [
+            place
+            for place in places
+            if place.owner is self.cls.root() and self._is_container(place) and not self._is_kept_small(place)
+        ]
+
+    def _is_container(self, place: Place) -> bool:
+        made = self.solution.stored.get(place, ())
+        return bool(made) and all(
+            _is_list_of_blanks(value)
+            or any(
+                isinstance(atom, Container) and not is_bounded(atom.allocation) for atom in self.solution.final(value)
+            )
+            for value in made
+        )
+
+    def _is_kept_small(self, place: Place) -> bool:
+        """Whether something is dropped from it again, or its length is looked at when it is filled."""
+        for reset in self.facts.graph.resets:
+            if place in homes_of(self.solution, reset.holder):
+                return True
+        for value in self.facts.graph.values:
+            if value.op is Op.COMPARISON and value.function in self.functions:
+                parts = (part for side in value.inputs for part in side.computed_from())
+                if any(self._is_length(part, place) for part in parts):
+                    return True
+            drops = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in ("popitem", "pop")
+            if drops and place in places_of(self.solution, value.callee.inputs[0]):
+                return True
+        return False
+
+    def _is_length(self, value: Value, place: Place) -> bool:
+        if value.op is not Op.CALL or value.callee.name != "builtins.len" or not value.arguments:
+            return False
+        return place in places_of(self.solution, value.arguments[0])
+
+
+def _is_of_sample(item: Value) -> bool:
+    names = {parameter.name for parameter in item.function.parameters[1:]}
+    return item.op is Op.ELEMENT or _is_read_by(item.syntax, names)
+
+
+def _is_path(item: Value) -> bool:
+    """Whether an item, or the item of an item, is the name of a file: it is opened, or joined to a folder."""
+    return any(
+        (user.op is Op.CALL and user.callee.name.rpartition(".")[2] in OPENERS and user.callee is not item)
+        or (user.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.OPERATION) and user is not item and _is_path(user))
+        for user in item.users
+        if user.index > item.index
+    )
+
+
+def _is_read_by(node: cst.CSTNode | None, names: set[str]) -> bool:
+    """Whether the key of an item is one of these names, or plain arithmetic with one."""
+    if not isinstance(node, cst.Subscript) or len(node.slice) != 1:
+        return False
+    index = node.slice[0].slice
+    key = index.value if isinstance(index, cst.Index) else None
+    if isinstance(key, cst.BinaryOperation):
+        return any(isinstance(part, cst.Name) and part.value in names for part in walk(key))
+    return isinstance(key, cst.Name) and key.value in names
+
+
+def _is_list_of_blanks(value: Value) -> bool:
+    """``[None] * n``."""
+    return value.op is Op.OPERATION and value.name == "Multiply" and any(i.op is Op.CONTAINER for i in value.inputs)

@@ -1,0 +1,162 @@
+"""Debugging modes of torch that are on for a whole run: anomaly detection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.turns.extent import is_entered_by_stack
+from torchlint.facts.values.frameworks import is_module_class, is_start
+from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.facts.values.literals import literal
+from torchlint.tree import dotted, walk
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+SETTERS = frozenset(["torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly"])
+BLOCKS = frozenset(["torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly"])
+TEST_TOOLS = ("pytest", "unittest", "torch.testing", "hypothesis")
+HOPS = 4
+"""How many callers up a condition is looked for."""
+
+
+@dataclass(frozen=True)
+class Debugging:
+    """Anomaly detection is on for a whole run, whoever starts it.
+
+    Attributes:
+        call: what switches it on.
+        covered: what runs under it: a loop of steps, a call that trains, a function that a framework calls.
+    """
+
+    call: Value
+    covered: cst.CSTNode
+
+
+def debuggings(facts: Facts) -> list[Debugging]:
+    """Every place that switches anomaly detection on for a whole run without a condition."""
+    if any(value.op is Op.EXTERNAL and value.name.startswith(TEST_TOOLS) for value in facts.graph.values):
+        return []
+    return [found for call in facts.calls() if (found := _of(facts, call)) is not None]
+
+
+def _of(facts: Facts, call: Value) -> Debugging | None:
+    if not _switches(facts, call, on=True) or call.function.name.startswith("test"):
+        return None
+    block = _block_of(facts, call)
+    if block is not None:
+        covered = _covered_by_block(facts, call, block)
+    elif any(_switches(facts, other, on=False) for other in facts.calls()):
+        return None
+    else:
+        covered = _covered_by_statement(facts, call)
+    if covered is None or _is_optional(facts, call, covered, HOPS):
+        return None
+    return Debugging(call, covered)
+
+
+def _switches(facts: Facts, call: Value, *, on: bool) -> bool:
+    """Whether a CALL switches anomaly detection on (or off) for certain."""
+    if call.callee.op is not Op.EXTERNAL:
+        return False
+    name = call.callee.name
+    if name in SETTERS:
+        return literal(facts.solution, call.argument(0, "mode")) is on
+    if name in BLOCKS:
+        return on and (_block_of(facts, call) is not None or is_entered_by_stack(facts, call))
+    # A trainer of a framework on torch takes it as an argument; others have none of that name.
+    return name.endswith("Trainer") and literal(facts.solution, call.argument(-1, "detect_anomaly")) is on
+
+
+def _block_of(facts: Facts, call: Value) -> cst.With | None:
+    """The ``with`` that a call is entered by."""
+    node = call.syntax
+    item = facts.parents.get(node) if node is not None else None
+    block = facts.parents.get(item) if isinstance(item, cst.WithItem) else None
+    return block if isinstance(block, cst.With) else None
+
+
+def _covered_by_block(facts: Facts, call: Value, block: cst.With) -> cst.CSTNode | None:
+    """A long training in the block, or the loop of steps around a block with a backward in it."""
+    training = facts.extents.training_within(block.body, call.function)
+    if training is not None:
+        return training
+    step = _step_around(facts, call)
+    by_framework = isinstance(step, cst.FunctionDef) and facts.solution.callers.get(call.function) is None
+    return step if by_framework or _trains_in(facts, block, call.function) else None
+
+
+def _trains_in(facts: Facts, block: cst.With, function: Function) -> bool:
+    inside = set(walk(block.body))
+    if any(backward.statement in inside for backward in facts.graph.backwards if backward.function is function):
+        return True
+    return any(
+        call.syntax in inside and any(map(facts.steps.trains, facts.solution.functions_of(call)))
+        for call in facts.steps.calls_in(function)
+    )
+
+
+def _step_around(facts: Facts, call: Value) -> cst.CSTNode | None:
+    """What repeats a call in every step: a long loop, or the function that stands for a turn of one."""
+    repetition = facts.repetitions.of(call)
+    if repetition is not None:
+        by = repetition.by
+        is_step = repetition.turn.is_step and not (isinstance(by, Loop) and facts.extents.is_short(by))
+        return by.syntax if is_step else None
+    function = call.function
+    if function.parent is not None and not facts.solution.callers.get(function) and call.loop is None:
+        if function.owner is not None and facts.steps.trains(function) and not facts.repetitions.holds(function):
+            return function.syntax
+    return None
+
+
+def _covered_by_statement(facts: Facts, call: Value) -> cst.CSTNode | None:
+    """What runs after a switch that stays on: a training, a step, a framework; for a module all that imports it."""
+    training = facts.extents.training_after(call) or _step_around(facts, call)
+    function = call.function
+    if training is not None:
+        return training
+    if call.callee.name in BLOCKS:
+        return None
+    if call.callee.name not in SETTERS:
+        return facts.statement_of(call)
+    if function.parent is None:
+        has_short = any(loop.function is function and facts.extents.is_short(loop) for loop in facts.graph.loops)
+        is_library = bool(facts.graph.classes) or len(facts.graph.functions) > 1
+        return facts.statement_of(call) if is_library and not has_short else None
+    owner = function.owner
+    if owner is not None and (function.name == "__init__" or is_start(function)):
+        if is_module_class(owner) or any(map(facts.steps.trains, owner.methods.values())):
+            return owner.syntax
+    return None
+
+
+def _is_optional(facts: Facts, call: Value, covered: cst.CSTNode, hops: int) -> bool:
+    """Whether a condition decides on a call (and not on all that it covers), there or at all of its callers."""
+    if any(_is_condition(branch, call.syntax, covered) for branch in _branches(facts, call)):
+        return True
+    callers = facts.solution.callers.get(call.function, ())
+    return hops > 0 and bool(callers) and all(_is_optional(facts, c, covered, hops - 1) for c in callers)
+
+
+def _branches(facts: Facts, call: Value) -> Iterator[cst.CSTNode]:
+    """The nodes around a call, in its function, that may leave it out."""
+    node: cst.CSTNode | None = call.syntax
+    while node is not None and node is not call.function.syntax:
+        node = facts.parents.get(node)
+        if isinstance(node, cst.If | cst.IfExp | cst.BooleanOperation | cst.ExceptHandler | cst.MatchCase):
+            yield node
+
+
+def _is_condition(branch: cst.CSTNode, call: cst.CSTNode | None, covered: cst.CSTNode) -> bool:
+    """Whether ``branch`` decides on the call alone: not on the whole script, nor on what is covered as well."""
+    if not isinstance(branch, cst.If):
+        return True
+    if any(dotted(node) == "__name__" for node in walk(branch.test)):
+        return False
+    body = set(walk(branch.body))
+    return branch.orelse is not None or call not in body or covered not in body

@@ -1,0 +1,138 @@
+"""Memory that is tidied up in every step: the allocator's cache emptied, the cyclic collector run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchlint import torch_api
+from torchlint.facts.turns.repetition import Turn
+from torchlint.facts.values.domain import ClassReference, sorted_values
+from torchlint.facts.values.externals import Meaning, meaning_of
+from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.facts.values.literals import literal
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+COLLECT = "gc.collect"
+"""Runs the cyclic collector; of its generations the first alone is cheap."""
+
+TIDIES = (
+    "gc.",
+    "torch.cuda.",
+    "torch.mps.",
+    "torch.xpu.",
+    "torch.npu.",
+    "torch.backends.",
+    "torch.accelerator.",
+)
+"""Beginnings of what a helper calls that tidies up and does nothing else."""
+
+HOPS = 4
+"""How many helpers up a call is followed."""
+
+OWN_COLLECTION = frozenset(["gc.disable", "gc.freeze"])
+"""A program that calls these decides by itself when the collector runs."""
+
+LOADS = frozenset(["load", "from_pretrained", "from_config", "create_model", "load_checkpoint"])
+"""Last names of functions and methods that bring a whole model."""
+
+
+@dataclass(frozen=True)
+class Emptying:
+    """A call that tidies up in every step.
+
+    Attributes:
+        call: what empties the cache or collects.
+        step_call: the call in the step itself: the same, or the first call of the helper that does it.
+        repeated_by: the loop each turn of which runs it, or the function that stands for a turn.
+    """
+
+    call: Value
+    step_call: Value
+    repeated_by: Loop | Function
+
+    @property
+    def collects(self) -> bool:
+        """True for the cyclic collector, False for the allocator's cache."""
+        return self.call.callee.name == COLLECT
+
+
+def empties_cache(name: str) -> bool:
+    """Whether the function with this full dotted name gives the cache of torch's allocator back."""
+    return name.startswith("torch.") and name.endswith(".empty_cache")
+
+
+def emptyings(facts: Facts) -> list[Emptying]:
+    """Every call that tidies up in each step, one for each statement that does."""
+    own = any(call.callee.name in OWN_COLLECTION for call in facts.calls())
+    found: dict[object, Emptying] = {}
+    for call in facts.calls():
+        if _tidies(facts, call) and not (own and call.callee.name == COLLECT):
+            for site in _sites(facts, call, HOPS):
+                by = _repeated_by(facts, site)
+                if by is not None:
+                    found.setdefault(facts.statement_of(call), Emptying(call, site, by))
+    return list(found.values())
+
+
+def _tidies(facts: Facts, call: Value) -> bool:
+    if call.callee.op is not Op.EXTERNAL:
+        return False
+    if call.callee.name == COLLECT:
+        return literal(facts.solution, call.argument(0, "generation")) != 0
+    return empties_cache(call.callee.name)
+
+
+def _sites(facts: Facts, call: Value, hops: int) -> list[Value]:
+    """The call itself, or the calls of the helper around it that does nothing else each time."""
+    helper = call.function
+    others = (other.callee for other in facts.steps.calls_in(helper))
+    if hops and helper.parent is not None and all(_is_tidying(callee) for callee in others):
+        callers = sorted(facts.solution.callers.get(helper, ()), key=lambda value: value.index)
+        if callers and not facts.repetitions.is_skipped(call, helper):
+            return [site for caller in callers for site in _sites(facts, caller, hops - 1)]
+    return [call]
+
+
+def _is_tidying(callee: Value) -> bool:
+    return callee.op is Op.EXTERNAL and callee.name.startswith(TIDIES)
+
+
+def _repeated_by(facts: Facts, site: Value) -> Loop | Function | None:
+    repetition = facts.repetitions.of(site)
+    if repetition is None or repetition.turn is Turn.HOLDS:
+        return None
+    if isinstance(repetition.by, Loop):
+        if facts.extents.is_trial(repetition.by) or _brings_model(facts, repetition.by):
+            return None
+    return repetition.by
+
+
+def _brings_model(facts: Facts, loop: Loop) -> bool:
+    """Whether each turn of ``loop`` has a model of its own, after which there is much to give back."""
+    calls = [c for c in facts.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around()]
+    for _ in range(HOPS):
+        if any(_is_model(facts, call) for call in calls):
+            return True
+        callees = {callee for call in calls for callee in facts.solution.functions_of(call)}
+        calls = [call for callee in callees for call in facts.steps.calls_in(callee)]
+    return False
+
+
+def _is_model(facts: Facts, call: Value) -> bool:
+    callee = call.callee
+    if callee.op is Op.EXTERNAL:
+        made = torch_api.torch_class(callee.name)
+        if meaning_of(callee.name) is Meaning.MODULE or (made is not None and made.has_parameters):
+            return True
+        if callee.name.endswith(".load") and not callee.name.startswith("torch."):
+            return False
+    if callee.op in (Op.EXTERNAL, Op.ATTRIBUTE) and callee.name.rpartition(".")[2] in LOADS:
+        return True
+    return any(
+        isinstance(atom, ClassReference) and is_module_class(atom.cls)
+        for atom in sorted_values(facts.solution.final(callee))
+    )

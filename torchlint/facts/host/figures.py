@@ -1,0 +1,207 @@
+"""Figures of matplotlib that pyplot keeps: made again and again, and closed by nobody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.building.names import assigned_in
+from torchlint.facts.turns.repetition import Turn, is_memory
+from torchlint.facts.values.domain import Container
+from torchlint.facts.values.frameworks import is_called_each_epoch
+from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.facts.values.literals import UNWRITTEN, literal
+from torchlint.tree import walk
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+PYPLOT = ("matplotlib.pyplot.", "matplotlib.pylab.", "pylab.")
+MAKERS = {"figure": (0, "num"), "subplots": (-1, "num"), "subplot_mosaic": (-1, "num")}
+"""Functions of pyplot that make a figure, with the argument that names one which is used again."""
+
+READERS = ("matplotlib.", "wandb.", "mlflow.", "numpy.", "seaborn.", "sklearn.", "builtins.", "io.", "PIL.", "torch.")
+"""Packages whose functions look at a figure and do not close it."""
+
+DEPTH = 3
+"""How many calls down a close is looked for."""
+
+HOPS = 4
+"""How many callers up a repetition is looked for."""
+
+
+@dataclass(frozen=True)
+class OpenFigure:
+    """A figure that is made again and again and stays open.
+
+    Attributes:
+        call: what makes it.
+        repeated_by: the loop each turn of which makes one, or the function that a framework calls again and again.
+    """
+
+    call: Value
+    repeated_by: Loop | Function
+
+
+def open_figures(facts: Facts) -> list[OpenFigure]:
+    """Every figure that is made in each step or epoch and closed nowhere on the way."""
+    return _Search(facts).found()
+
+
+def maker_of(call: Value) -> str | None:
+    """``figure`` or ``subplots`` for a CALL of pyplot that makes a figure."""
+    return next((name for name in MAKERS if _is_pyplot(call, name)), None)
+
+
+def _is_pyplot(call: Value, name: str) -> bool:
+    return call.callee.op is Op.EXTERNAL and any(call.callee.name == module + name for module in PYPLOT)
+
+
+class _Search:
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+
+    def found(self) -> list[OpenFigure]:
+        """See :func:`open_figures`."""
+        return [found for call in self.makers if (found := self._of(call)) is not None]
+
+    @cached_property
+    def makers(self) -> list[Value]:
+        return [call for call in self.facts.calls() if maker_of(call) is not None]
+
+    def _of(self, call: Value) -> OpenFigure | None:
+        position, keyword = MAKERS[maker_of(call) or "figure"]
+        number = call.argument(position, keyword)
+        if number is not None and literal(self.facts.solution, number) not in (UNWRITTEN, None):
+            return None  # the figure of that number is made once and then used again
+        for chain, by in self._repetitions(call, (call,)):
+            if not self._is_closed(chain):
+                return OpenFigure(call, by)
+        return None
+
+    # -- how often it is made -------------------------------------------------------------------------------------
+
+    def _repetitions(self, at: Value, chain: tuple[Value, ...]) -> list[tuple[tuple[Value, ...], Loop | Function]]:
+        """What makes the figure again and again: each way to it, with what repeats the way."""
+        if self._is_left_out(at):
+            return []
+        for loop in at.loop.around() if at.loop is not None else ():
+            turn = self.facts.repetitions.turn(loop)
+            if turn is Turn.HOLDS or (turn.is_step and not self.facts.extents.is_trial(loop)):
+                return [(chain, loop)]
+        function = at.function
+        if self.facts.repetitions.stands_for_a_turn(function) or is_called_each_epoch(function):
+            return [(chain, function)]
+        if function.name == "__init__" or len(chain) > HOPS:
+            return []
+        callers = sorted(self.facts.solution.callers.get(function, ()), key=lambda value: value.index)
+        return [
+            found for caller in callers if caller not in chain
+            for found in self._repetitions(caller, (*chain, caller))
+        ]  # fmt: skip
+
+    def _is_left_out(self, at: Value) -> bool:
+        """Whether a place is reached once: in a handler, when something is first needed, before a loop is left."""
+        node, parents = at.syntax or at.statement, self.facts.parents
+        while node is not None and node is not at.function.syntax:
+            parent = parents.get(node)
+            if isinstance(parent, cst.ExceptHandler):
+                return True
+            if isinstance(parent, cst.If) and node is parent.body and _is_once(parent):
+                return True
+            if isinstance(node, cst.IndentedBlock) and isinstance(parent, cst.If) and _breaks(node):
+                return True
+            node = parent
+        return False
+
+    # -- who closes it --------------------------------------------------------------------------------------------
+
+    def _is_closed(self, chain: tuple[Value, ...]) -> bool:
+        """Whether a call on the way closes the figure, shows it, or hands it to code that is not seen."""
+        functions = dict.fromkeys(at.function for at in chain)
+        handed = self._handed_on(chain)
+        calls = [call for function in functions for call in self.facts.steps.calls_in(function)]
+        return any(call not in chain and self._may_close(call, handed, DEPTH) for call in calls)
+
+    def _handed_on(self, chain: tuple[Value, ...]) -> set[Value]:
+        """What stands for the figure on the way: the call that makes it, those of functions that return it."""
+        handed = {chain[0]}
+        for inner, outer in pairwise(chain):
+            result = inner.function.result
+            if result is None or not self._stands_for(result, handed):
+                break
+            handed.add(outer)
+        return handed
+
+    def _may_close(self, call: Value, figure: set[Value], depth: int) -> bool:
+        if _is_pyplot(call, "close"):
+            return self._concerns(call.arguments[:1], figure)
+        if _is_pyplot(call, "show"):
+            return literal(self.facts.solution, call.argument(-1, "block")) is not False
+        callees = self.facts.solution.functions_of(call)
+        if callees:
+            inner = [c for callee in callees for c in self.facts.steps.calls_in(callee)]
+            return depth > 0 and any(self._may_close(c, figure, depth - 1) for c in inner)
+        if not any(self._stands_for(argument, figure) for argument in call.arguments):
+            return False
+        if call.callee.name.rpartition(".")[2] == "add_figure":
+            return literal(self.facts.solution, call.argument(3, "close")) is not False
+        if call.callee.op is Op.ATTRIBUTE and self._is_container(call.callee.inputs[0]):
+            return False
+        return not _only_reads(call.callee)
+
+    def _concerns(self, arguments: tuple[Value, ...], figure: set[Value]) -> bool:
+        """Whether ``plt.close(...)`` may be about ``figure``: not when it names another one."""
+        others = {maker for maker in self.makers if maker not in figure}
+        named = [argument for argument in arguments if self._stands_for(argument, others)]
+        return not named or any(self._stands_for(argument, figure) for argument in named)
+
+    def _stands_for(self, value: Value, figure: set[Value]) -> bool:
+        """Whether ``value`` is one of ``figure`` or the figure in it, on some path, or a container of it."""
+        pending, seen = [value], set[Value]()
+        while pending:
+            current = pending.pop()
+            if current in figure:
+                return True
+            if current in seen:
+                continue
+            seen.add(current)
+            if current.op in (Op.ELEMENT, Op.SUBSCRIPT):
+                # Of what `subplots` gives, the first is the figure and the second its axes.
+                pending.extend(current.inputs[:1] if current.keys[:1] != (1,) else ())
+            elif current.op is Op.PHI:
+                pending.extend(current.inputs)
+            elif current.op is Op.CONTAINER:
+                pending.extend(held for _, held in self.facts.solution.held.get(current, ()))
+        return False
+
+    def _is_container(self, value: Value) -> bool:
+        return any(isinstance(atom, Container) for atom in self.facts.solution.final(value))
+
+
+def _only_reads(callee: Value) -> bool:
+    """Whether a function that is given the figure is known to leave it open."""
+    root = callee
+    while root.op is Op.ATTRIBUTE or (root.op is Op.CALL and root is not callee):
+        root = root.inputs[0]
+    return root.op is Op.EXTERNAL and root.name.startswith(READERS)
+
+
+def _is_once(branch: cst.If) -> bool:
+    """Whether a branch is taken at most once: for the first step, the last epoch, until it has set what it asks for."""
+    if is_memory(branch.test, branch, assigned_in(branch.body)):
+        return True
+    test = branch.test
+    if not isinstance(test, cst.Comparison) or not isinstance(test.comparisons[0].operator, cst.Equal):
+        return False
+    parts = (node for node in walk(test) if isinstance(node, cst.BinaryOperation))
+    return not any(isinstance(part.operator, cst.Modulo) for part in parts)
+
+
+def _breaks(block: cst.IndentedBlock) -> bool:
+    last = block.body[-1] if block.body else None
+    return isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Break | cst.Raise)

@@ -1,0 +1,108 @@
+"""Profilers that record a whole run: without a schedule every event is kept until the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.turns.extent import is_entered_by_stack
+from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.literals import literal
+from torchlint.tree import dotted, walk_scope
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+PROFILERS = frozenset(["torch.profiler.profile", "torch.profiler.profiler.profile"])
+OLDER = frozenset(["torch.autograd.profiler.profile", "torch.autograd.profiler_legacy.profile"])
+"""Those that know no schedule, and have a switch as their first argument."""
+
+
+@dataclass(frozen=True)
+class Profiling:
+    """A profiler records a long training from beginning to end.
+
+    Attributes:
+        call: what makes it.
+        training: the loop whose steps it records, or the call that runs one.
+        has_schedule: whether this kind of profiler takes a schedule.
+    """
+
+    call: Value
+    training: cst.CSTNode
+    has_schedule: bool
+
+
+def profilings(facts: Facts) -> list[Profiling]:
+    """Every profiler without a schedule around a long training, each once."""
+    found = []
+    for call in facts.calls():
+        if _records_all(facts, call):
+            training = next(filter(None, _trainings(facts, call)), None)
+            if training is not None:
+                found.append(Profiling(call, training, call.callee.name in PROFILERS))
+    return found
+
+
+def _records_all(facts: Facts, call: Value) -> bool:
+    """Whether a CALL makes a profiler that records from its start to its end."""
+    if call.callee.op is not Op.EXTERNAL or None in call.keys[1:]:
+        return False
+    if call.callee.name in OLDER:
+        return literal(facts.solution, call.argument(0, "enabled")) is not False
+    schedule = call.argument(1, "schedule")
+    return call.callee.name in PROFILERS and (schedule is None or literal(facts.solution, schedule) is None)
+
+
+def _trainings(facts: Facts, call: Value) -> Iterator[cst.CSTNode | None]:
+    """What runs while a profiler records, where it is entered, and where it is started."""
+    for function, block in _blocks(facts, call):
+        yield facts.extents.training_within(block.body, function)
+    if is_entered_by_stack(facts, call):
+        yield facts.extents.training_after(call)
+    starts = [other for other in facts.calls() if _is_method(facts, other, call, ("start", "__enter__"))]
+    stops = [other for other in facts.calls() if _is_method(facts, other, call, ("stop", "__exit__"))]
+    if any(stop.loop is not None for stop in stops):
+        return
+    for start in starts:
+        yield facts.extents.training_after(start, [stop for stop in stops if stop.function is start.function])
+
+
+def _blocks(facts: Facts, call: Value) -> Iterator[tuple[Function, cst.With]]:
+    """The ``with`` blocks that a profiler is entered by, directly or by the name it is bound to."""
+    node = call.syntax
+    parent = facts.parents.get(node) if node is not None else None
+    if isinstance(parent, cst.IfExp):
+        node, parent = parent, facts.parents.get(parent)
+    if isinstance(parent, cst.WithItem):
+        block = facts.parents.get(parent)
+        if isinstance(block, cst.With):
+            yield call.function, block
+        return
+    if not isinstance(parent, cst.Assign) or len(parent.targets) != 1:
+        return
+    name = dotted(parent.targets[0].target)
+    scopes = [call.function]
+    if name is not None and "." in name and call.function.owner is not None:
+        scopes = list(call.function.owner.methods.values())
+    for function in scopes:
+        for inner in walk_scope(function.syntax):
+            if isinstance(inner, cst.With) and any(dotted(item.item) == name for item in inner.items if name):
+                yield function, inner
+
+
+def _is_method(facts: Facts, call: Value, profiler: Value, names: tuple[str, ...]) -> bool:
+    """Whether ``call`` calls a method of these names of what ``profiler`` makes."""
+    if call.callee.op is not Op.ATTRIBUTE or call.callee.name not in names:
+        return False
+    receiver = call.callee.inputs[0]
+    if receiver is profiler:
+        return True
+    if receiver.op is Op.ATTRIBUTE:
+        places = facts.solution.places(receiver.inputs[0], receiver.name)
+    else:
+        places = [receiver.place] if receiver.place is not None else []
+    return any(profiler in facts.solution.stored.get(place, ()) for place in places)

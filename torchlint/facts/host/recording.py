@@ -1,0 +1,85 @@
+"""Recorders that keep an entry for every event of a run: the history of the allocator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.edits import replace
+from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.literals import literal
+from torchlint.rule import Edit
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+RECORDERS = frozenset(
+    ["torch.cuda.memory._record_memory_history", "torch.cuda._record_memory_history",
+     "torch.xpu.memory._record_memory_history"]
+)  # fmt: skip
+
+ENABLED, MAX_ENTRIES = (0, "enabled"), (3, "max_entries")
+"""The parameters, by position and by keyword."""
+
+REASONABLE = 100_000
+"""The bound of torch's own documentation."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The history of the allocator is recorded without a bound.
+
+    Attributes:
+        call: what switches it on.
+        training: the loop that fills it, or the call that runs one.
+    """
+
+    call: Value
+    training: cst.CSTNode
+
+
+def recordings(facts: Facts) -> list[Recording]:
+    """Every unbounded recording over a long training that the file does not end."""
+    calls = [call for call in facts.calls() if call.callee.op is Op.EXTERNAL and call.callee.name in RECORDERS]
+    if any(_switches_off(facts, call) for call in calls):
+        return []
+    unbounded = [call for call in calls if _is_unbounded(facts, call)]
+    found = ((call, facts.extents.training_after(call)) for call in unbounded)
+    return [Recording(call, training) for call, training in found if training is not None]
+
+
+def _switches_off(facts: Facts, call: Value) -> bool:
+    return literal(facts.solution, call.argument(*ENABLED)) in (None, False)
+
+
+def _is_unbounded(facts: Facts, call: Value) -> bool:
+    if None in call.keys[1:]:
+        return False  # what a star brings is not known
+    enabled = call.argument(*ENABLED)
+    # True and False are the older signature, whose history has one entry.
+    if enabled is not None and literal(facts.solution, enabled) != "all":
+        return False
+    most = call.argument(*MAX_ENTRIES)
+    return most is None or (most.op is Op.EXTERNAL and most.name == "sys.maxsize")
+
+
+def bound(recording: Recording) -> Edit | None:
+    """The call with a bound; None where it stands on several lines."""
+    node = recording.call.syntax
+    if not isinstance(node, cst.Call) or "\n" in cst.Module([]).code_for_node(node):
+        return None
+
+    def build(call: cst.CSTNode) -> cst.CSTNode:
+        assert isinstance(call, cst.Call)
+        tight = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+        keyword = cst.Arg(cst.Integer(str(REASONABLE)), cst.Name("max_entries"), tight)
+        kept = [a for a in call.args if a.keyword is None or a.keyword.value != "max_entries"]
+        if recording.call.argument(MAX_ENTRIES[0]) is not None:
+            kept = kept[: MAX_ENTRIES[0]] + kept[MAX_ENTRIES[0] + 1 :]
+        if kept:
+            kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+        return call.with_changes(args=[*kept, keyword])
+
+    return replace(node, build)

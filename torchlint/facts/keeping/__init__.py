@@ -1,0 +1,1 @@
+"""What keeps tensors, models and checkpoints alive beyond their use."""

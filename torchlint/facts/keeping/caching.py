@@ -1,0 +1,260 @@
+"""Functions whose results are cached for ever, or for so many calls: ``functools.lru_cache`` and its like.
+
+Such a cache belongs to the function, not to an object: it holds the arguments of each call, ``self`` among them, and
+what came out. Tensors and modules are compared by identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.values.domain import ClassReference, FunctionReference, Instance, sorted_values
+from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
+from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.novelty import Novelty
+from torchlint.facts.values.tensors import Tensors
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+DEFAULT_SIZE = 128
+"""``maxsize`` of ``functools.lru_cache``: https://docs.python.org/3/library/functools.html#functools.lru_cache."""
+
+CACHES: dict[str, int | None] = {
+    "functools.lru_cache": DEFAULT_SIZE,
+    "functools.cache": None,
+    # https://github.com/aio-libs/async-lru
+    "async_lru.alru_cache": DEFAULT_SIZE,
+    # https://cachetools.readthedocs.io/en/stable/#module-cachetools.func
+    "cachetools.func.lru_cache": DEFAULT_SIZE,
+    "cachetools.func.fifo_cache": DEFAULT_SIZE,
+    "cachetools.func.lfu_cache": DEFAULT_SIZE,
+}
+"""Decorators that cache results by arguments, and how many of them without being told."""
+
+WRAPPERS = ("utils.torch_utils.lru_cache_unless_export",)
+"""Functions of libraries that apply ``functools.lru_cache`` with what they are given (diffusers)."""
+
+
+@dataclass(frozen=True)
+class Cached:
+    """A function with a cache.
+
+    Attributes:
+        function: what computes the results.
+        node: where it is given its cache: the function, or the statement that wraps it.
+        name: how the program calls the cache: ``lru_cache``.
+        size: how many results it keeps; None without a bound.
+        made: the function's value, or the call that wraps it: where the cache is made.
+        calls: the calls that go through the cache, each with what its parameters get (None: not known).
+    """
+
+    function: Function
+    node: cst.CSTNode
+    name: str
+    size: int | None
+    made: Value
+    calls: tuple[tuple[Value, dict[Value, Value | None]], ...]
+
+    @property
+    def itself(self) -> Value | None:
+        """The parameter that is the instance, for a method."""
+        function = self.function
+        if function.owner is None or function.is_static or "classmethod" in function.decorators:
+            return None
+        return function.parameters[0] if function.parameters and isinstance(self.node, cst.FunctionDef) else None
+
+    @property
+    def given(self) -> list[Value]:
+        """The parameters that are part of the key, without the instance."""
+        skip = 1 if self.function.owner is not None and not self.function.is_static else 0
+        return self.function.parameters[skip:]
+
+
+@dataclass(frozen=True)
+class CacheGrowth:
+    """Why a cache keeps memory.
+
+    Attributes:
+        cached: the function with the cache.
+        by: the loop or function that brings a new entry each time; None where only the instance is kept.
+        key: the parameter that is new each time; the instance for a method whose objects are.
+        identity: True when the key is a tensor, a module or an object, which no later call can match.
+        at: the call that brings it, if one is seen.
+        single: True when the class is seen to be made once only.
+    """
+
+    cached: Cached
+    by: Loop | Function | None
+    key: Value | None
+    identity: bool
+    at: Value | None = None
+    single: bool = False
+
+    @property
+    def function(self) -> Function | None:
+        """The function each call of which brings a new entry, None when a loop does."""
+        return self.by if isinstance(self.by, Function) else None
+
+
+class Caching:
+    """Finds the caches of a file that keep tensors."""
+
+    def __init__(self, facts: Facts, tensors: Tensors, novelty: Novelty) -> None:
+        """Ask ``novelty`` for what is new in each turn."""
+        self.facts = facts
+        self.solution = facts.solution
+        self.tensors = tensors
+        self.novelty = novelty
+
+    def found(self) -> list[CacheGrowth]:
+        """Each cache that keeps tensors which nobody asks for again."""
+        caches = [*self._decorated(), *self._wrapped()]
+        found = [g for c in caches if not self._is_emptied(c) and (g := self._growth(c)) is not None]
+        return [g for g in found if g.by is None or not self.novelty.is_made_by(g.cached.made, g.by)]
+
+    # -- caches ---------------------------------------------------------------------------------------------------
+
+    def _decorated(self) -> Iterator[Cached]:
+        for value in self.facts.graph.values:
+            function = value.reference
+            if not isinstance(function, Function) or not isinstance(function.syntax, cst.FunctionDef):
+                continue
+            for name, decorator in zip(function.decorators, function.syntax.decorators, strict=True):
+                if is_cache(name):
+                    calls = tuple(self.solution.callers.get(function, {}).items())
+                    size = size_of(name, decorator.decorator)
+                    yield Cached(function, function.syntax, name.rpartition(".")[2], size, value, calls)
+
+    def _wrapped(self) -> Iterator[Cached]:
+        """``encode = lru_cache(maxsize=None)(model.encode)``, ``encode = cache(encode)``."""
+        for call in self.facts.calls():
+            maker = call.callee
+            written = maker.syntax if maker.op is Op.CALL else call.syntax
+            name = maker.callee.name if maker.op is Op.CALL else maker.name
+            first = call.argument(0, "user_function")
+            if not is_cache(name) or first is None or not isinstance(written, cst.Call):
+                continue
+            for atom in sorted_values(self.solution.final(first)):
+                if isinstance(atom, FunctionReference):
+                    offset = 1 if atom.bound else 0
+                    calls = tuple((use, self._bind(use, atom.function, offset)) for use in self._calls_of(call))
+                    size = size_of(name, written if maker.op is Op.CALL else maker.syntax or written)
+                    statement = self.facts.statement_of(call)
+                    yield Cached(atom.function, statement, name.rpartition(".")[2], size, call, calls)
+
+    def _calls_of(self, made: Value) -> list[Value]:
+        """The calls of what the CALL ``made`` gives, by whatever variable or attribute it is reached."""
+        reached = {p for p, stored in self.solution.stored.items() if made in stored}
+        return [
+            call
+            for call in self.facts.calls()
+            if call.callee is made or any(place in reached for place in places_of(self.solution, call.callee))
+        ]
+
+    def _bind(self, call: Value, function: Function, offset: int) -> dict[Value, Value | None]:
+        parameters = function.parameters[offset:]
+        return {p: call.argument(position, p.name) for position, p in enumerate(parameters)}
+
+    def _is_emptied(self, cached: Cached) -> bool:
+        """Whether the program empties the cache somewhere."""
+        for call in self.facts.calls():
+            if call.callee.op is Op.ATTRIBUTE and call.callee.name == "cache_clear":
+                behind = call.callee.inputs[0]
+                functions = [a.function for a in self.solution.final(behind) if isinstance(a, FunctionReference)]
+                if not functions or cached.function in functions:
+                    return True
+        return False
+
+    # -- what grows -----------------------------------------------------------------------------------------------
+
+    def _growth(self, cached: Cached) -> CacheGrowth | None:
+        if cached.size is not None and cached.size < 1:
+            return None
+        returns = cached.function.result is not None and self.tensors.holds_tensors(cached.function.result)
+        itself = cached.itself
+        if itself is not None and self._is_compared_by_identity(cached):
+            for call, _ in cached.calls:
+                by = self._new_instance(call)
+                if by is not None and (returns or self._instance_holds(cached)):
+                    return CacheGrowth(cached, by, itself, True, call)
+        for call, binding in cached.calls:
+            for parameter in cached.given:
+                argument = binding.get(parameter)
+                if argument is None:
+                    continue
+                identity = self.tensors.is_tensor(argument) or self.tensors.is_module(argument)
+                if (identity or returns) and (by := self.novelty.of(argument)) is not None:
+                    return CacheGrowth(cached, by, parameter, identity, call)
+        if not cached.calls and (taken := self._tensor_parameter(cached)) is not None:
+            return CacheGrowth(cached, None, taken, True)
+        if itself is not None and (returns or self._instance_holds(cached)):
+            return CacheGrowth(cached, None, itself, True, single=self._is_single(cached.function.owner))
+        return None
+
+    def _tensor_parameter(self, cached: Cached) -> Value | None:
+        return next((p for p in cached.given if self.tensors.is_tensor(p)), None)
+
+    def _new_instance(self, call: Value) -> Loop | Function | None:
+        method = call.callee if call.op is Op.CALL else call
+        if method.op is not Op.ATTRIBUTE:
+            return None
+        receiver = method.inputs[0]
+        if receiver.op is Op.PARAMETER and self._is_instance_parameter(receiver):
+            found = (self.novelty.of(made) for made in self._constructions(receiver.function.owner))
+            return next((by for by in found if by is not None), None)
+        return self.novelty.of(receiver)
+
+    def _is_instance_parameter(self, value: Value) -> bool:
+        function = value.function
+        return function.owner is not None and bool(function.parameters) and function.parameters[0] is value
+
+    def _is_compared_by_identity(self, cached: Cached) -> bool:
+        owner = cached.function.owner
+        return owner is not None and owner.method("__hash__") is None and owner.method("__eq__") is None
+
+    def _instance_holds(self, cached: Cached) -> bool:
+        owner = cached.function.owner
+        return owner is not None and self.tensors.keeps_tensors(owner)
+
+    def _constructions(self, cls: Class | None) -> list[Value]:
+        """The calls that make an instance of ``cls``, or of a class derived from it."""
+        return [
+            call
+            for call in self.facts.calls()
+            if any(isinstance(a, ClassReference) and cls in a.cls.lineage() for a in self.solution.final(call.callee))
+            and any(isinstance(a, Instance) for a in self.solution.final(call))
+        ]
+
+    def _is_single(self, cls: Class | None, hops: int = 3) -> bool:
+        """Whether instances are seen to be made, and none of them again and again."""
+        made = self._constructions(cls)
+        return bool(made) and all(
+            self.novelty.repeats(call) is None
+            and (call.function.name != "__init__" or (hops > 0 and self._is_single(call.function.owner, hops - 1)))
+            for call in made
+        )
+
+
+def is_cache(name: str) -> bool:
+    """Whether a full dotted name is that of a decorator which caches by arguments."""
+    return name in CACHES or name.endswith(WRAPPERS)
+
+
+def size_of(name: str, written: cst.CSTNode) -> int | None:
+    """How many results a cache keeps, None for any number; the default where its size is a variable."""
+    default = CACHES.get(name, DEFAULT_SIZE)
+    if not isinstance(written, cst.Call):
+        return default
+    for position, argument in enumerate(written.args):
+        keyword = argument.keyword.value if argument.keyword is not None else None
+        if keyword == "maxsize" or (keyword is None and position == 0):
+            if isinstance(argument.value, cst.Name) and argument.value.value == "None":
+                return None
+            if isinstance(argument.value, cst.Integer):
+                return argument.value.evaluated_value
+    return default

@@ -1,0 +1,375 @@
+"""Checkpoints that stay: what was read from a file and copied into a model, and is kept while the model works.
+
+``load_state_dict`` copies. What it copied from is a second set of weights (with the state of an optimizer often three),
+and a name that still stands for it keeps it through all of the training.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.building.names import constant_key, target_names
+from torchlint.facts.keeping.loading import Load, Parts
+from torchlint.facts.turns.repetition import Turn
+from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Value
+from torchlint.facts.values.homes import places_of, targets_of
+from torchlint.tree import dotted, walk, walk_scope
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+LEAVING = (cst.Return, cst.Raise, cst.Continue, cst.Break)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Weights that are kept after they were copied.
+
+    Attributes:
+        load: what read them.
+        names: the variables, or the attribute, that keep them.
+        statement: where the first of them is bound.
+        copied: what copied them.
+        through: the loop of steps, or the call that runs one, during which they are kept; None for an attribute.
+        drop_after: the statement after which the names can be deleted, None where that cannot be told.
+    """
+
+    load: Load
+    names: tuple[str, ...]
+    statement: cst.CSTNode
+    copied: Value
+    through: cst.CSTNode | None
+    drop_after: cst.CSTNode | None
+
+
+def checkpoints(facts: Facts) -> list[Checkpoint]:
+    """Everything that was loaded, copied and kept, at most one for each call that loads."""
+    search = _Search(facts)
+    found: dict[tuple[tuple[str, ...], cst.CSTNode | None], Checkpoint] = {}
+    for load in facts.loads.found:
+        kept = search.of(load)
+        if kept is not None:
+            found.setdefault((kept.names, kept.through), kept)  # one name that either of two branches binds
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A place where steps run: a loop, or a call of a function that holds one."""
+
+    node: cst.CSTNode
+    at: int
+
+
+class _Search:
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.solution = facts.solution
+
+    def of(self, load: Load) -> Checkpoint | None:
+        parts = self.facts.loads.parts(load.call)
+        if not parts.copies or parts.keeps:
+            return None
+        functions = dict.fromkeys(value.function for value in sorted(parts.heavy, key=lambda v: v.index))
+        for function in functions:
+            found = self._in_function(load, parts, function)
+            if found is not None:
+                return found
+        return self._in_attribute(load, parts)
+
+    @cached_property
+    def _order(self) -> dict[cst.CSTNode, int]:
+        """Each node's number in source order."""
+        return {node: number for number, node in enumerate(walk(self.facts.module))}
+
+    # -- variables --------------------------------------------------------------------------------------------------
+
+    def _in_function(self, load: Load, parts: Parts, function: Function) -> Checkpoint | None:
+        names = self._names(parts, function)
+        works = self._works(function)
+        kept: dict[str, tuple[cst.CSTNode, _Work]] = {}
+        for name, statements in names.items():
+            if self._is_captured(name, function):
+                return None
+            ends = self._work_through(name, statements, function, works, parts)
+            if ends is not None:
+                kept[name] = (statements[0], ends)
+            elif self._is_read_in(name, function, works, parts):
+                return None  # what is needed later may well need all of it
+        if not kept:
+            return None
+        first = min((s for s, _ in kept.values()), key=self._order.__getitem__)
+        work = min((w for _, w in kept.values()), key=lambda w: w.at)
+        copied = self._copy_before(parts, function, work)
+        if copied is None:
+            return None
+        after = self._drop_after(kept, function, work) if first is not function.syntax else None
+        loaded = self.facts.statement_of(load.call)
+        # A parameter, or a dict that is made before it takes what is loaded: the load itself is the place to look at.
+        is_earlier = load.call.function is function and self._order[first] < self._order[loaded]
+        place = loaded if is_earlier or first is function.syntax else first
+        return Checkpoint(load, tuple(kept), place, copied, work.node, after)
+
+    def _names(self, parts: Parts, function: Function) -> dict[str, list[cst.CSTNode]]:
+        """The local variables that stand for weights, with the statements that bind them."""
+        heavy: dict[cst.CSTNode, list[Value]] = defaultdict(list)
+        for value in parts.heavy:
+            if value.function is function and value.syntax is not None:
+                heavy[value.syntax].append(value)
+        names: dict[str, list[cst.CSTNode]] = {
+            parameter.name: [function.syntax] for parameter in function.parameters if parameter in parts.heavy
+        }
+        for node in walk_scope(_body(function)):
+            for name, expression, position in _bindings(node):
+                is_alias = isinstance(expression, cst.Name) and expression.value in names and position is None
+                if is_alias or any(_is_at(value, position) for value in heavy.get(expression, ())):
+                    names.setdefault(name, []).append(self._statement(node))
+        return names
+
+    def _statement(self, node: cst.CSTNode) -> cst.CSTNode:
+        while not isinstance(node, cst.BaseStatement | cst.Module):
+            node = self.facts.parents[node]
+        return node
+
+    def _works(self, function: Function) -> list[_Work]:
+        """The loops of steps and the calls that run some, in source order."""
+        repetitions = self.facts.repetitions
+        nodes: list[cst.CSTNode] = [
+            loop.syntax
+            for loop in self.facts.graph.loops
+            if loop.function is function and repetitions.turn(loop) is not Turn.OTHER
+        ]
+        for call in self.facts.steps.calls_in(function):
+            if call.syntax is not None and (self._trains_elsewhere(call) or self._holds(call)):
+                nodes.append(call.syntax)
+        return sorted((_Work(node, self._order[node]) for node in nodes), key=lambda work: work.at)
+
+    def _holds(self, call: Value) -> bool:
+        return any(map(self.facts.repetitions.holds, self.solution.functions_of(call)))
+
+    def _trains_elsewhere(self, call: Value) -> bool:
+        """``Trainer(...).fit(model)``: a framework's object that runs the loop."""
+        if call.callee.op is not Op.ATTRIBUTE or call.callee.name not in ("fit", "train"):
+            return False
+        owner = call.callee.inputs[0]
+        return owner.op is Op.CALL and owner.callee.op is Op.EXTERNAL and owner.callee.name.endswith("Trainer")
+
+    def _is_captured(self, name: str, function: Function) -> bool:
+        """Whether another function reads the variable, at a time that is not known."""
+        return any(
+            value.op is Op.READ and value.place == Place(function, name) and value.function is not function
+            for value in self.facts.graph.values
+        )
+
+    def _work_through(
+        self, name: str, statements: list[cst.CSTNode], function: Function, works: list[_Work], parts: Parts
+    ) -> _Work | None:
+        """The first work during which the variable keeps what nobody reads any more."""
+        last_read = max(self._reads(name, function, parts), default=-1)
+        bound = [self._order[statement] for statement in statements]
+        drops = [drop for drop in self._drops(name, function) if self._order[drop] not in bound]
+        for work in works:
+            reaching = [s for s in statements if self._order[s] < work.at and self._reaches(s, work.node, function)]
+            if reaching and last_read < work.at:
+                since = reaching[-1]
+                after = [drop for drop in drops if self._order[since] < self._order[drop] < work.at]
+                if not any(self._reaches(since, drop, function) for drop in after):
+                    return work
+        return None
+
+    def _reads(self, name: str, function: Function, parts: Parts | None = None) -> Iterator[int]:
+        """Where the variable is read; with ``parts`` only where more of it is than an epoch's number."""
+        parents = self.facts.parents
+        for node in walk(_body(function)):
+            if isinstance(node, cst.Name) and node.value == name:
+                parent = parents.get(node)
+                if isinstance(parent, cst.Attribute) and parent.attr is node:
+                    continue
+                if isinstance(parent, cst.Arg) and parent.keyword is node:
+                    continue
+                if parts is not None and self._is_light(parent, parts):
+                    continue
+                if not isinstance(parent, cst.AssignTarget | cst.Del | cst.Param):
+                    yield self._order[node]
+
+    def _is_light(self, item: cst.CSTNode | None, parts: Parts) -> bool:
+        """Whether an item is taken under a constant key, of which nothing is copied."""
+        if not isinstance(item, cst.Subscript) or constant_key(item) is None:
+            return False
+        values = self._values.get(item, [])
+        harmless = self.facts.loads.is_harmless
+        return not any(v in parts.heavy or not all(harmless(user, parts) for user in v.users) for v in values)
+
+    @cached_property
+    def _values(self) -> dict[cst.CSTNode, list[Value]]:
+        table: dict[cst.CSTNode, list[Value]] = defaultdict(list)
+        for value in self.facts.graph.values:
+            if value.syntax is not None:
+                table[value.syntax].append(value)
+        return table
+
+    def _is_read_in(self, name: str, function: Function, works: list[_Work], parts: Parts) -> bool:
+        return bool(works) and max(self._reads(name, function, parts), default=-1) > works[0].at
+
+    def _drops(self, name: str, function: Function) -> Iterator[cst.CSTNode]:
+        """The statements that delete the variable or bind it to something else."""
+        for node in walk_scope(_body(function)):
+            if isinstance(node, cst.Del | cst.AssignTarget) and name in target_names(node.target):
+                yield self._statement(node)
+
+    def _reaches(self, statement: cst.CSTNode, work: cst.CSTNode, function: Function) -> bool:
+        """Whether the code goes on from ``statement`` to ``work``: no return between them, no other branch."""
+        parents, around = self.facts.parents, {work}
+        node = work
+        while node is not function.syntax and node in parents:
+            node = parents[node]
+            around.add(node)
+        node = statement
+        while node not in around:
+            parent = parents[node]
+            if parent not in around and isinstance(parent, cst.IndentedBlock) and _leaves(parent):
+                return False
+            if isinstance(parent, cst.If) and parent in around and node is not parent.test:
+                return False  # the work stands in the other branch
+            if isinstance(parent, cst.Try) and parent in around and node is parent.body:
+                if any(handler in around for handler in parent.handlers):
+                    return False  # it stands where something went wrong
+            node = parent
+        return node is not work
+
+    def _copy_before(self, parts: Parts, function: Function, work: _Work) -> Value | None:
+        """The first copy in the function or in what it calls before the work."""
+        here = [call for call in parts.copies if call.function is function and call.syntax is not None]
+        before = [call for call in here if call.syntax is not None and self._order[call.syntax] < work.at]
+        elsewhere = [call for call in parts.copies if call.function is not function]
+        return min(before or elsewhere, key=lambda call: call.index, default=None)
+
+    def _drop_after(
+        self, kept: dict[str, tuple[cst.CSTNode, _Work]], function: Function, work: _Work
+    ) -> cst.CSTNode | None:
+        """The statement after which all the names can go, in the block that binds them."""
+        parents = self.facts.parents
+        block = parents[next(iter(kept.values()))[0]]
+        if any(parents[s] is not block or not _surely_binds(s, name) for name, (s, _) in kept.items()):
+            return None
+        last = max(at for name in kept for at in self._reads(name, function))
+        if last > work.at:
+            return None
+        while isinstance(block, cst.IndentedBlock | cst.Module):
+            ends = [child for child in block.body if self._order[child] <= last]
+            spans = bool(ends) and any(self._order[node] == last for node in walk(ends[-1]))
+            if spans:
+                return ends[-1] if work.node not in set(walk(ends[-1])) else None
+            owner = parents.get(block)
+            if not isinstance(owner, cst.With):
+                return None
+            block = parents[owner]
+        return None
+
+    # -- attributes -------------------------------------------------------------------------------------------------
+
+    def _in_attribute(self, load: Load, parts: Parts) -> Checkpoint | None:
+        """``self.checkpoint = torch.load(path)``, copied by the methods that make the object ready."""
+        for store in self.facts.graph.stores:
+            if store.kind is not Kind.ASSIGN or store.value not in parts.heavy or store.function.parent is None:
+                continue
+            for place in targets_of(self.solution, store):
+                owner = place.owner if isinstance(place, Place) else None
+                if not isinstance(place, Place) or not (isinstance(owner, Class) or owner is self.facts.graph.module):
+                    continue
+                name = dotted(store.target)
+                if name is None or self._is_dropped(place) or not self._is_only_copied(place, parts, store.function):
+                    continue
+                functions = owner.methods.values() if isinstance(owner, Class) else self.facts.graph.functions
+                if any(self._works_in(function) for function in functions):
+                    return Checkpoint(load, (name,), store.statement, parts.copies[0], None, None)
+        return None
+
+    def _works_in(self, function: Function) -> bool:
+        if self.facts.repetitions.stands_for_a_turn(function) or self.facts.repetitions.holds(function):
+            return True
+        return self.facts.steps.trains(function)
+
+    def _is_dropped(self, place: Place) -> bool:
+        """Whether something deletes the attribute, or sets it to another value."""
+        attribute = place.path.rpartition(".")[2]
+        for node in walk(self.facts.module):
+            if isinstance(node, cst.Del):
+                if any((dotted(n) or "").rpartition(".")[2] == attribute for n in walk(node.target)):
+                    return True
+        # A global is set to None before, where it is declared.
+        return sum(value.name != "None" for value in self.solution.stored.get(place, ())) > 1 or (
+            isinstance(place.owner, Class) and len(self.solution.stored.get(place, ())) > 1
+        )
+
+    def _is_only_copied(self, place: Place, parts: Parts, binding: Function) -> bool:
+        """Whether only the methods that copy it, or take a number out of it before the work, read the attribute."""
+        copying = {call.function for call in parts.copies} | {binding}
+        readers = (v for v in self.facts.graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
+        return all(
+            value.function in copying and not self._works_in(value.function)
+            for value in readers
+            if place in places_of(self.solution, value)
+        )
+
+
+def _body(function: Function) -> cst.CSTNode:
+    node = function.syntax
+    return node.body if isinstance(node, cst.FunctionDef | cst.Lambda) else node
+
+
+def _is_at(value: Value, position: int | None) -> bool:
+    """Whether a value is the whole of an expression, or the item of it that an unpacking takes."""
+    if position is None:
+        return value.op is not Op.ELEMENT
+    return value.op is Op.ELEMENT and value.keys[0] == position
+
+
+def _bindings(node: cst.CSTNode) -> Iterator[tuple[str, cst.BaseExpression, int | None]]:
+    """Each name that this one node binds, to what expression, and to which item of it (None: to all of it)."""
+    if isinstance(node, cst.Assign):
+        for target in node.targets:
+            yield from _bound(target.target, node.value)
+    elif isinstance(node, cst.AnnAssign | cst.NamedExpr) and node.value is not None:
+        yield from _bound(node.target, node.value)
+
+
+def _bound(
+    target: cst.BaseExpression, value: cst.BaseExpression
+) -> Iterator[tuple[str, cst.BaseExpression, int | None]]:
+    if isinstance(target, cst.Name):
+        yield target.value, value, None
+    elif isinstance(target, cst.Tuple | cst.List):
+        written = value.elements if isinstance(value, cst.Tuple | cst.List) else ()
+        for position, element in enumerate(target.elements):
+            if isinstance(element.value, cst.Name):
+                if position < len(written):
+                    yield element.value.value, written[position].value, None
+                else:
+                    yield element.value.value, value, position
+
+
+def _surely_binds(statement: cst.CSTNode, name: str) -> bool:
+    """Whether an assignment binds the name, and not a walrus that may be passed by."""
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return False
+    assignments = (small for small in statement.body if isinstance(small, cst.Assign | cst.AnnAssign))
+    targets = (t for a in assignments for t in (a.targets if isinstance(a, cst.Assign) else (a.target,)))
+    return any(name in target_names(target) for target in targets)
+
+
+def _leaves(block: cst.IndentedBlock) -> bool:
+    """Whether a block ends by leaving the function or the turn."""
+    last = block.body[-1] if block.body else None
+    if not isinstance(last, cst.SimpleStatementLine):
+        return False
+    small = last.body[-1]
+    if isinstance(small, cst.Expr) and isinstance(small.value, cst.Call):
+        return dotted(small.value.func) in ("exit", "quit", "sys.exit")
+    return isinstance(small, LEAVING)

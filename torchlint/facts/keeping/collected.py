@@ -1,0 +1,290 @@
+"""Outputs that a pass over data collects: which tensors each turn puts aside, where they are, and what for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.keeping.fates import JOINS, VIEWS, End, Fate, Fates
+from torchlint.facts.keeping.gathering import Gathering
+from torchlint.facts.turns.repetition import Repetition
+from torchlint.facts.values.domain import Container, External, History, Plain, Tensor
+from torchlint.facts.values.extents import Extents, Size
+from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
+from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.residence import Residence, Residences
+from torchlint.facts.values.writing import Use, text_of
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+
+class Collecting(Enum):
+    """What is wrong with how a pass collects."""
+
+    UNTIL_HOST = auto()
+    """Everything stays on the device until all of it is moved to the host."""
+    UNTIL_DROPPED = auto()
+    """Everything stays on the device, for callers that are not seen."""
+    COPIES = auto()
+    """What was collected is copied whole in each turn."""
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Something that a pass collects at a cost.
+
+    Attributes:
+        way: what is wrong.
+        statement: where something is put aside.
+        name: how the program names what collects.
+        item: what is put aside, as it is written there.
+        made: where the collecting began, if that is seen.
+        end: UNTIL_HOST: what moves it.
+        repeated_by: what repeats the statement.
+        has_graph: True when what is put aside keeps its graph, which costs more and which other rules say.
+    """
+
+    way: Collecting
+    statement: cst.CSTNode
+    name: str
+    item: Use
+    made: cst.CSTNode | None
+    end: Value | None
+    repeated_by: Loop | Function
+    has_graph: bool
+
+
+def collections(facts: Facts) -> list[Collection]:
+    """Every collection of a file that costs something, at most one for each statement."""
+    search = _Search(facts)
+    found: dict[cst.CSTNode, Collection] = {}
+    for one in (*search.joined_in_turn(), *search.inserted(), *search.comprehended()):
+        found.setdefault(one.statement, one)
+    return list(found.values())
+
+
+class _Search:
+    """One file's search."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
+        self.residences = Residences(facts.flows)
+        self.fates = Fates(facts.flows, self.residences)
+        self.extents = Extents(facts.flows, facts.steps)
+        self.gathering = Gathering(facts, self.extents)
+
+    # -- lists that are joined at the end --------------------------------------------------------------------------
+
+    def inserted(self) -> Iterator[Collection]:
+        """``outs.append(net(x))`` in a pass."""
+        for store in self.facts.graph.stores:
+            if (
+                store.kind is not Kind.INSERT
+                or store.holder is None
+                or not self.gathering.positions.get(store.statement)
+            ):
+                continue
+            repetition = self.gathering.repetition(self.gathering.positions[store.statement])
+            if repetition is None or (store.is_item and not self.gathering.adds_item(store, repetition.by)):
+                continue
+            made = self.gathering.allocation(store, repetition)
+            if made is None:
+                continue
+            name = text_of(store.target, store.holder)
+            item = Use(store.value, store.syntax if isinstance(store.syntax, cst.BaseExpression) else None)
+            yield from self._kept(store.statement, name, item, made, repetition.by)
+
+    def comprehended(self) -> Iterator[Collection]:
+        """``outs = [net(x) for x in loader]``."""
+        for value in self.facts.graph.values:
+            if value.op is not Op.CONTAINER or not isinstance(value.syntax, cst.ListComp) or value.statement is None:
+                continue
+            item = value.inputs[0]
+            loop = item.loop
+            if loop is None or loop is value.loop or not self.gathering.is_pass(loop):
+                continue
+            name = text_of(value.syntax, value)
+            yield from self._kept(value.statement, name, Use(item, value.syntax.elt), value, loop)
+
+    def _kept(
+        self, statement: cst.CSTNode, name: str, item: Use, made: Value, by: Loop | Function
+    ) -> Iterator[Collection]:
+        """What becomes of the items of a list."""
+        if self._is_cheap(item.value) or self.flows.is_trained_on(made):
+            return
+        ends = self.fates.of(made)
+        way = self._way(item.value, ends)
+        if way is None:
+            return
+        end = next((end.at for end in ends if end.fate is Fate.HOST), None)
+        has_graph = self.flows.live(item.value) is not None
+        yield Collection(way, statement, name, item, made.statement, end, by, has_graph)
+
+    def _way(self, item: Value, ends: list[End]) -> Collecting | None:
+        """Whether a list of tensors on the device could as well be one on the host."""
+        fates = {end.fate for end in ends}
+        if fates == {Fate.HOST} and self._may_be_tensor(item, ends):
+            says_so = any(end.at.callee.name in ("cpu", "to") for end in ends if end.at.op is Op.CALL)
+            certain = says_so or self.residences.of(item) is Residence.DEVICE
+            return Collecting.UNTIL_HOST if certain else None
+        if fates == {Fate.LEAVES} and self.extents.is_output(item) and self.residences.of(item) is Residence.DEVICE:
+            return Collecting.UNTIL_DROPPED if any(end.at.op is not Op.CALL for end in ends) else None
+        return None
+
+    def _may_be_tensor(self, item: Value, ends: list[End]) -> bool:
+        """Whether the items are tensors of a batch: outputs, or joined by ``cat``, which takes no single numbers."""
+        if self.extents.is_output(item):
+            return True
+        return any(self._is_joined(end.at) for end in ends)
+
+    def _is_joined(self, value: Value) -> bool:
+        """Whether ``cat`` is on the way to an end."""
+        inside = value.computed_from()
+        return any(v.op is Op.CALL and v.callee.name in JOINS and "stack" not in v.callee.name for v in inside)
+
+    def _is_cheap(self, item: Value) -> bool:
+        """Whether an item is no output of the pass on the device: a number, on the host, a batch."""
+        atoms = self.solution.final(item)
+        if all(isinstance(atom, Plain | External) for atom in atoms):
+            return True
+        if any(isinstance(atom, Container) for atom in atoms):
+            return True  # records of several things, each of which goes its own way
+        if self.residences.of(item) is Residence.HOST or self.extents.of(item) is not Size.WHOLE:
+            return True
+        return self._is_batch(item)
+
+    def _is_batch(self, item: Value) -> bool:
+        """Whether an item is what the loop runs over, and nothing that is computed."""
+        while item.op in (Op.SUBSCRIPT, Op.ELEMENT) or (
+            item.op is Op.CALL and item.callee.op is Op.ATTRIBUTE and item.callee.name in VIEWS | {"cuda"}
+        ):
+            if item.op is Op.ELEMENT and item.loop is not None and item.inputs[0] is item.loop.iterable:
+                return True
+            item = item.inputs[0] if item.op is not Op.CALL else item.callee.inputs[0]
+        return item.op in (Op.PARAMETER, Op.CONSTANT)
+
+    # -- what is joined in each turn ------------------------------------------------------------------------------
+
+    def joined_in_turn(self) -> Iterator[Collection]:
+        """``acc = torch.cat((acc, out))`` in a pass."""
+        for call in self.facts.calls():
+            if call.callee.op is not Op.EXTERNAL or call.callee.name not in JOINS or not call.arguments:
+                continue
+            items = self._items(call.arguments[0])
+            olds = [item for item in items if self._is_old_content(item, call)]
+            repetition = self.gathering.repetition(call) if len(olds) == 1 else None
+            if repetition is None or call.statement is None:
+                continue
+            news = [item for item in items if item not in olds]
+            if not news or self._is_needed_in_turn(olds[0], call, repetition):
+                continue
+            yield from self._copied(call, olds[0], news[0], repetition)
+
+    def _copied(self, call: Value, old: Value, new: Value, repetition: Repetition) -> Iterator[Collection]:
+        if self.flows.is_trained_on(call) or self.extents.of(new) is Size.REDUCED:
+            return
+        if any(isinstance(a, Tensor) and a.history is History.LEAF for a in self.solution.final(new)):
+            return
+        ends = self.fates.of(call)
+        fates = {end.fate for end in ends}
+        on_host = self.residences.of(new) is Residence.HOST
+        whole = fates == {Fate.HOST} and not on_host and self.extents.of(new) is Size.WHOLE
+        end = next((end.at for end in ends if end.fate is Fate.HOST), None)
+        says_so = whole and end is not None and end.callee.name in ("cpu", "to")
+        way = Collecting.UNTIL_HOST if says_so else Collecting.COPIES
+        assert call.statement is not None
+        literal = call.arguments[0].syntax
+        elements = literal.elements if isinstance(literal, cst.List | cst.Tuple) else ()
+        written = {v: e.value for v, e in zip(call.arguments[0].inputs, elements, strict=False)}
+        name = self._name(old, written.get(old))
+        has_graph = self.flows.live(call) is not None or self.flows.live(new) is not None
+        yield Collection(way, call.statement, name, Use(new, written.get(new)), None, end, repetition.by, has_graph)
+
+    def _name(self, old: Value, node: cst.CSTNode | None) -> str:
+        return text_of(node, old)
+
+    def _items(self, argument: Value) -> list[Value]:
+        return list(argument.inputs) if argument.op is Op.CONTAINER else []
+
+    def _is_old_content(self, item: Value, call: Value) -> bool:
+        """Whether an item of a join is what the join of the last turn gave, kept under one name."""
+        if item.op is Op.PHI and any(item in loop.phis for loop in self.facts.graph.loops):
+            return call in _choices(list(item.inputs[1:]))
+        places = places_of(self.solution, item)
+        kept = [value for place in places for value in self.solution.stored.get(place, ())]
+        if item.op is Op.SUBSCRIPT and item.keys[0] is not None:
+            holders = [a.allocation for a in self.solution.final(item.inputs[0]) if isinstance(a, Container)]
+            kept += [v for made in holders for key, v in self.solution.held.get(made, ()) if key == item.keys[0]]
+        return call in _choices(kept)
+
+    def _is_needed_in_turn(self, old: Value, call: Value, repetition: Repetition) -> bool:
+        """Whether each turn reads what was collected so far (decoding), or sets it anew (a window)."""
+        by = repetition.by
+        same = [old, call]
+        places = places_of(self.solution, old)
+        if places:
+            same += [v for v in self.facts.graph.values if set(places) & set(places_of(self.solution, v))]
+            if any(self._resets(store, call, repetition) for place in places for store in self._sets(place)):
+                return True
+        for value in list(same):
+            same += [user for user in value.users if user.op is Op.PHI and user not in same]
+        for value in same:
+            for user in value.users:
+                inside = isinstance(by, Function) or (user.loop is not None and by in user.loop.around())
+                if inside and user.function is call.function and not self._only_looks(user, call, same):
+                    return True
+        return False
+
+    def _resets(self, store: Store, call: Value, repetition: Repetition) -> bool:
+        """Whether a store sets anew in each turn what ``call`` joins to; the other branch of a test is the first."""
+        if call in _choices([store.value]) or not self.gathering.is_within(store.function, store.loop, repetition):
+            return False
+        branches = self._branches(call.statement)
+        return not any(
+            branches.get(test, branch) is not branch for test, branch in self._branches(store.statement).items()
+        )
+
+    def _branches(self, node: cst.CSTNode | None) -> dict[cst.CSTNode, cst.CSTNode]:
+        """The tests around a statement, each with its branch."""
+        found: dict[cst.CSTNode, cst.CSTNode] = {}
+        while node is not None:
+            parent = self.facts.parents.get(node)
+            if isinstance(parent, cst.If):
+                found[parent] = node
+            node = parent
+        return found
+
+    def _only_looks(self, user: Value, call: Value, same: list[Value]) -> bool:
+        if user.op is Op.PHI or user is call or user in call.arguments or user in same:
+            return True
+        if user.op is Op.ATTRIBUTE:
+            return user.name in ("shape", "device", "dtype", "ndim") or user.name in ("size", "numel", "dim")
+        if user.op is Op.CALL:
+            return user.callee.name in ("builtins.len", "builtins.print", "builtins.isinstance")
+        return user.op is Op.COMPARISON and any(other.name == "None" for other in user.inputs)
+
+    def _sets(self, place: Place) -> list[Store]:
+        return [s for s in self.facts.graph.stores if s.kind is not Kind.INSERT and place in self._targets(s)]
+
+    def _targets(self, store: Store) -> list[Place]:
+        if store.place is not None:
+            return [store.place]
+        return self.solution.places(store.holder, store.attribute) if store.attribute and store.holder else []
+
+
+def _choices(values: list[Value]) -> list[Value]:
+    """What values are on the paths that join in them, without the loop's own old content."""
+    pending, seen = list(values), dict[Value, None]()
+    while pending:
+        current = pending.pop()
+        if current not in seen:
+            seen[current] = None
+            if current.op is Op.PHI:
+                pending.extend(current.inputs)
+    return list(seen)

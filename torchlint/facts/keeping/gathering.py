@@ -1,0 +1,127 @@
+"""Containers that gather something in each turn: what repeats an insertion, and which containers live through it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.autograd.insertions import is_bounded
+from torchlint.facts.turns.repetition import HOPS, Repetition, Repetitions, Turn, changes_with
+from torchlint.facts.values.domain import Container, sorted_values
+from torchlint.facts.values.extents import Extents
+from torchlint.facts.values.frameworks import runs_without_gradients
+from torchlint.facts.values.graph import Function, Loop, Mode, Op, Store, Value
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+
+class Gathering:
+    """Answers how often something is put aside in one file, and for how long."""
+
+    def __init__(self, facts: Facts, extents: Extents) -> None:
+        """Search in the file of ``facts``."""
+        self.facts = facts
+        self.extents = extents
+        self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
+        self.repetitions = Repetitions(facts)
+
+    @cached_property
+    def positions(self) -> dict[cst.CSTNode, Value]:
+        """For each statement a value that stands for its place in the program."""
+        return {v.statement: v for v in self.facts.graph.values if v.statement is not None}
+
+    def adds_item(self, store: Store, by: Loop | Function) -> bool:
+        """Whether ``d[i] = out`` has another key in each turn."""
+        if store.key is not None or store.index is None:
+            return False
+        parts = list(store.index.computed_from())
+        parts += [given for part in parts if part.op is Op.PARAMETER for given in self.solution.arguments_of(part)]
+        return isinstance(by, Function) or any(changes_with(part, by) for part in parts)
+
+    def any_repetition(self, call: Value) -> Repetition | None:
+        """What repeats a call for a number of times that is not written there, whatever a turn is."""
+        chain: tuple[Value, ...] = (call,)
+        while len(chain) <= HOPS:
+            at = chain[-1]
+            for loop in at.loop.around() if at.loop is not None else ():
+                if not self.is_short(loop):
+                    return Repetition(loop, self.repetitions.turn(loop), chain)
+            callers = sorted(self.solution.callers.get(at.function, ()), key=lambda value: value.index)
+            if not callers or callers[0] in chain:
+                return self.repetition(call)
+            chain = (*chain, callers[0])
+        return None
+
+    def is_short(self, loop: Loop) -> bool:
+        """Whether a loop runs over layers, or over what is written there."""
+        iterable = loop.iterable
+        if iterable is None:
+            return False
+        if iterable.op is Op.CALL and iterable.callee.name == "builtins.range":
+            return all(argument.op is Op.CONSTANT for argument in iterable.arguments)
+        return iterable.op is Op.CONTAINER or self.steps.walks_modules(loop)
+
+    def repetition(self, call: Value) -> Repetition | None:
+        """What repeats a call for one batch after the other; None for epochs, layers and a few cases."""
+        repetition = self.repetitions.of(call)
+        if repetition is not None:
+            return repetition if repetition.turn is not Turn.HOLDS else None
+        chain: tuple[Value, ...] = (call,)
+        while len(chain) <= HOPS:  # also where it stands in a branch: what began in the first turn goes on in the next
+            at = chain[-1]
+            for loop in at.loop.around() if at.loop is not None else ():
+                if self.repetitions.turn(loop) is Turn.HOLDS:
+                    return None
+                if self.is_pass(loop):
+                    return Repetition(loop, Turn.INFERS, chain)
+            if at.function.name == "update" and runs_without_gradients(at.function):
+                return Repetition(at.function, Turn.INFERS, chain)  # a metric's, once for each batch
+            callers = sorted(self.solution.callers.get(at.function, ()), key=lambda value: value.index)
+            if not callers or callers[0] in chain:
+                break
+            chain = (*chain, callers[0])
+        return None
+
+    def is_pass(self, loop: Loop) -> bool:
+        """Whether each turn of ``loop`` is a batch: a turn that infers, or that calls a method of a module."""
+        turn = self.repetitions.turn(loop)
+        if turn is not Turn.OTHER:
+            return turn is not Turn.HOLDS
+        if loop.iterable is None or self.is_short(loop):
+            return False
+        if loop.iterable.op is Op.CALL and loop.iterable.callee.name == "builtins.range":
+            return False
+        inside = (c for c in self.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around())
+        return any(self._may_infer(call) and self._uses_turn(call, loop) for call in inside)
+
+    def _may_infer(self, call: Value) -> bool:
+        """Whether a CALL is of a module's method, or of an unseen object's under a guard: who guards it infers."""
+        if self.extents.is_method_of_module(call):
+            return True
+        modes = self.flows.modes.at(call)
+        return modes == frozenset([Mode.OFF]) and self.flows.is_unknown_call(call)
+
+    def _uses_turn(self, call: Value, loop: Loop) -> bool:
+        return any(changes_with(part, loop) for argument in call.arguments for part in argument.computed_from())
+
+    def allocation(self, store: Store, repetition: Repetition) -> Value | None:
+        """The container that takes it, if it lives through the turns; None for one of each turn, a window, a deque."""
+        assert store.holder is not None
+        made = [a.allocation for a in sorted_values(self.solution.final(store.holder)) if isinstance(a, Container)]
+        if not made or any(self.is_within(one.function, one.loop, repetition) or is_bounded(one) for one in made):
+            return None
+        for reset in self.facts.graph.resets:
+            held = [a.allocation for a in self.solution.final(reset.holder) if isinstance(a, Container)]
+            if any(one in made for one in held) and self.is_within(reset.function, reset.loop, repetition):
+                return None
+        return made[0]
+
+    def is_within(self, function: Function, loop: Loop | None, repetition: Repetition) -> bool:
+        """Whether something at this position happens in each turn."""
+        by = repetition.by
+        if isinstance(by, Loop) and function is by.function:
+            return loop is not None and by in loop.around()
+        return function is by or function in {call.function for call in repetition.chain}

@@ -1,0 +1,389 @@
+"""Exceptions that keep frames: work that is done again while one is handled, and exceptions that are stored.
+
+An exception holds its traceback, the traceback the frames through which it came, and each frame its variables: the
+activations of the step that failed. Until the handler ends, and for as long as the exception is kept, so are they.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.keeping.holders import Holders
+from torchlint.facts.keeping.unloading import COLLECTING
+from torchlint.facts.values.domain import ClassReference, Container, External, Instance, Module, Plain, Tool
+from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
+from torchlint.facts.values.homes import homes_of, places_of
+from torchlint.facts.values.writing import text_of
+from torchlint.tree import dotted, walk, walk_scope
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+DEPTH = 4
+"""How many calls deep a module is looked for, and how many callers up a repetition."""
+
+OUT_OF_MEMORY = ("OutOfMemoryError", "MemoryError")
+"""How the exceptions are called that say so."""
+
+PARTING = frozenset(["chunk", "split", "narrow", "tensor_split", "unbind"])
+"""Methods that take a batch apart."""
+
+BROAD = ("RuntimeError", "Exception", "BaseException")
+"""Exceptions that out of memory is one of."""
+
+
+@dataclass(frozen=True)
+class Retry:
+    """Work that failed and is done again inside the handler.
+
+    Attributes:
+        call: what does it again.
+        handler: the handler.
+        tried: what failed.
+    """
+
+    call: Value
+    handler: cst.ExceptHandler
+    tried: Value
+
+
+@dataclass(frozen=True)
+class KeptException:
+    """An exception that is stored with its traceback.
+
+    Attributes:
+        statement: where it is kept.
+        name: what keeps it.
+        tried: what failed: its frames are kept.
+        handler: where it is caught.
+        piles_up: True when one more is kept with each turn.
+        is_variable: True for a variable that lives on into the next turn only.
+    """
+
+    statement: cst.CSTNode
+    name: str
+    tried: Value
+    handler: cst.ExceptHandler
+    piles_up: bool
+    is_variable: bool = False
+
+
+class Handling:
+    """Looks at the ``try`` statements of one file."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Prepare to look up calls by where they are written."""
+        self.facts = facts
+        self.solution = facts.solution
+        self.steps = facts.steps
+        self.holders = Holders(facts)
+
+    @cached_property
+    def _calls(self) -> dict[cst.CSTNode, Value]:
+        return {call.syntax: call for call in self.facts.calls() if call.syntax is not None}
+
+    def _calls_under(self, node: cst.CSTNode) -> Iterator[Value]:
+        """The calls that are made where ``node`` runs, not in functions that it defines."""
+        for inner in walk_scope(node):
+            if inner in self._calls:
+                yield self._calls[inner]
+
+    def _tries(self) -> Iterator[cst.Try]:
+        for node in walk(self.facts.module):
+            if isinstance(node, cst.Try):
+                yield node
+
+    # -- work that is done again ----------------------------------------------------------------------------------
+
+    def retries(self) -> list[Retry]:
+        """Each handler of out of memory in which the work that failed is done again."""
+        found = []
+        for node in self._tries():
+            tried = [(call, reached) for call in self._calls_under(node.body) if (reached := self._works(call))]
+            for handler in node.handlers:
+                if self._clears_frames(handler) or not self._may_catch_out_of_memory(handler):
+                    continue
+                means_it = self._catches_out_of_memory(handler)
+                retry = self._retry(handler, tried)
+                if retry is None and means_it:
+                    retry = self._same_again(node, handler)
+                if retry is not None and (means_it or self._takes_less(retry.call)):
+                    found.append(retry)
+        return found
+
+    def _takes_less(self, call: Value) -> bool:
+        """Whether a call is given a part of something: a slice, or one of the chunks of a batch."""
+        for value in (part for argument in call.arguments for part in argument.computed_from()):
+            if value.op is Op.SUBSCRIPT and isinstance(value.syntax, cst.Subscript):
+                if isinstance(value.syntax.slice[0].slice, cst.Slice):
+                    return True
+            if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in PARTING:
+                return True
+        return False
+
+    def _same_again(self, node: cst.Try, handler: cst.ExceptHandler) -> Retry | None:
+        """What is called by the same name in a handler of out of memory, or the function itself, which tries again."""
+        tried = [call for call in self._calls_under(node.body) if self._is_unknown_work(call)]
+        for again in self._calls_under(handler.body):
+            if tried and again.arguments and again.function in self.solution.functions_of(again):
+                return Retry(again, handler, tried[0])
+            if self._is_unknown_work(again):
+                for call in tried:
+                    if path_of_call(call) == path_of_call(again):
+                        return Retry(again, handler, call)
+        return None
+
+    def _is_unknown_work(self, call: Value) -> bool:
+        """Whether an object of unknown type is called, or a method of one, with something, for its result."""
+        if call.is_bare or not call.arguments or path_of_call(call) is None or call.callee.op is Op.EXTERNAL:
+            return False
+        callee = call.callee
+        subject = callee.inputs[0] if callee.op is Op.ATTRIBUTE else callee
+        known = (Plain, Tool, External, Container, ClassReference)
+        return not any(isinstance(atom, known) for atom in self.solution.final(subject))
+
+    def _retry(self, handler: cst.ExceptHandler, tried: list[tuple[Value, set[object]]]) -> Retry | None:
+        for again in self._calls_under(handler.body):
+            works = self._works(again)
+            for call, reached in tried:
+                if works & reached:
+                    return Retry(again, handler, call)
+        return None
+
+    def _works(self, call: Value) -> set[object]:
+        """The modules and functions that a call runs, where it computes with tensors; empty for any other call."""
+        reached = self._reached(call, DEPTH, set())
+        if any(not isinstance(one, Function) for one in reached):
+            return reached
+        holds = self.facts.tensors.holds_tensors
+        return reached if any(holds(argument) for argument in call.arguments) else set()
+
+    def _reached(self, call: Value, depth: int, seen: set[Function]) -> set[object]:
+        found: set[object] = set()
+        if self._runs_module(call):
+            found |= self.holders.objects(call.callee)
+        elif call.callee.op is Op.PARAMETER and any(map(self.facts.tensors.holds_tensors, call.arguments)):
+            found.add(call.callee)
+        for function in self.solution.functions_of(call):
+            if function in seen or function.name == "__init__":
+                continue
+            seen.add(function)
+            found.add(function)
+            if depth > 0:
+                for inner in self.steps.calls_in(function):
+                    found |= self._reached(inner, depth - 1, seen)
+        return found
+
+    def _runs_module(self, call: Value) -> bool:
+        callee = call.callee
+        if callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__", "generate"):
+            callee = callee.inputs[0]
+        return any(
+            isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
+            for atom in self.solution.final(callee)
+        )
+
+    def _may_catch_out_of_memory(self, handler: cst.ExceptHandler) -> bool:
+        """Whether out of memory is among what a handler catches."""
+        return bool(_caught(handler) & {"", *BROAD, *OUT_OF_MEMORY})
+
+    def _catches_out_of_memory(self, handler: cst.ExceptHandler) -> bool:
+        """Whether a handler catches out of memory, and says that it means it."""
+        return bool(_caught(handler) & set(OUT_OF_MEMORY)) or self._means_memory(handler)
+
+    def _means_memory(self, handler: cst.ExceptHandler) -> bool:
+        for node in walk_scope(handler.body):
+            if isinstance(node, cst.SimpleString) and "memory" in node.value.lower():
+                return True
+        return any(
+            call.callee.op is Op.EXTERNAL and call.callee.name in COLLECTING for call in self._calls_under(handler.body)
+        )
+
+    def _clears_frames(self, handler: cst.ExceptHandler) -> bool:
+        """Whether a handler drops the traceback, or the variables of its frames."""
+        for node in walk_scope(handler.body):
+            if isinstance(node, cst.Call) and (dotted(node.func) or "").endswith(("clear_frames", "with_traceback")):
+                return True
+            if isinstance(node, cst.AssignTarget) and (dotted(node.target) or "").endswith("__traceback__"):
+                return True
+        return False
+
+    # -- exceptions that are kept ---------------------------------------------------------------------------------
+
+    def kept(self) -> list[KeptException]:
+        """Each place where an exception of failed work is stored."""
+        found = [kept for store in self.facts.graph.stores if (kept := self._of_store(store)) is not None]
+        found += [kept for node in self._tries() for kept in self._of_variables(node)]
+        return list({kept.statement: kept for kept in reversed(found)}.values())
+
+    def _of_store(self, store: Store) -> KeptException | None:
+        if store.function.name == "__init__":
+            return None  # who keeps the object that is made is asked instead
+        handler = self._handler_of(store.value, DEPTH, set())
+        if handler is None or self._clears_frames(handler):
+            return None
+        tried = self._tried(handler)
+        if tried is None:
+            return None
+        if store.kind is Kind.INSERT and store.holder is not None:
+            by = self.facts.novelty.repeats_at(store.function, store.loop)
+            homes = homes_of(self.solution, store.holder)[1:]
+            if not homes or self._is_emptied(homes) or self._is_short_lived(homes, store, by):
+                return None
+            name = text_of(store.target, store.holder)
+            overwrites = store.is_item and (store.key is not None or store.index is None)
+            return KeptException(store.statement, name, tried, handler, by is not None and not overwrites)
+        if store.kind is Kind.ASSIGN and (store.attribute or self._is_global(store)) and store.target is not None:
+            return KeptException(store.statement, text_of(store.target, store.value), tried, handler, False)
+        return None
+
+    def _is_global(self, store: Store) -> bool:
+        """Whether a function assigns a global."""
+        owner = store.place.owner if store.place is not None else None
+        return owner is self.facts.graph.module and store.function is not owner
+
+    def _is_emptied(self, homes: list[Place | Value]) -> bool:
+        return any(set(homes) & set(homes_of(self.solution, reset.holder)) for reset in self.facts.graph.resets)
+
+    def _is_short_lived(self, homes: list[Place | Value], store: Store, by: Loop | Function | None) -> bool:
+        """Whether a container ends with the turn, or with the function that fills it once."""
+        made = [home for home in homes if isinstance(home, Value)]
+        places = [home for home in homes if isinstance(home, Place)]
+        if any(not isinstance(place.owner, Function) or place.owner is self.facts.graph.module for place in places):
+            return False
+        if places and by is None:
+            return True  # a variable that an inner function captures: it ends with the outer one
+        if isinstance(by, Loop):
+            return any(one.loop is not None and by in one.loop.around() for one in made)
+        return by is None and any(one.function is store.function for one in made)
+
+    def _of_variables(self, node: cst.Try) -> Iterator[KeptException]:
+        """``last = error`` in a loop that tries again: the frames of one attempt live through the next."""
+        loop = self._loop_around(node)
+        if loop is None:
+            return
+        for handler in node.handlers:
+            caught = handler.name.name if handler.name is not None else None
+            if not isinstance(caught, cst.Name) or self._clears_frames(handler):
+                continue
+            for line in walk_scope(handler.body):
+                if not isinstance(line, cst.SimpleStatementLine):
+                    continue
+                for small in line.body:
+                    name = _renamed(small, caught.value)
+                    tried = self._tried(handler) if name is not None else None
+                    if name is not None and tried is not None and not self._is_dropped(name, loop):
+                        yield KeptException(line, name, tried, handler, False, is_variable=True)
+
+    def _loop_around(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        current = self.facts.parents.get(node)
+        while current is not None and not isinstance(current, cst.FunctionDef | cst.ClassDef):
+            if isinstance(current, cst.For | cst.While):
+                return current
+            current = self.facts.parents.get(current)
+        return None
+
+    def _is_dropped(self, name: str, loop: cst.CSTNode) -> bool:
+        inside = set(walk(loop))
+        return any(drop.path == name and drop.statement in inside for drop in self.facts.graph.drops)
+
+    def _tried(self, handler: cst.ExceptHandler) -> Value | None:
+        """The call that failed, where its frames hold tensors."""
+        node = self.facts.parents.get(handler)
+        if not isinstance(node, cst.Try):
+            return None
+        return next((call for call in self._calls_under(node.body) if self._works(call)), None)
+
+    def _handler_of(self, value: Value, depth: int, seen: set[Value]) -> cst.ExceptHandler | None:
+        """The handler whose exception ``value`` is, or holds."""
+        if value in seen or depth == 0:
+            return None
+        seen.add(value)
+        if value.op is Op.UNKNOWN and isinstance(value.syntax, cst.AsName):
+            handler = self.facts.parents.get(value.syntax)
+            return handler if isinstance(handler, cst.ExceptHandler) else None
+        if value.op is Op.CALL and value.callee.name in ("sys.exc_info", "sys.exception"):
+            return self._handler_around(value)
+        for source in self._sources(value):
+            found = self._handler_of(source, depth - (source.function is not value.function), seen)
+            if found is not None:
+                return found
+        return None
+
+    def _sources(self, value: Value) -> list[Value]:
+        """What ``value`` may be the same as, or hold."""
+        if value.op in (Op.PHI, Op.CONTAINER):
+            return list(value.inputs)
+        if value.op is Op.PARAMETER:
+            return self.solution.arguments_of(value)
+        if value.op is Op.READ or (value.op is Op.ATTRIBUTE and value.name != "__traceback__"):
+            return [v for place in places_of(self.solution, value) for v in self.solution.stored.get(place, ())]
+        if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+            return self._parts(value)
+        if value.op is Op.ATTRIBUTE:
+            return [value.inputs[0]]
+        if value.op is Op.CALL:
+            results = [f.result for f in self.solution.functions_of(value) if f.result is not None]
+            return [*results, *self._kept_by_object(value)]
+        return []
+
+    def _kept_by_object(self, call: Value) -> list[Value]:
+        """What an object of a class of the file keeps of that with which it is made; a dataclass keeps all."""
+        kept: list[Value] = []
+        for atom in self.solution.final(call.callee):
+            if not isinstance(atom, ClassReference):
+                continue
+            made_by = atom.cls.method("__init__")
+            if made_by is None:
+                kept += call.arguments
+                continue
+            binding = self.solution.callers.get(made_by, {}).get(call, {})
+            stores = [s.value for s in self.facts.graph.stores if s.function is made_by and s.attribute]
+            kept += [given for parameter, given in binding.items() if given is not None and parameter in stores]
+        return kept
+
+    def _parts(self, value: Value) -> list[Value]:
+        """The part of a tuple that is unpacked, also of one that a function of the file returns."""
+        key, found = value.keys[0], []
+        for whole in self.holders.objects(value.inputs[0]):
+            results = [f.result for f in self.solution.functions_of(whole) if f.result is not None]
+            for choice in [whole, *(c for result in results for c in result.inputs)]:
+                if choice.op is Op.CONTAINER and key in choice.keys:
+                    found.append(choice.inputs[choice.keys.index(key)])
+                elif choice.op is Op.CALL and choice.callee.name == "sys.exc_info":
+                    found.append(choice)
+        return found
+
+    def _handler_around(self, value: Value) -> cst.ExceptHandler | None:
+        node = value.syntax
+        while node is not None and not isinstance(node, cst.FunctionDef):
+            if isinstance(node, cst.ExceptHandler):
+                return node
+            node = self.facts.parents.get(node)
+        return None
+
+
+def _caught(handler: cst.ExceptHandler) -> set[str]:
+    """The last names of the exceptions that a handler catches; "" where it catches all."""
+    if handler.type is None:
+        return {""}
+    return {(dotted(node) or "").rpartition(".")[2] for node in walk(handler.type)} - {""}
+
+
+def path_of_call(call: Value) -> str | None:
+    """What a call calls, where it is written as a chain of names: ``self.task.valid_step``."""
+    return dotted(call.syntax.func) if isinstance(call.syntax, cst.Call) else None
+
+
+def _renamed(small: cst.CSTNode, caught: str) -> str | None:
+    """The variable to which a statement binds the exception."""
+    if isinstance(small, cst.Assign) and isinstance(small.value, cst.Name) and small.value.value == caught:
+        target = small.targets[0].target
+        return target.value if isinstance(target, cst.Name) else None
+    return None

@@ -1,0 +1,222 @@
+"""Who holds an object: which values keep a module alive, and by what.
+
+An optimizer holds the parameters it was given and a scheduler its optimizer; a wrapper, a list, a bound method, a
+``partial`` and a function with a default hold what they were made with; a tensor with a graph holds the parameters
+that it was computed with, even when its backward has run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchlint import torch_api
+from torchlint.facts.values.domain import Container, Instance, Tool, sorted_values
+from torchlint.facts.values.graph import Function, Kind, Op, Place, Value
+from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.parameters import SAME_OBJECT
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+DEPTH = 6
+"""How many holders of holders are followed."""
+
+_PARAMETERS = frozenset(["parameters", "named_parameters"])
+
+_KEEPERS = frozenset(["functools.partial", "torch.compile", "torch.jit.script", "torch.jit.trace"])
+"""Functions whose result holds what they are given."""
+
+
+class Holders:
+    """Answers which values hold an object."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Read the solution of ``facts``."""
+        self.facts = facts
+        self.solution = facts.solution
+
+    def objects(self, value: Value) -> frozenset[Value]:
+        """The values that made the object which ``value`` may be."""
+        found: set[Value] = set()
+        seen: set[Value] = set()
+        pending = [value]
+        while pending:
+            current = pending.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            behind = self._behind(current)
+            if behind:
+                pending.extend(behind)
+            else:
+                found.add(current)
+        return frozenset(found)
+
+    def _behind(self, value: Value) -> list[Value]:
+        if value.op is Op.PHI:
+            return list(value.inputs)
+        if value.op in (Op.READ, Op.ATTRIBUTE):
+            places = places_of(self.solution, value)
+            return [v for place in places for v in self.solution.stored.get(place, ()) if not is_none(v)]
+        if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
+            return [value.callee.inputs[0]]
+        if value.op is Op.PARAMETER:
+            return self.solution.arguments_of(value)
+        return []
+
+    def how(self, value: Value, held: frozenset[Value]) -> str:
+        """By what ``value`` keeps one of ``held`` alive, or "" when nothing says that it does.
+
+        Returns:
+            "itself", "parameters", "wrapper", "container", "function" or "graph".
+        """
+        return self._how(value, held, DEPTH, set())
+
+    def _how(self, value: Value, held: frozenset[Value], depth: int, seen: set[Value]) -> str:
+        if depth == 0:
+            return ""
+        for made in sorted(self.objects(value), key=lambda one: one.index):
+            if made in held:
+                return "itself"
+            if made in seen:
+                continue
+            seen.add(made)
+            found = self._how_made(made, held, depth, seen)
+            if found:
+                return found
+        return ""
+
+    def _how_made(self, made: Value, held: frozenset[Value], depth: int, seen: set[Value]) -> str:
+        if made.op is Op.CALL:
+            return self._how_called(made, held, depth, seen)
+        if made.op is Op.CONTAINER:
+            items = [item for _, item in self.solution.held.get(made, ())]
+            return "container" if any(self._how(item, held, depth - 1, seen) for item in items) else ""
+        if made.op is Op.FUNCTION and isinstance(made.reference, Function):
+            defaults = (default for parameter in made.reference.parameters for default in parameter.inputs)
+            return (
+                "function" if any(self._how(default, held, depth - 1, seen) == "itself" for default in defaults) else ""
+            )
+        if made.op is Op.ATTRIBUTE and self._is_method(made):
+            return "function" if self.objects(made.inputs[0]) & held else ""
+        return ""
+
+    def _is_method(self, value: Value) -> bool:
+        if value.name in ("forward", "__call__"):
+            return True
+        classes = [a.cls for a in self.solution.final(value.inputs[0]) if isinstance(a, Instance)]
+        return any(cls.method(value.name) is not None for cls in classes)
+
+    def _how_called(self, call: Value, held: frozenset[Value], depth: int, seen: set[Value]) -> str:
+        if self._is_optimizer(call):
+            if any(self._passes_parameters(argument, held) for argument in call.arguments):
+                return "parameters"
+            return (
+                "parameters" if any(self._how(a, held, depth - 1, seen) == "parameters" for a in call.arguments) else ""
+            )
+        if self._is_keeper(call):
+            return "wrapper" if any(self._how(a, held, depth - 1, seen) for a in call.arguments) else ""
+        functions = self.solution.functions_of(call)
+        for function in functions:
+            found = self._how_by_function(call, function, held, depth, seen)
+            if found:
+                return found
+        if self.facts.flows.live(call) is not None and self._is_computed_with(call, held):
+            return "graph"
+        if any(isinstance(a, Container) and a.allocation is call for a in self.solution.final(call)):
+            items = [item for _, item in self.solution.held.get(call, ())]
+            return "container" if any(self._how(item, held, depth - 1, seen) for item in items) else ""
+        return ""
+
+    def _is_optimizer(self, call: Value) -> bool:
+        atoms = self.solution.final(call)
+        if any(isinstance(a, Tool) and a.kind in ("optimizer", "scheduler") for a in atoms):
+            return not self.solution.functions_of(call)
+        is_used = any(user.op is Op.ATTRIBUTE and user.name == "zero_grad" for user in call.users)
+        return call.callee.op is Op.EXTERNAL and is_used
+
+    def _is_keeper(self, call: Value) -> bool:
+        name = call.callee.name if call.callee.op is Op.EXTERNAL else ""
+        known = torch_api.torch_class(name)
+        copies = name.endswith("AveragedModel")
+        return name in _KEEPERS or (known is not None and known.wraps and not copies)
+
+    def _passes_parameters(self, argument: Value, held: frozenset[Value]) -> bool:
+        """Whether what is passed is computed from ``model.parameters()`` (of the model or a part of it)."""
+        for value in argument.computed_from():
+            if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in _PARAMETERS:
+                if self._is_part(value.callee.inputs[0], held):
+                    return True
+        return False
+
+    def _is_part(self, value: Value, held: frozenset[Value]) -> bool:
+        """Whether ``value`` is one of ``held``, or a wrapper around it."""
+        return bool(self.objects(value) & held) or self.how(value, held) == "wrapper"
+
+    def _how_by_function(
+        self, call: Value, function: Function, held: frozenset[Value], depth: int, seen: set[Value]
+    ) -> str:
+        """What a function or a class of the file makes of what it is given."""
+        binding = self.solution.callers.get(function, {}).get(call, {})
+        passed = [
+            parameter
+            for parameter, argument in binding.items()
+            if argument is not None and self._how(argument, held, depth - 1, set(seen))
+        ]
+        if not passed:
+            return ""
+        if function.name == "__init__":
+            return "wrapper" if any(self._is_stored(parameter, function, seen, depth) for parameter in passed) else ""
+        inside = frozenset(passed)
+        for choice in function.result.inputs if function.result is not None else ():
+            if choice in inside:
+                return "itself"
+            if choice.op is Op.FUNCTION and self._is_captured(choice, inside):
+                return "function"
+            given = inside | frozenset(v for parameter in passed for v in self.objects(parameter))
+            found = self._how(choice, given, depth - 1, seen)
+            if found and (found != "graph" or self.facts.flows.live(call) is not None):
+                return found
+        return ""
+
+    def _is_stored(self, parameter: Value, function: Function, seen: set[Value], depth: int) -> bool:
+        """Whether an initializer keeps what it is given, or an optimizer for it, on the object."""
+        given = frozenset([parameter]) | self.objects(parameter)
+        return any(
+            store.function is function
+            and store.kind is Kind.ASSIGN
+            and bool(store.attribute)
+            and (store.value is parameter or self._how(store.value, given, depth - 1, set(seen)) != "")
+            for store in self.facts.graph.stores
+        )
+
+    def _is_captured(self, closure: Value, parameters: frozenset[Value]) -> bool:
+        """Whether a function that is defined in another one reads one of its parameters."""
+        places = {Place(parameter.function, parameter.name) for parameter in parameters}
+        return any(
+            value.op is Op.READ and value.place in places and value.function is closure.reference
+            for value in self.facts.graph.values
+        )
+
+    def _is_computed_with(self, value: Value, held: frozenset[Value]) -> bool:
+        """Whether a tensor with a graph comes from a call of the object, or from one to which it is passed."""
+        for part in value.computed_from():
+            if part.op is Op.CALL:
+                callee = part.callee
+                receiver = callee.inputs[0] if callee.op is Op.ATTRIBUTE else callee
+                if self._is_part(receiver, held) or any(self.objects(a) & held for a in part.arguments):
+                    return True
+        return False
+
+    def holds_graph(self, value: Value, held: frozenset[Value]) -> bool:
+        """Whether ``value`` is a tensor whose graph holds parameters of the object."""
+        return self.facts.flows.live(value) is not None and self._is_computed_with(value, held)
+
+    def allocations(self, value: Value) -> list[Value]:
+        """The containers that ``value`` may be."""
+        return [a.allocation for a in sorted_values(self.solution.final(value)) if isinstance(a, Container)]
+
+
+def is_none(value: Value) -> bool:
+    """Whether a value is written ``None``."""
+    return value.op is Op.CONSTANT and value.name == "None"

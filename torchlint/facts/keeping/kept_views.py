@@ -1,0 +1,183 @@
+"""Small views that outlive a step and keep large tensors with them, or that are written to files with all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.keeping.gathering import Gathering
+from torchlint.facts.keeping.views import View, Views
+from torchlint.facts.turns.repetition import Repetition, Turn
+from torchlint.facts.values.extents import Extents
+from torchlint.facts.values.graph import Function, Kind, Loop, Op, Store, Value
+from torchlint.facts.values.writing import Use, parts, text_of
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+
+@dataclass(frozen=True)
+class KeptView:
+    """A small view that keeps a large tensor.
+
+    Attributes:
+        statement: where it is kept.
+        item: the view, as it is written there.
+        base: what holds the memory.
+        certain: False where the base may be as small as the view.
+        is_written_to: True when something changes the base in place, so that a copy could hold other numbers.
+        name: how the program names the container, "" for a file.
+        made: where the container was made, if that is seen.
+        repeated_by: what repeats the statement, None for a file.
+    """
+
+    statement: cst.CSTNode
+    item: Use
+    base: Value
+    certain: bool
+    is_written_to: bool
+    name: str
+    made: cst.CSTNode | None
+    repeated_by: Loop | Function | None
+
+
+@dataclass(frozen=True)
+class _Holder:
+    """The container that takes a view, and what repeats the taking; a file has neither."""
+
+    name: str = ""
+    made: cst.CSTNode | None = None
+    by: Loop | Function | None = None
+
+
+def kept_views(facts: Facts) -> list[KeptView]:
+    """Every such view of a file."""
+    search = _Search(facts)
+    return [*search.inserted(), *search.comprehended(), *search.saved()]
+
+
+class _Search:
+    """One file's search."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.solution = facts.solution
+        self.views = Views(facts.solution, facts.steps)
+        self.gathering = Gathering(facts, Extents(facts.flows, facts.steps))
+
+    def inserted(self) -> Iterator[KeptView]:
+        """``firsts.append(hidden[:, 0])`` in a loop."""
+        for store in self.facts.graph.stores:
+            at = self.gathering.positions.get(store.statement)
+            if store.kind is not Kind.INSERT or store.holder is None or at is None:
+                continue
+            items = self._items(store.value, store.syntax)
+            found = [(item, view) for item in items if (view := self.views.of(item.value)) is not None]
+            repetition = self.gathering.any_repetition(at) if found else None
+            if repetition is None or (store.is_item and not self.gathering.adds_item(store, repetition.by)):
+                continue
+            made = self.gathering.allocation(store, repetition)
+            if made is None:
+                continue
+            kept_in = _Holder(text_of(store.target, store.holder), made.statement, repetition.by)
+            for item, view in found:
+                if self._is_made_in_turn(view.base, repetition) and not self._is_kept_whole(view):
+                    yield self._kept(store.statement, kept_in, item, view)
+
+    def comprehended(self) -> Iterator[KeptView]:
+        """``[net(x)[:, 0] for x in loader]``."""
+        for value in self.facts.graph.values:
+            if value.op is not Op.CONTAINER or not isinstance(value.syntax, cst.ListComp) or value.statement is None:
+                continue
+            item = value.inputs[0]
+            view = self.views.of(item)
+            loop = item.loop
+            if view is None or loop is None or loop is value.loop or self.gathering.is_short(loop):
+                continue
+            if not self._is_made_in_turn(view.base, Repetition(loop, Turn.OTHER, ())):
+                continue
+            if not self._is_kept_whole(view):
+                kept_in = _Holder(text_of(value.syntax, value), value.statement, loop)
+                yield self._kept(value.statement, kept_in, Use(item, value.syntax.elt), view)
+
+    def saved(self) -> Iterator[KeptView]:
+        """``torch.save(table[:10], path)``: the file holds the whole table."""
+        for call in self.facts.calls():
+            if call.callee.name != "torch.save" or not call.arguments or call.statement is None:
+                continue
+            syntax = call.syntax.args[0].value if isinstance(call.syntax, cst.Call) else None
+            for item in self._items(call.arguments[0], syntax):
+                view = self.views.of(item.value)
+                if view is not None:
+                    yield self._kept(call.statement, _Holder(), item, view)
+
+    def _kept(self, statement: cst.CSTNode, holder: _Holder, item: Use, view: View) -> KeptView:
+        written = self._is_written(view.base)
+        return KeptView(statement, item, view.base, view.surely_smaller, written, holder.name, holder.made, holder.by)
+
+    def _items(self, value: Value, syntax: cst.CSTNode | None) -> list[Use]:
+        """What is put in: the value itself, or what is in the tuple or dict that is written there."""
+        found, pending = [], [value]
+        while pending:
+            current = pending.pop(0)
+            if current.op is Op.CONTAINER and isinstance(current.syntax, cst.Tuple | cst.Dict | cst.List):
+                pending.extend(current.inputs)
+            else:
+                found.append(current)
+        return parts(value, syntax, found)
+
+    def _is_made_in_turn(self, base: Value, repetition: Repetition) -> bool:
+        """Whether each turn computes, or loads, a base of its own."""
+        by = repetition.by
+        if (
+            base.op is Op.ELEMENT
+            and isinstance(by, Loop)
+            and self._is_item(base, by)
+            and not self.gathering.is_pass(by)
+        ):
+            return False  # an item of a list, which keeps it anyway
+        if base.op not in (Op.CALL, Op.OPERATION, Op.ELEMENT, Op.SUBSCRIPT):
+            return False
+        if base.loop is not None and isinstance(by, Loop) and base.function is by.function:
+            return by in base.loop.around()
+        return self.gathering.is_within(base.function, base.loop, repetition) or self._is_called_in_turn(
+            base, repetition
+        )
+
+    def _is_item(self, base: Value, loop: Loop) -> bool:
+        """Whether a value is what a loop runs over, or a part of that."""
+        while base.op is Op.ELEMENT and base.inputs[0] is not loop.iterable:
+            base = base.inputs[0]
+        return base.op is Op.ELEMENT
+
+    def _is_called_in_turn(self, base: Value, repetition: Repetition) -> bool:
+        """Whether a helper that is called in each turn computes the base."""
+        calls = self.solution.callers.get(base.function, {})
+        return bool(calls) and all(
+            self.gathering.is_within(call.function, call.loop, repetition) for call in calls
+        )  # fmt: skip
+
+    def _is_kept_whole(self, view: View) -> bool:
+        """Whether all of the base is kept anyway, by itself or piece by piece."""
+        pieces = 0
+        for store in self.facts.graph.stores:
+            if store.kind is not Kind.INSERT or self.views.base_of(store.value) is not view.base:
+                continue
+            if self.views.of(store.value) is None:
+                return True
+            pieces += 1
+        return view.is_piece and pieces > 1
+
+    def _is_written(self, base: Value) -> bool:
+        """Whether a base is changed in place."""
+        in_place = any(
+            user.op is Op.ATTRIBUTE and user.name.endswith("_") and not user.name.endswith("__") for user in base.users
+        )
+        return in_place or any(_changes(store, base) for store in self.facts.graph.stores)
+
+
+def _changes(store: Store, base: Value) -> bool:
+    return store.holder is base and (store.is_item or store.kind is Kind.UPDATE)

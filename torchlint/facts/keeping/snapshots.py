@@ -1,0 +1,228 @@
+"""Snapshots: copies of a model or of its state that a container collects from turn to turn.
+
+``state_dict()`` alone is no copy: its tensors share their memory with the model's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.autograd.insertions import Insertion, Insertions
+from torchlint.facts.building.names import constant_of
+from torchlint.facts.keeping.loading import external_name
+from torchlint.facts.values.domain import Argument, Instance, Module, Tool, Unknown
+from torchlint.facts.values.externals import KEYWORD_ITEMS
+from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.graph import Kind, Op, Store, Value
+from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.tree import dotted, walk
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+STATES = frozenset(["state_dict", "parameters", "named_parameters", "buffers", "named_buffers"])
+"""Methods that give the tensors of a model or an optimizer."""
+
+SAME_MEMORY = frozenset(["detach", "contiguous", "view", "reshape", "flatten", "float", "to", "cuda", "requires_grad_"])
+"""Methods of a tensor that keep it where it is, or may."""
+
+JOINING = frozenset(
+    ["torch.cat", "torch.concat", "torch.nn.utils.parameters_to_vector",
+     "torch.nn.utils.convert_parameters.parameters_to_vector"]
+)  # fmt: skip
+"""Functions that make one new tensor of all that they are given."""
+
+DEPTH = 4
+"""How many steps back a copy is looked for."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A copy that goes into a container which outlives a turn.
+
+    Attributes:
+        insertion: what takes it.
+        copy: the CALL (or the comprehension) that makes the copy.
+        subject: of what, as the program writes it; "" where that is not written there.
+    """
+
+    insertion: Insertion
+    copy: Value
+    subject: str
+
+
+def snapshots(facts: Facts) -> list[Snapshot]:
+    """Every collection of copies, in source order."""
+    search = _Search(facts)
+    return [found for store in facts.graph.stores if (found := search.of(store)) is not None]
+
+
+class _Search:
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.solution, self.flows = facts.solution, facts.flows
+        self.insertions = Insertions(facts.lifetimes)
+
+    def of(self, store: Store) -> Snapshot | None:
+        """What ``store`` collects, None where that is no copy or goes away again."""
+        if store.kind is not Kind.INSERT or self.flows.live_parts(store.value):
+            return None  # with a graph on it, that is what has to be said first
+        copy = self._copy(store.value, DEPTH)
+        if copy is None or not self._is_new(store):
+            return None
+        insertion = self.insertions.of_store(store, [store.value])
+        if insertion is None or insertion.bounded or self._is_cut(store):
+            return None
+        return Snapshot(insertion, copy, self._subject(copy))
+
+    def _is_new(self, store: Store) -> bool:
+        """Whether what goes in is made in the same turn, and is not one object again and again."""
+        if store.loop is None:
+            return True
+        made = store.value
+        return made.function is store.function and made.loop is not None and store.loop in made.loop.around()
+
+    def _is_cut(self, store: Store) -> bool:
+        """``kept = sorted(kept)[:5]``, ``kept.remove(worst)``, ``heappop(kept)`` anywhere beside it: a window."""
+        name = dotted(store.target)
+        return name is not None and any(_cuts(node, name) for node in walk(store.function.syntax))
+
+    # -- what is a copy -----------------------------------------------------------------------------------------------
+
+    def _copy(self, value: Value, depth: int) -> Value | None:
+        """What makes ``value`` a copy of a model's tensors on their own device."""
+        if depth == 0:
+            return None
+        if value.op is Op.PHI:
+            return self._first(value.inputs, depth)
+        if value.op is Op.CONTAINER:
+            if isinstance(value.syntax, cst.BaseComp):
+                return value if self._clones(value.inputs[0]) else None
+            held = [item for _, item in self.solution.held.get(value, ())]
+            return value if any(map(self._clones, held)) else self._first(held, depth)
+        return self._of_call(value, depth) if value.op is Op.CALL else None
+
+    def _first(self, values: Iterable[Value], depth: int) -> Value | None:
+        return next((found for value in values if (found := self._copy(value, depth - 1)) is not None), None)
+
+    def _of_call(self, call: Value, depth: int) -> Value | None:
+        name = external_name(self.facts, call) or ""
+        if name == "copy.deepcopy":
+            return call if call.arguments and self._is_model_or_state(call.arguments[0]) else None
+        if name in JOINING:
+            return call if any(map(self._is_state_or_parts, call.arguments[:1])) else None
+        if name in KEYWORD_ITEMS:
+            return self._first(call.arguments, depth)
+        if call.callee.op is Op.ATTRIBUTE and call.callee.name in SAME_OBJECT | SAME_MEMORY:
+            return None if _goes_to_host(call) else self._copy(call.callee.inputs[0], depth)
+        results = [function.result for function in self.solution.functions_of(call)]
+        return self._first((result for result in results if result is not None), depth)
+
+    def _is_state_or_parts(self, value: Value) -> bool:
+        """``model.parameters()``, ``[p.view(-1) for p in model.parameters()]``."""
+        if value.op is not Op.CONTAINER or not isinstance(value.syntax, cst.BaseComp):
+            return self._is_state(value)
+        return self._is_same_memory(value.inputs[0])
+
+    def _clones(self, item: Value) -> bool:
+        """``v.clone()`` of a model's tensor, not moved to the host."""
+        return any(_method(step) == "clone" for step in _chain(item)) and self._is_same_memory(item)
+
+    def _is_same_memory(self, item: Value) -> bool:
+        """Whether a model's tensor is neither computed with nor moved to the host."""
+        *steps, base = _chain(item)
+        stays = all(_method(step) in SAME_MEMORY | {"clone", "data"} and not _goes_to_host(step) for step in steps)
+        return stays and any(map(self._is_state, _bases(base)))
+
+    def _is_model_or_state(self, value: Value) -> bool:
+        if self._is_state(value):
+            return True
+        if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and _goes_to_host(value):
+            return False
+        return any(
+            (isinstance(atom, Module) and atom.has_parameters)
+            or (isinstance(atom, Instance) and is_module_class(atom.cls))
+            or (isinstance(atom, Tool) and atom.kind == "optimizer")
+            for atom in self.solution.final(value)
+        )  # fmt: skip
+
+    def _is_state(self, value: Value) -> bool:
+        """``model.state_dict()``, ``list(model.parameters())``."""
+        if value.op is not Op.CALL:
+            return False
+        if value.callee.op is Op.ATTRIBUTE and value.callee.name in STATES:
+            owner = self.solution.final(value.callee.inputs[0])
+            return any(
+                isinstance(atom, Module | Instance | Unknown | Argument)
+                or (isinstance(atom, Tool) and atom.kind == "optimizer")
+                for atom in owner
+            )
+        name = external_name(self.facts, value)
+        return name in ("builtins.list", "builtins.dict") and any(map(self._is_state, value.arguments[:1]))
+
+    def _subject(self, copy: Value) -> str:
+        """``model`` of ``copy.deepcopy(model.state_dict())``."""
+        if not isinstance(copy.syntax, cst.Call) or not copy.syntax.args:
+            return ""
+        node: cst.BaseExpression = copy.syntax.args[0].value
+        while isinstance(node, cst.Call | cst.Attribute) and dotted(node) is None:
+            node = node.func if isinstance(node, cst.Call) else node.value
+        owner, _, last = (dotted(node) or "").rpartition(".")
+        return owner if last in STATES else dotted(node) or ""
+
+
+def _cuts(node: cst.CSTNode, name: str) -> bool:
+    """Whether one statement or call takes something out of the container called ``name``."""
+    if isinstance(node, cst.Assign):
+        value = node.value
+        is_slice = isinstance(value, cst.Subscript) and isinstance(value.slice[0].slice, cst.Slice)
+        is_same = any(dotted(target.target) == name for target in node.targets)
+        return is_slice and is_same and any(dotted(part) == name for part in walk(value))
+    if not isinstance(node, cst.Call):
+        return False
+    owner, _, last = (dotted(node.func) or "").rpartition(".")
+    if last in ("heappop", "heappushpop", "heapreplace"):
+        return bool(node.args) and dotted(node.args[0].value) == name
+    return owner == name and last in ("remove", "discard")
+
+
+def _chain(item: Value) -> Iterator[Value]:
+    """The methods and attributes that lead to ``item``, the last one first, and what they begin with."""
+    while _method(item) is not None:
+        yield item
+        item = (item.callee if item.op is Op.CALL else item).inputs[0]
+    yield item
+
+
+def _method(value: Value) -> str | None:
+    attribute = value.callee if value.op is Op.CALL else value
+    return attribute.name if attribute.op is Op.ATTRIBUTE and attribute.name not in STATES else None
+
+
+def _bases(item: Value) -> Iterator[Value]:
+    """What an item of a loop is taken from, through the pairs that ``items()`` and the like give."""
+    pending = [item]
+    while pending:
+        value = pending.pop()
+        if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+            pending.append(value.inputs[0])
+        elif value.op is Op.CONTAINER:
+            pending.extend(value.inputs)
+        else:
+            yield value
+
+
+def _goes_to_host(value: Value) -> bool:
+    """``.cpu()``, ``.to("cpu")``, ``.numpy()``."""
+    if value.op is not Op.CALL:
+        return False
+    if value.callee.name in ("cpu", "numpy", "tolist"):
+        return True
+    told = value.argument(0, "device") if value.callee.name == "to" else None
+    if told is not None and told.op is Op.CALL and told.callee.name == "torch.device":
+        told = told.argument(0)
+    return told is not None and told.syntax is not None and constant_of(told.syntax) == "cpu"

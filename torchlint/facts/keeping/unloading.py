@@ -1,0 +1,351 @@
+"""Models that are given up and stay in memory, since something else still holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.keeping.holders import Holders, is_none
+from torchlint.facts.values.domain import Instance
+from torchlint.facts.values.graph import Drop, Function, Kind, Op, Place, Value
+from torchlint.facts.values.homes import homes_of, targets_of
+from torchlint.tree import dotted, walk, walk_scope
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+COLLECTING = frozenset(
+    ["gc.collect", "torch.cuda.empty_cache", "torch.cuda.ipc_collect", "torch.mps.empty_cache", "torch.xpu.empty_cache",
+     "torch.npu.empty_cache", "torch.accelerator.empty_cache"]
+)  # fmt: skip
+"""Functions that are called to get memory back."""
+
+NEUTRAL = COLLECTING | {
+    "torch.cuda.synchronize",
+    "torch.cuda.reset_peak_memory_stats",
+    "torch.cuda.is_available",
+    "torch.cuda.memory_allocated",
+    "builtins.print",
+}
+"""Functions beside them that need no memory themselves."""
+
+LOGGING = frozenset(["info", "debug", "warning", "log"])
+
+
+@dataclass(frozen=True)
+class Holder:
+    """What still holds the model.
+
+    Attributes:
+        name: a variable, an attribute, a container, as the program writes it.
+        how: "itself", "parameters", "wrapper", "container", "function" or "graph".
+        made: the value that holds.
+    """
+
+    name: str
+    how: str
+    made: Value
+
+
+@dataclass(frozen=True)
+class Unloading:
+    """A model that is given up in vain.
+
+    Attributes:
+        drop: where it is given up.
+        holders: what still holds it; the callers' variable for a parameter, nothing where no call is seen.
+        is_parameter: True when a function deletes what its callers still have.
+        at: the call whose variable still holds it, for a parameter.
+    """
+
+    drop: Drop
+    holders: tuple[Holder, ...]
+    is_parameter: bool = False
+    at: Value | None = None
+
+
+class Unloadings:
+    """Finds them in one file."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Ask ``facts`` who holds what."""
+        self.facts = facts
+        self.solution = facts.solution
+        self.holders = Holders(facts)
+
+    def found(self) -> list[Unloading]:
+        """Each model that is given up while something else holds it, at most one for each statement."""
+        found: dict[cst.CSTNode, Unloading] = {}
+        for drop in self.facts.graph.drops:
+            unloading = self._of(drop)
+            if unloading is not None:
+                found.setdefault(drop.statement, unloading)
+        return list(found.values())
+
+    def _of(self, drop: Drop) -> Unloading | None:
+        if drop.function.name == "__init__":
+            return None
+        if drop.holder is not None:
+            return self._of_attribute(drop)
+        value = drop.value
+        if value is None or is_none(value):
+            return None
+        if value.op is Op.READ and value.place is not None and value.place.owner is self.facts.graph.module:
+            if drop.function is not self.facts.graph.module:
+                return self._of_global(drop, value)
+        if self._is_moved_away(value, drop):
+            return None
+        if value.op is Op.PARAMETER and value.function is drop.function:
+            return self._of_parameter(drop, value)
+        if not self._is_model(value):
+            return None
+        held = self.holders.objects(value)
+        holders = tuple(self._in_variables(drop, held))
+        return Unloading(drop, holders) if holders and self._is_needed_after(drop) else None
+
+    def _is_model(self, value: Value) -> bool:
+        objects = self.holders.objects(value)
+        return self.facts.tensors.is_module(value) or any(map(self.facts.tensors.is_module, objects))
+
+    def _is_moved_away(self, value: Value, drop: Drop) -> bool:
+        """Whether the model is moved to the host (or to nowhere) before it is given up: the device is free then."""
+        objects = self.holders.objects(value)
+        for call in self._calls(drop.function):
+            if call.index < drop.index and call.callee.op is Op.ATTRIBUTE and call.callee.name in ("cpu", "to"):
+                written = [self.facts.code(a.syntax) for a in call.arguments if a.syntax is not None]
+                away = call.callee.name == "cpu" or any("cpu" in text or "meta" in text for text in written)
+                if away and call.is_bare and objects & self.holders.objects(call.callee.inputs[0]):
+                    return True
+        return False
+
+    # -- variables ------------------------------------------------------------------------------------------------
+
+    def _in_variables(self, drop: Drop, held: frozenset[Value]) -> Iterator[Holder]:
+        collects = self._collects_after(drop)
+        for name, value in drop.bound.items():
+            if name == drop.path or name.startswith(f"{drop.path}.") or is_none(value):
+                continue
+            how = self.holders.how(value, held)
+            if not how or not (name.isidentifier() or how == "container") or self._is_own(value):
+                continue
+            if how == "container":
+                wanted = not collects and self._is_used_after(name.partition(".")[0], drop)
+                if wanted or self._is_emptied(value) or self._is_born_with(value, drop) or self._is_run(value):
+                    continue
+            elif self._is_used_after(name, drop):
+                continue
+            if not self._is_dropped_after(name, drop):
+                yield Holder(name, how, value)
+
+    def _is_own(self, value: Value) -> bool:
+        """Whether a value is the object whose method runs, or a class or function of the file."""
+        function = value.function
+        is_first = function.owner is not None and bool(function.parameters) and function.parameters[0] is value
+        return is_first or value.op is Op.CLASS
+
+    def _is_emptied(self, container: Value) -> bool:
+        homes = set(homes_of(self.solution, container))
+        return any(homes & set(homes_of(self.solution, reset.holder)) for reset in self.facts.graph.resets)
+
+    def _is_run(self, container: Value) -> bool:
+        """Whether something in a container is called: its models are wanted."""
+        homes = set(homes_of(self.solution, container)[1:])
+        for call in self.facts.calls():
+            part = call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else call.callee
+            is_part = False
+            while part.op in (Op.ELEMENT, Op.SUBSCRIPT):
+                part, is_part = part.inputs[0], True
+            if is_part and homes & set(homes_of(self.solution, part)):
+                return True
+        return False
+
+    def _is_born_with(self, container: Value, drop: Drop) -> bool:
+        """Whether a container is made in the same turn, and so is gone with it."""
+        made = self.holders.allocations(container)
+        return drop.loop is not None and any(one.loop is drop.loop and one.function is drop.function for one in made)
+
+    def _is_dropped_after(self, name: str, drop: Drop) -> bool:
+        """Whether the same code gives up ``name`` as well, sooner or later."""
+        return any(
+            other.path == name and other.function is drop.function and other.index >= drop.index and other is not drop
+            for other in self.facts.graph.drops
+        )
+
+    def _is_used_after(self, name: str, drop: Drop) -> bool:
+        """Whether a variable is read behind a statement of its function."""
+        behind, skipped = False, set[cst.CSTNode]()
+        for node in walk(drop.function.syntax):
+            if node is drop.statement:
+                behind = True
+                skipped.update(walk(node))
+            elif isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Name):
+                skipped.add(node.target)
+            elif isinstance(node, cst.Attribute):
+                skipped.add(node.attr)
+            elif isinstance(node, cst.Arg) and node.keyword is not None:
+                skipped.add(node.keyword)
+            elif behind and isinstance(node, cst.Name) and node.value == name and node not in skipped:
+                return True
+        return False
+
+    def _is_needed_after(self, drop: Drop) -> bool:
+        """Whether the function goes on to use memory: in a next turn, or by what it calls behind the statement."""
+        if drop.loop is not None:
+            return True
+        return any(call.index >= drop.index and not self._is_neutral(call) for call in self._calls(drop.function))
+
+    def _calls(self, function: Function) -> list[Value]:
+        return self.facts.steps.calls_in(function)
+
+    def _is_neutral(self, call: Value) -> bool:
+        callee = call.callee
+        if callee.op is Op.EXTERNAL:
+            return callee.name in NEUTRAL
+        return callee.op is Op.ATTRIBUTE and callee.name in LOGGING
+
+    # -- what is done to get memory back --------------------------------------------------------------------------
+
+    @cached_property
+    def _collectors(self) -> frozenset[Function]:
+        """Functions of the file in which memory is asked back."""
+        calls = self.facts.calls()
+        return frozenset(c.function for c in calls if c.callee.op is Op.EXTERNAL and c.callee.name in COLLECTING)
+
+    def _is_collecting(self, call: Value) -> bool:
+        if call.callee.op is Op.EXTERNAL and call.callee.name in COLLECTING:
+            return True
+        return any(function in self._collectors for function in self.solution.functions_of(call))
+
+    def _collects_after(self, drop: Drop) -> bool:
+        """Whether memory is asked back soon behind a statement: before anything else is called."""
+        for call in self._calls(drop.function):
+            if call.index >= drop.index:
+                if self._is_collecting(call):
+                    return True
+                if not self._is_neutral(call):
+                    return False
+        return False
+
+    # -- attributes -----------------------------------------------------------------------------------------------
+
+    def _of_attribute(self, drop: Drop) -> Unloading | None:
+        assert drop.holder is not None
+        places = self.solution.places(drop.holder, drop.attribute)
+        stored = [v for place in places for v in self.solution.stored.get(place, ()) if not is_none(v)]
+        collects = any(self._is_collecting(call) for call in self._calls(drop.function))
+        if not any(map(self._is_model, stored)) or not (collects or drop.is_deleted):
+            return None
+        held = frozenset(made for value in stored for made in self.holders.objects(value))
+        if any(self._is_moved_away(value, drop) for value in stored):
+            return None
+        holders = [*self._in_attributes(drop, places, held), *self._in_variables(drop, held)]
+        return Unloading(drop, tuple(holders)) if holders else None
+
+    def _in_attributes(self, drop: Drop, places: list[Place], held: frozenset[Value]) -> Iterator[Holder]:
+        assert drop.holder is not None
+        owners = {a.cls.root() for a in self.solution.final(drop.holder) if isinstance(a, Instance)}
+        prefix = drop.path.rpartition(".")[0]
+        released = self._released_by(drop.function)
+        for place, values in self.solution.stored.items():
+            if place in places or place.owner not in owners or place in released or "." in place.path:
+                continue
+            for value in values:
+                how = "" if is_none(value) else self.holders.how(value, held)
+                if how and not (how == "container" and (self._is_emptied(value) or self._is_run(value))):
+                    yield Holder(f"{prefix}.{place.path}", how, value)
+                    break
+
+    def _released_by(self, function: Function) -> set[Place]:
+        """Attributes that a function, or one that it calls, sets to something else, deletes or empties."""
+        functions = {function}
+        for call in self._calls(function):
+            functions.update(self.solution.functions_of(call))
+        released: set[Place] = set()
+        for drop in self.facts.graph.drops:
+            if drop.function in functions and drop.holder is not None:
+                released.update(self.solution.places(drop.holder, drop.attribute))
+        for store in self.facts.graph.stores:
+            if store.function in functions and store.kind is Kind.ASSIGN:
+                released.update(t for t in targets_of(self.solution, store) if isinstance(t, Place))
+        for reset in self.facts.graph.resets:
+            if reset.function in functions:
+                released.update(h for h in homes_of(self.solution, reset.holder) if isinstance(h, Place))
+        return released
+
+    def _of_global(self, drop: Drop, value: Value) -> Unloading | None:
+        """``global model; del model`` in a function: other globals may still hold it."""
+        held = self.holders.objects(value)
+        if not self._is_model(value) or not any(self._is_collecting(call) for call in self._calls(drop.function)):
+            return None
+        module, released = self.facts.graph.module, self._released_by(drop.function)
+        released |= {Place(module, d.path) for d in self.facts.graph.drops if d.function is drop.function}
+        found = []
+        for place, values in self.solution.stored.items():
+            if place.owner is module and place.path != drop.path and place not in released:
+                for one in values:
+                    how = "" if is_none(one) or self._is_own(one) else self.holders.how(one, held)
+                    if how and not (how == "container" and (self._is_emptied(one) or self._is_run(one))):
+                        found.append(Holder(place.path, how, one))
+                        break
+        return Unloading(drop, tuple(found)) if found else None
+
+    # -- parameters -----------------------------------------------------------------------------------------------
+
+    def _of_parameter(self, drop: Drop, parameter: Value) -> Unloading | None:
+        """``def free(model): del model; empty_cache()``: the caller's variable still holds it."""
+        if not self._collects_after(drop) or drop.loop is not None:
+            return None
+        calls = sorted(self.solution.callers.get(drop.function, {}).items(), key=lambda item: item[0].index)
+        for call, binding in calls:
+            given = binding.get(parameter)
+            name = self._written(call, parameter)
+            if given is None or name is None or not self._is_model(given):
+                continue
+            after = self._is_dropped_behind(name, call)
+            goes_on = call.loop is not None or any(
+                later.index > call.index and not self._is_neutral(later) for later in self._calls(call.function)
+            )
+            if not after and goes_on:
+                return Unloading(drop, (Holder(name, "itself", given),), True, call)
+        return Unloading(drop, (), True) if not calls and self._does_nothing_else(drop.function) else None
+
+    def _does_nothing_else(self, function: Function) -> bool:
+        """Whether a function only deletes what it is given and asks memory back."""
+        if not isinstance(function.syntax, cst.FunctionDef) or function.owner is not None:
+            return False
+        harmless = (cst.Del, cst.Expr, cst.Pass, cst.Import, cst.ImportFrom)
+        for node in walk_scope(function.syntax.body):
+            if isinstance(node, cst.SimpleStatementLine) and not all(isinstance(s, harmless) for s in node.body):
+                return False
+        calls = self._calls(function)
+        return all(self._is_neutral(call) or self._is_collecting(call) for call in calls)
+
+    def _written(self, call: Value, parameter: Value) -> str | None:
+        """How a call writes what it passes for a parameter, where that is a variable or an attribute."""
+        if not isinstance(call.syntax, cst.Call):
+            return None
+        function = parameter.function
+        position = function.parameters.index(parameter)
+        if function.owner is not None and not function.is_static:
+            position -= 1
+        for index, argument in enumerate(call.syntax.args):
+            keyword = argument.keyword.value if argument.keyword is not None else None
+            if keyword == parameter.name or (keyword is None and index == position and not argument.star):
+                return dotted(argument.value)
+        return None
+
+    def _is_dropped_behind(self, name: str, call: Value) -> bool:
+        """Whether the caller gives up its variable too, or sets it anew by the call itself."""
+        if any(d.path == name and d.function is call.function and d.index > call.index for d in self.facts.graph.drops):
+            return True
+        statement = call.statement
+        if statement is None:
+            return True
+        return any(
+            isinstance(node, cst.AssignTarget) and name in {dotted(part) for part in walk_scope(node.target)}
+            for node in walk_scope(statement)
+        )

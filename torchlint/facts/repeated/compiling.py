@@ -1,0 +1,119 @@
+"""Models that are compiled, traced or scripted again and again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.keeping.loading import external_name
+from torchlint.facts.turns.handoffs import is_network, origins
+from torchlint.facts.turns.repetition import Turn, changes_with
+from torchlint.facts.values.graph import Function, Loop, Op, Value
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+COMPILERS: dict[str, str] = {
+    "torch.compile": "compiles",
+    "torch._dynamo.optimize": "compiles",
+    "torch.jit.trace": "traces",
+    "torch.jit.trace_module": "traces",
+    "torch.jit.script": "compiles",
+    "torch.jit.freeze": "compiles",
+    "torch.jit.optimize_for_inference": "compiles",
+    "torch.export.export": "traces",
+    "torch.export.export_for_training": "traces",
+    "torch.fx.symbolic_trace": "traces",
+    "torch.fx.experimental.proxy_tensor.make_fx": "traces",
+    "torch.onnx.export": "traces",
+    "torch._dynamo.export": "traces",
+}
+"""Functions that turn a model into another form of it, and the word for what they do."""
+
+GROWING = frozenset(
+    ["torch.jit.trace", "torch.jit.trace_module", "torch.jit.freeze", "torch.jit.optimize_for_inference"]
+)
+"""Those whose results stay in the host's memory when nobody has them any more: 100 to 400 KB for a small model."""
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """A model or function that is compiled, traced or scripted again and again.
+
+    Attributes:
+        at: the CALL that does, or the FUNCTION that a decorator of such a name compiles when it is defined.
+        name: full dotted name of the compiler; "compile" for the method of a module.
+        repeated_by: the loop each turn of which does, or the method that does with each call.
+    """
+
+    at: Value
+    name: str
+    repeated_by: Loop | Function
+
+    @property
+    def function(self) -> Function | None:
+        """The function each call of which compiles, None when a loop does."""
+        return self.repeated_by if isinstance(self.repeated_by, Function) else None
+
+    @property
+    def verb(self) -> str:
+        """What it does: "compiles", "traces"."""
+        return COMPILERS.get(self.name, "compiles")
+
+    @property
+    def definition(self) -> cst.FunctionDef | None:
+        """The function that a decorator compiles, None for a call."""
+        return self.at.syntax if self.at.op is Op.FUNCTION and isinstance(self.at.syntax, cst.FunctionDef) else None
+
+    @property
+    def grows(self) -> bool:
+        """Whether the host's memory grows each time."""
+        return self.name in GROWING
+
+
+def compilations(facts: Facts) -> list[Compilation]:
+    """Everything that is compiled again and again; of nested calls the outermost."""
+    found: dict[cst.CSTNode, Compilation] = {}
+    for value in facts.graph.values:
+        name = _compiler(facts, value)
+        if name is None:
+            continue
+        compilation = _repeated(facts, value, name)
+        if compilation is not None:
+            known = found.get(facts.statement_of(value))
+            if known is None or not known.grows:
+                found[facts.statement_of(value)] = compilation
+    return list(found.values())
+
+
+def _compiler(facts: Facts, value: Value) -> str | None:
+    """What compiles at ``value``: a call, or a decorator without parentheses."""
+    if value.op is Op.CALL:
+        name = external_name(facts, value)
+        if name in COMPILERS:
+            return name
+        is_method = value.callee.op is Op.ATTRIBUTE and value.callee.name == "compile" and value.is_bare
+        return "compile" if is_method and is_network(facts, value.callee.inputs[0]) else None
+    if value.op is Op.FUNCTION and isinstance(value.reference, Function):
+        return next((name for name in value.reference.decorators if name in COMPILERS), None)
+    return None
+
+
+def _repeated(facts: Facts, value: Value, name: str) -> Compilation | None:
+    repetition = facts.repetitions.of(value)
+    if repetition is None or repetition.turn is Turn.HOLDS:
+        return None
+    by = repetition.by
+    if isinstance(by, Loop):
+        # Each of many models, or one for each shape, is compiled once.
+        subjects = value.arguments[:1] if value.op is Op.CALL and name != "compile" else ()
+        if any(_is_the_turns_own(facts, subject, by) for subject in subjects):
+            return None
+    return Compilation(value, name, by)
+
+
+def _is_the_turns_own(facts: Facts, subject: Value, loop: Loop) -> bool:
+    """Whether the loop runs over models."""
+    return any(part.op is Op.ELEMENT and changes_with(part, loop) for part in origins(facts, subject))

@@ -1,0 +1,340 @@
+"""What is built again and again: modules, losses, optimizers, schedulers, scalers and loaders that every step makes.
+
+How often a place runs is ``repetition.py``'s to say. What is built there is left alone when it belongs to its turn (an
+optimizer for a model that is new as well), and what a builder builds counts where the builder is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint import torch_api
+from torchlint.facts.turns.repetition import Repetition, Turn, changes_with
+from torchlint.facts.values.domain import ClassReference, FunctionReference, History, Tensor, Tool, sorted_values
+from torchlint.facts.values.externals import Meaning, meaning_of
+from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Value
+from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters
+from torchlint.tree import dotted, walk
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+BUILT = frozenset(["module", "loss", "optimizer", "scheduler", "scaler", "loader"])
+"""Kinds of classes of torch that are meant to outlive a step."""
+
+LOADERS_OF_WEIGHTS = ("load", "from_pretrained")
+"""Functions that build a model and read its weights from a file: another matter than building it."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """What a CALL builds.
+
+    Attributes:
+        kind: "module", "loss", "optimizer", "scheduler", "scaler", "loader"; "iterator" of a loader for one batch.
+        weighs: True for a module that has parameters.
+        is_operation: True for a module of torch that only computes, as a function of ``torch.nn.functional`` does.
+    """
+
+    kind: str
+    weighs: bool = False
+    is_operation: bool = False
+
+
+@dataclass(frozen=True)
+class Construction:
+    """Something that is built again and again.
+
+    Attributes:
+        call: what builds it.
+        product: what it builds.
+        repeated_by: the loop each turn of which builds it, or the method that does with each call.
+        follows_input: True when it is built from what differs from step to step, and so cannot be built before.
+        trial: True when each turn is a whole training and the last model is still referenced.
+        holder: TRIAL: the variable or the container that references it.
+        piles_up: TRIAL: the holder is a container and keeps all of them.
+    """
+
+    call: Value
+    product: Product
+    repeated_by: Loop | Function
+    follows_input: bool = False
+    trial: bool = False
+    holder: str = ""
+    piles_up: bool = False
+
+    @property
+    def function(self) -> Function | None:
+        """The function each call of which builds it, None when a loop does."""
+        return self.repeated_by if isinstance(self.repeated_by, Function) else None
+
+
+def constructions(facts: Facts) -> list[Construction]:
+    """Everything that is built again and again, at most one for each statement, the weightiest."""
+    return _Search(facts).found()
+
+
+class _Search:
+    """One file's search; the tables are filled as they are asked for."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.solution, self.steps = facts.solution, facts.steps
+        self.repetitions = facts.repetitions
+        self._made_by: dict[Function, Product | None] = {}
+
+    def found(self) -> list[Construction]:
+        """See :func:`constructions`."""
+        best: dict[cst.CSTNode, Construction] = {}
+        for call in self.products:
+            construction = self._of(call)
+            if construction is None:
+                continue
+            statement = self.facts.statement_of(call)
+            known = best.get(statement)
+            if known is None or self._rank(construction) > self._rank(known):
+                best[statement] = construction
+        return list(best.values())
+
+    def _rank(self, construction: Construction) -> tuple[bool, int]:
+        """Weights first, then what holds the rest: the outermost of nested calls comes last in the walk."""
+        return construction.product.weighs, construction.call.index
+
+    def _of(self, call: Value) -> Construction | None:
+        repetition = self.repetitions.of(call, self._is_builder_of)
+        if repetition is None:
+            return None
+        product, loop = self.products[call], repetition.by
+        follows = self._follows_input(call, repetition)
+        if follows and not product.weighs and call.callee.op is not Op.EXTERNAL:
+            return None  # a class of the file that wraps its input
+        if isinstance(loop, Function):
+            return Construction(call, product, loop, follows)
+        if repetition.turn is Turn.HOLDS or (product.weighs and self._is_trained_in_turn(call, loop)):
+            return self._trial(call, product, loop)
+        if self._belongs_to_turn(call, product, repetition):
+            return None
+        return Construction(call, product, loop, follows)
+
+    # -- what is built --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def products(self) -> dict[Value, Product]:
+        """Each call that builds something, in the order of the walk."""
+        return {call: product for call in self.facts.calls() if (product := self.product(call)) is not None}
+
+    def product(self, call: Value) -> Product | None:
+        """What a CALL builds, or None."""
+        callee = call.callee
+        if callee.op is Op.EXTERNAL:
+            return self._of_external(call, callee.name)
+        for atom in sorted_values(self.solution.final(callee)):
+            if isinstance(atom, ClassReference) and is_module_class(atom.cls):
+                return Product("module", self._has_parameters(atom.cls))
+            if isinstance(atom, FunctionReference):
+                return self.made_by(atom.function)
+        return None
+
+    def _of_external(self, call: Value, name: str) -> Product | None:
+        made = torch_api.torch_class(name)
+        if made is not None:
+            if made.kind not in BUILT:
+                return None
+            inside = made.wraps and any(p.weighs for p in self._products_in(call))
+            is_module = made.kind in ("module", "loss")
+            weighs = is_module and (made.has_parameters or inside)
+            return Product(made.kind, weighs, is_operation=is_module and not weighs and not made.wraps)
+        if meaning_of(name) is Meaning.MODULE and not name.endswith(LOADERS_OF_WEIGHTS):
+            return Product("module", weighs=True)
+        if name == "builtins.next" and call.arguments:
+            source = call.arguments[0]
+            if source.op is Op.CALL and source.callee.name == "builtins.iter" and source.arguments:
+                if self._is_loader(source.arguments[0]) and source.loop is call.loop:
+                    return Product("iterator")
+        return None
+
+    def _is_loader(self, value: Value) -> bool:
+        atoms = self.solution.final(value)
+        return any(isinstance(atom, Tool) and atom.kind == "loader" for atom in atoms)
+
+    def _products_in(self, call: Value) -> Iterator[Product]:
+        """What is built among the arguments of a call, in lists as well."""
+        pending = list(call.arguments)
+        while pending:
+            value = pending.pop()
+            if value.op in (Op.CONTAINER, Op.ELEMENT):
+                pending.extend(value.inputs)
+            elif value.op is Op.CALL and (product := self.product(value)) is not None:
+                yield product
+
+    def _has_parameters(self, cls: Class) -> bool:
+        bases = (torch_api.torch_class(base) for base in cls.all_bases())
+        if any(base is not None and base.has_parameters for base in bases):
+            return True
+        return has_parameters(self.solution, cls)
+
+    def _is_builder_of(self, call: Value) -> bool:
+        """Whether the function around ``call`` builds for its caller, or hands out this one."""
+        function = call.function
+        if self.made_by(function) is not None:
+            return True
+        handed = _choices(function.result)
+        handed += [choice for v in handed if v.op is Op.CONTAINER for item in v.inputs for choice in _choices(item)]
+        return any(self._is_same(value, call) for value in handed)
+
+    def made_by(self, function: Function) -> Product | None:
+        """What a builder builds: a function each of whose results is fresh. None for any other function."""
+        if function not in self._made_by:
+            self._made_by[function] = None  # a cycle of calls builds nothing
+            if not any(name.endswith("cache") for name in function.decorators) and not function.is_generator:
+                self._made_by[function] = self._fresh(function.result, function)
+        return self._made_by[function]
+
+    def _fresh(self, value: Value | None, function: Function) -> Product | None:
+        """What is built within ``function`` on every path to ``value``; of a tuple the weightiest item."""
+        products = [self._fresh_choice(choice, function) for choice in _choices(value) if choice.name != "None"]
+        return max(_known(products), key=_weight) if products and all(products) else None
+
+    def _fresh_choice(self, value: Value, function: Function) -> Product | None:
+        if value.function is not function:
+            return None
+        if value.op is Op.CONTAINER and isinstance(value.syntax, cst.Tuple):
+            items = (choice for item in value.inputs for choice in _choices(item) if choice.op is Op.CALL)
+            return max(_known(self._fresh_choice(item, function) for item in items), key=_weight, default=None)
+        while value.op is Op.CALL:
+            product = self.product(value)
+            if product is not None:
+                return product if product.kind != "iterator" else None
+            if value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
+                value = value.callee.inputs[0]
+            elif meaning_of(value.callee.name) is Meaning.FIRST and value.arguments:
+                value = value.arguments[0]
+            else:
+                return None
+        return None
+
+    # -- what belongs to one turn ---------------------------------------------------------------------------------
+
+    def _belongs_to_turn(self, call: Value, product: Product, repetition: Repetition) -> bool:
+        """Whether what is built is another thing in each turn, so that it cannot be built once.
+
+        A loader over what a training step splits into parts can be done without.
+        """
+        loop = repetition.by
+        if not isinstance(loop, Loop):
+            return False
+        sources = self.repetitions.sources(call, repetition.chain)
+        if any(self._is_trained_thing(s) and s.loop is not None and loop in s.loop.around() for s in sources):
+            return True  # an optimizer for what is new as well
+        if loop.iterable is not None and self.steps.is_loader(loop.iterable):
+            return False
+        if product.kind == "loader" and repetition.turn is Turn.TRAINS:
+            return False
+        return any(changes_with(source, loop) for source in sources)
+
+    def _follows_input(self, call: Value, repetition: Repetition) -> bool:
+        """Whether what a step is given decides how ``call`` builds."""
+        sources, by = self.repetitions.sources(call, repetition.chain), repetition.by
+        if isinstance(by, Loop):
+            return any(changes_with(source, by) for source in sources)
+        return any(source in by.parameters[1 if by.owner is not None else 0 :] for source in sources)
+
+    def _is_trained_thing(self, value: Value) -> bool:
+        """Whether a CALL makes a model, or a tensor that requires grad."""
+        if value.op is not Op.CALL:
+            return False
+        if value in self.products:
+            return self.products[value].weighs
+        if value.argument(-1, "requires_grad") is not None:
+            return True
+        atoms = self.solution.final(value)
+        return any(isinstance(atom, Tensor) and atom.history is History.LEAF for atom in atoms)
+
+    def _is_trained_in_turn(self, model: Value, loop: Loop) -> bool:
+        """Whether an optimizer is built for ``model`` in the same turn: the turn is a trial by itself."""
+        return any(
+            product.kind == "optimizer" and other.loop is not None and loop in other.loop.around()
+            and model in self.repetitions.sources(other)
+            for other, product in self.products.items()
+        )  # fmt: skip
+
+    # -- models of folds and trials -------------------------------------------------------------------------------
+
+    def _trial(self, call: Value, product: Product, loop: Loop) -> Construction | None:
+        """A model of each turn while the last one is still referenced."""
+        if not product.weighs or call.function is not loop.function or not self.repetitions.trains(loop):
+            return None
+        for store in self.facts.graph.stores:
+            if store.kind is Kind.INSERT and store.holder is not None and self._is_same(store.value, call):
+                if store.function is loop.function and not _is_born_in(store.holder, loop):
+                    holder = dotted(store.target) or store.holder.name
+                    return Construction(call, product, loop, trial=True, holder=holder, piles_up=True)
+        name = self._bound_to(call)
+        if name is None or name in _dropped_in(loop.syntax):
+            return None
+        return Construction(call, product, loop, trial=True, holder=name)
+
+    def _is_same(self, value: Value, call: Value) -> bool:
+        """Whether ``value`` is what ``call`` built, by ``model.to(device)`` and the like."""
+        while value is not call:
+            if value.op is not Op.CALL or value.callee.op is not Op.ATTRIBUTE or value.callee.name not in SAME_OBJECT:
+                return False
+            value = value.callee.inputs[0]
+        return True
+
+    def _bound_to(self, call: Value) -> str | None:
+        """The variable or attribute to which the statement of ``call`` binds what it builds."""
+        statement = call.statement
+        if not isinstance(statement, cst.SimpleStatementLine):
+            return None
+        for small in statement.body:
+            if isinstance(small, cst.Assign) and len(small.targets) == 1:
+                node: cst.BaseExpression = small.value
+                while isinstance(node, cst.Call) and node is not call.syntax and isinstance(node.func, cst.Attribute):
+                    node = node.func.value
+                if node is call.syntax:
+                    return dotted(small.targets[0].target)
+        return None
+
+
+def _known(products: Iterable[Product | None]) -> list[Product]:
+    return [product for product in products if product is not None]
+
+
+def _choices(value: Value | None) -> list[Value]:
+    """What ``value`` is on the paths that join in it."""
+    pending, seen = [value] if value is not None else [], dict[Value, None]()
+    while pending:
+        current = pending.pop()
+        if current not in seen:
+            seen[current] = None
+            if current.op is Op.PHI:
+                pending.extend(current.inputs)
+    return [choice for choice in seen if choice.op is not Op.PHI]
+
+
+def _weight(product: Product) -> tuple[bool, bool]:
+    return product.weighs, product.kind == "module"
+
+
+def _is_born_in(holder: Value, loop: Loop) -> bool:
+    """Whether a container is made anew in each turn of ``loop``."""
+    inside = holder.loop is not None and loop in holder.loop.around()
+    return inside and holder.op in (Op.CONTAINER, Op.CALL)
+
+
+def _dropped_in(loop: cst.CSTNode) -> set[str]:
+    """Variables and attributes that a loop deletes or sets to None."""
+    found: set[str] = set()
+    for node in walk(loop):
+        if isinstance(node, cst.Del):
+            found.update(filter(None, map(dotted, walk(node.target))))
+        elif isinstance(node, cst.Assign) and isinstance(node.value, cst.Name) and node.value.value == "None":
+            found.update(filter(None, (dotted(target.target) for target in node.targets)))
+    return found

@@ -1,0 +1,241 @@
+"""Growth: modules and optimizers to which every step adds layers, parameters or groups that stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.building.names import constant_of
+from torchlint.facts.turns.handoffs import origins
+from torchlint.facts.turns.repetition import Repetition, Turn
+from torchlint.facts.values.domain import Instance, Module, Tool
+from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
+from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.writing import text_of
+from torchlint.tree import dotted, walk
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+LISTS = frozenset(["torch.nn.ModuleList", "torch.nn.ParameterList", "torch.nn.Sequential"])
+DICTS = frozenset(["torch.nn.ModuleDict", "torch.nn.ParameterDict"])
+"""Containers of torch whose contents belong to the module that holds them."""
+
+REGISTERING = frozenset(["add_module", "register_module", "register_parameter", "register_buffer"])
+"""Methods of a module that give it something under a name, and replace what had that name."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Something that a step adds to a module or an optimizer for good.
+
+    Attributes:
+        statement: where.
+        name: how the program writes what grows.
+        added: what is added.
+        is_optimizer: True for a group of parameters.
+        repeated_by: the loop each turn of which adds, or the method that does with each call.
+    """
+
+    statement: cst.CSTNode
+    name: str
+    added: Value
+    is_optimizer: bool
+    repeated_by: Loop | Function
+
+    @property
+    def function(self) -> Function | None:
+        """The function each call of which adds, None when a loop does."""
+        return self.repeated_by if isinstance(self.repeated_by, Function) else None
+
+
+def growths(facts: Facts) -> list[Growth]:
+    """Every addition that is repeated and never taken back, one for each statement and what grows there."""
+    search = _Search(facts)
+    found: dict[tuple[cst.CSTNode, str], Growth] = {}
+    for addition in search.additions():
+        growth = search.of(addition)
+        if growth is not None:
+            found.setdefault((growth.statement, growth.name), growth)
+    return list(found.values())
+
+
+def made_for(growth: Growth) -> set[Value]:
+    """The calls that make what is added: the layer, or the one whose parameters a group has."""
+    found: set[Value] = set()
+    pending = [growth.added]
+    while pending:
+        value = pending.pop()
+        if value in found:
+            continue
+        found.add(value)
+        if value.op in (Op.CONTAINER, Op.PHI):
+            pending.extend(value.inputs)
+        elif value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
+            if value.callee.name in SAME_OBJECT | {"parameters"}:
+                pending.append(value.callee.inputs[0])
+    return found
+
+
+@dataclass(frozen=True)
+class _Addition:
+    """One place that adds ``added`` to ``holder``; ``at`` is a value that is computed there."""
+
+    holder: Value
+    added: Value
+    at: Value
+    name: str
+    statement: cst.CSTNode
+    is_optimizer: bool = False
+
+
+class _Search:
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.solution = facts.solution
+
+    # -- what adds ----------------------------------------------------------------------------------------------------
+
+    def additions(self) -> Iterator[_Addition]:
+        """Every place that adds something, however often it runs."""
+        for store in self.facts.graph.stores:
+            if store.kind is Kind.INSERT and store.holder is not None and self._is_registered(store):
+                name = text_of(store.target, store.holder)
+                yield _Addition(store.holder, store.value, self._where(store), name, store.statement)
+        for call in self.facts.calls():
+            addition = self._of_call(call)
+            if addition is not None:
+                yield addition
+
+    def _is_registered(self, store: Store) -> bool:
+        """Whether a store makes a container of modules longer: no item of a list, no constant key."""
+        assert store.holder is not None
+        kinds = {made.callee.name for made in self._made(store.holder)}
+        kinds |= {base for base in self._bases(store.holder) if base in LISTS | DICTS}
+        return bool(kinds & DICTS and store.key is None) if store.is_item else bool(kinds & LISTS)
+
+    def _made(self, value: Value) -> list[Value]:
+        """The calls that may have made ``value``, looked for through ``.to(device)`` and the like."""
+        pending, seen, found = [value], set[Value](), list[Value]()
+        while pending:
+            for origin in origins(self.facts, pending.pop()):
+                if origin.op is not Op.CALL or origin in seen:
+                    continue
+                seen.add(origin)
+                if origin.callee.op is Op.ATTRIBUTE and origin.callee.name in SAME_OBJECT:
+                    pending.append(origin.callee.inputs[0])
+                else:
+                    found.append(origin)
+        return found
+
+    def _where(self, store: Store) -> Value:
+        """The call that puts in, or what else is computed where a store stands."""
+        there = [v for v in self.facts.graph.values if v.statement is store.statement and v.function is store.function]
+        calls = [v for v in there if v.op is Op.CALL and store.holder in v.callee.inputs]
+        return next(iter(calls or there), store.value)
+
+    def _bases(self, value: Value) -> Iterator[str]:
+        for atom in self.solution.final(value):
+            if isinstance(atom, Instance):
+                yield from atom.cls.all_bases()
+
+    def _of_call(self, call: Value) -> _Addition | None:
+        callee, statement = call.callee, self.facts.statement_of(call)
+        if callee.op is Op.ATTRIBUTE:
+            holder, first, second = callee.inputs[0], call.argument(0, "name"), call.argument(1)
+            if callee.name == "add_param_group" and call.arguments and self._is_optimizer(holder):
+                name = text_of(_receiver(call), holder)
+                return _Addition(holder, call.arguments[0], call, name, statement, is_optimizer=True)
+            if callee.name in REGISTERING and first is not None and self._is_module(holder):
+                named = (call.argument(-1, word) for word in ("module", "param", "tensor"))
+                added = second or next(filter(None, named), None)
+                if added is not None and _varies(first):
+                    return _Addition(holder, added, call, text_of(_receiver(call), holder), statement)
+        elif callee.name == "builtins.setattr" and len(call.arguments) == 3:
+            holder, key, added = call.arguments
+            if self._is_module(holder) and _varies(key) and self._is_module(added):
+                written = call.syntax.args[0].value if isinstance(call.syntax, cst.Call) else None
+                return _Addition(holder, added, call, text_of(written, holder), statement)
+        return None
+
+    def _is_module(self, value: Value) -> bool:
+        return any(
+            isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
+            for atom in self.solution.final(value)
+        )
+
+    def _is_optimizer(self, value: Value) -> bool:
+        return any(isinstance(atom, Tool) and atom.kind == "optimizer" for atom in self.solution.final(value))
+
+    # -- whether it stays ---------------------------------------------------------------------------------------------
+
+    def of(self, addition: _Addition) -> Growth | None:
+        """The growth behind an addition, None where it runs once, or what is added goes away again."""
+        if addition.added.op in (Op.READ, Op.ATTRIBUTE):
+            return None  # what is there already
+        made = self._made(addition.holder)
+        repetition = self.facts.repetitions.of(addition.at, lambda at: _hands_out(at.function, made))
+        if repetition is None or repetition.turn is Turn.HOLDS:
+            return None
+        if self._is_limited(addition) or self._is_taken_back(addition, repetition):
+            return None
+        if not self._outlives(addition, repetition):
+            return None
+        return Growth(addition.statement, addition.name, addition.added, addition.is_optimizer, repetition.by)
+
+    def _outlives(self, addition: _Addition, repetition: Repetition) -> bool:
+        """Whether what grows was there before the turn, and nothing sets it anew in it."""
+        made = self._made(addition.holder)
+        homes: list[Place | Value] = [*places_of(self.solution, addition.holder), *made]
+        if self.facts.lifetimes.outlives(homes, addition.at.function, addition.at.loop):
+            return True
+        loop = repetition.by if isinstance(repetition.by, Loop) else None
+        within = {call.function for call in repetition.chain[: -1 if loop is not None else None]}
+        born = any(
+            value.function in within or (loop is not None and value.loop is not None and loop in value.loop.around())
+            for value in made
+        )
+        return not born and not self.facts.lifetimes.is_reset(homes)
+
+    def _is_limited(self, addition: _Addition) -> bool:
+        """``if len(self.layers) < 4:`` around it."""
+        node, parents = addition.statement, self.facts.parents
+        while node in parents and node is not addition.at.function.syntax:
+            node = parents[node]
+            if isinstance(node, cst.If | cst.While):
+                if any(dotted(inner) == addition.name for inner in walk(node.test)):
+                    return True
+        return False
+
+    def _is_taken_back(self, addition: _Addition, repetition: Repetition) -> bool:
+        """Whether the same turn takes something out again: ``delattr``, ``del optimizer.param_groups[-1]``."""
+        names = {addition.name, f"{addition.name}.param_groups", f"{addition.name}._modules"}
+        for node in walk(repetition.by.syntax):
+            if isinstance(node, cst.Del):
+                if any(dotted(inner) in names for inner in walk(node.target)):
+                    return True
+            elif isinstance(node, cst.Call):
+                called = dotted(node.func) or ""
+                if called == "delattr" or (called.rpartition(".")[0] in names and called.endswith((".pop", ".clear"))):
+                    return True
+        return False
+
+
+def _hands_out(function: Function, made: list[Value]) -> bool:
+    """Whether a function returns what it has made: it builds, however often it looks at what comes out."""
+    return function.result is not None and any(value in function.result.inputs for value in made)
+
+
+def _receiver(call: Value) -> cst.BaseExpression | None:
+    func = call.syntax.func if isinstance(call.syntax, cst.Call) else None
+    return func.value if isinstance(func, cst.Attribute) else None
+
+
+def _varies(name: Value) -> bool:
+    """Whether a name is not written as one string."""
+    return name.syntax is None or not isinstance(constant_of(name.syntax), str)

@@ -1,0 +1,111 @@
+"""Models and weights that are read from the same file again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchlint.facts.keeping.loading import Load, external_name
+from torchlint.facts.turns.repetition import Repetition, Turn, changes_with
+from torchlint.facts.values.domain import Instance, Module
+from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.graph import Function, Loop, Op, Value
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+WRITERS = frozenset(["torch.save", "torch.jit.save", "pickle.dump", "joblib.dump", "safetensors.torch.save_file"])
+"""Functions that write such a file; what a turn writes it may well read again."""
+
+DEPTH = 3
+"""How many calls deep a writer is looked for."""
+
+
+@dataclass(frozen=True)
+class Reload:
+    """A model or weights that every turn or call reads again.
+
+    Attributes:
+        load: what reads them.
+        repeated_by: the loop each turn of which does, or the method that does with each call.
+        weighs: False for what comes without weights: a tokenizer, a configuration.
+    """
+
+    load: Load
+    repeated_by: Loop | Function
+    weighs: bool
+
+    @property
+    def function(self) -> Function | None:
+        """The function each call of which reads, None when a loop does."""
+        return self.repeated_by if isinstance(self.repeated_by, Function) else None
+
+
+def reloads(facts: Facts) -> list[Reload]:
+    """Every load that is repeated with nothing new to read."""
+    return [found for load in facts.loads.found if (found := _of(facts, load)) is not None]
+
+
+def _of(facts: Facts, load: Load) -> Reload | None:
+    weighs = load.is_model or _is_a_model(facts, load)
+    if not weighs and not load.name.endswith("from_pretrained"):
+        return None
+    repetition = _repetition(facts, load.call)
+    if repetition is None or repetition.turn is Turn.HOLDS or _differs(facts, load.call, repetition):
+        return None
+    if isinstance(repetition.by, Loop) and any(_writes(facts, call) for call in _calls_within(facts, repetition.by)):
+        return None
+    return Reload(load, repetition.by, weighs)
+
+
+def _is_a_model(facts: Facts, load: Load) -> bool:
+    """Whether what is loaded is copied into a model, or used as one: called, put into evaluation mode."""
+    parts = facts.loads.parts(load.call)
+    if parts.copies or parts.keeps:
+        return True
+    return any(_is_module(facts, part) for part in parts.whole)
+
+
+def _is_module(facts: Facts, value: Value) -> bool:
+    if any(user.op is Op.CALL and user.callee is value for user in value.users):
+        return True
+    return any(
+        isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
+        for atom in facts.solution.final(value)
+    )
+
+
+def _repetition(facts: Facts, call: Value) -> Repetition | None:
+    """What repeats a call; an object that loads when it is made is asked for by whoever makes it."""
+    found = facts.repetitions.of(call)
+    function, owner = call.function, call.function.owner
+    if found is not None or function.name != "__init__" or owner is None or is_module_class(owner):
+        return found
+    for maker in sorted(facts.solution.callers.get(function, ()), key=lambda value: value.index):
+        found = facts.repetitions.of(maker)
+        if found is not None:
+            return Repetition(found.by, found.turn, (call, *found.chain))
+    return None
+
+
+def _differs(facts: Facts, call: Value, repetition: Repetition) -> bool:
+    """Whether another file may be read each time: its name comes from the loop or from what is asked for."""
+    by, sources = repetition.by, facts.repetitions.sources(call, repetition.chain)
+    if isinstance(by, Loop):
+        return any(changes_with(source, by) for source in sources)
+    return any(source in by.parameters[1 if by.owner is not None else 0 :] for source in sources)
+
+
+def _calls_within(facts: Facts, loop: Loop) -> Iterator[Value]:
+    return (c for c in facts.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around())
+
+
+def _writes(facts: Facts, call: Value, depth: int = DEPTH) -> bool:
+    if external_name(facts, call) in WRITERS or (call.callee.op is Op.ATTRIBUTE and call.name == "save_pretrained"):
+        return True
+    return depth > 0 and any(
+        _writes(facts, inner, depth - 1)
+        for function in facts.solution.functions_of(call)
+        for inner in facts.steps.calls_in(function)
+    )

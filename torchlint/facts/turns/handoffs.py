@@ -1,0 +1,259 @@
+"""Work that is described in one place and runs in another: in another thread, or when it is iterated.
+
+The grad mode belongs to a thread and to a moment, so a guard where such work is described does not reach it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.values.domain import FunctionReference, Instance, Module, sorted_values
+from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.graph import Function, Mode, Op, Value
+from torchlint.tree import walk
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+THREADS: dict[str, tuple[int, str]] = {"threading.Thread": (1, "target"), "threading.Timer": (1, "function")}
+"""Classes whose instances run a function in a thread of their own, and where they are given it."""
+
+THREAD_CALLS = frozenset(
+    ["asyncio.to_thread", "anyio.to_thread.run_sync", "starlette.concurrency.run_in_threadpool",
+     "fastapi.concurrency.run_in_threadpool"]
+)  # fmt: skip
+"""Functions that run their first argument in another thread, which has a grad mode of its own."""
+
+POOLS = frozenset(
+    ["concurrent.futures.ThreadPoolExecutor", "concurrent.futures.thread.ThreadPoolExecutor",
+     "multiprocessing.pool.ThreadPool", "multiprocessing.dummy.Pool"]
+)  # fmt: skip
+
+POOL_METHODS = frozenset(["submit", "map", "apply", "apply_async", "imap", "imap_unordered", "map_async", "starmap"])
+
+LAZY = frozenset(["builtins.map", "builtins.filter", "itertools.starmap"])
+"""They call their first argument when they are iterated over, not when they are made."""
+
+PASSING_ON = LAZY | {
+    "builtins.enumerate", "builtins.zip", "builtins.iter", "itertools.chain", "itertools.islice", "tqdm.tqdm",
+    "tqdm.auto.tqdm", "tqdm.notebook.tqdm",
+}  # fmt: skip
+"""Iterators over iterators: they consume what they are given when they are consumed themselves."""
+
+DEPTH = 3
+"""How many calls deep a forward is looked for."""
+
+
+@dataclass(frozen=True)
+class ThreadWork:
+    """A function of this file that is handed to another thread.
+
+    Attributes:
+        call: the call that hands it over: ``pool.submit(f, x)``, ``Thread(target=f)``.
+        function: what runs there.
+        modules: its parameters that are given a module.
+        owned: True when the thread runs nothing else: ``Thread(target=f)``, and not a worker of a pool.
+    """
+
+    call: Value
+    function: Function
+    modules: frozenset[Value]
+    owned: bool
+
+
+@dataclass(frozen=True)
+class LazyWork:
+    """A generator expression, ``map`` or ``filter`` made under a guard, consumed outside of it.
+
+    Attributes:
+        value: the iterator.
+        functions: the functions of this file that it calls.
+        consumer: what consumes it in the same function; None when it is returned.
+    """
+
+    value: Value
+    functions: tuple[Function, ...]
+    consumer: Value | None
+
+
+# -- threads ------------------------------------------------------------------------------------------------
+
+
+def thread_work(facts: Facts) -> list[ThreadWork]:
+    """Every function of this file that is handed to another thread, by every call that does so."""
+    return [work for call in facts.calls() for work in _handed_over(facts, call)]
+
+
+def _handed_over(facts: Facts, call: Value) -> Iterable[ThreadWork]:
+    callee, task, given = call.callee, None, call.arguments[1:]
+    owned = callee.op is Op.EXTERNAL and callee.name in THREADS
+    if owned:
+        task, arguments = call.argument(*THREADS[callee.name]), call.argument(-1, "args")
+        given = arguments.inputs if arguments is not None and arguments.op is Op.CONTAINER else ()
+    elif callee.op is Op.EXTERNAL and callee.name in THREAD_CALLS:
+        task = call.argument(0)
+    elif callee.op is Op.ATTRIBUTE and callee.name == "run_in_executor":
+        task, given = call.argument(1, "func"), call.arguments[2:]
+        executor = call.argument(0, "executor")
+        is_default = executor is not None and executor.op is Op.CONSTANT and executor.name == "None"
+        if executor is None or not (is_default or _is_thread_pool(facts, executor)):
+            return
+    elif callee.op is Op.ATTRIBUTE and callee.name in POOL_METHODS and _is_thread_pool(facts, callee.inputs[0]):
+        task = call.argument(0)
+    if task is None:
+        return
+    if task.op is Op.CALL and task.callee.name == "functools.partial" and task.arguments:
+        task, given = task.arguments[0], task.arguments[1:]
+    for atom in sorted_values(facts.solution.final(task)):
+        if isinstance(atom, FunctionReference):
+            parameters = atom.function.parameters[1 if atom.bound else 0 :]
+            modules = [p for p, value in zip(parameters, given, strict=False) if is_network(facts, value)]
+            yield ThreadWork(call, atom.function, frozenset(modules), owned)
+
+
+def _is_thread_pool(facts: Facts, value: Value) -> bool:
+    """Whether ``value`` is a pool of threads whose workers are not told anything when they start."""
+    made = [v for v in origins(facts, value) if v.op is Op.CALL]
+    return bool(made) and all(
+        call.callee.op is Op.EXTERNAL and call.callee.name in POOLS and call.argument(2, "initializer") is None
+        for call in made
+    )
+
+
+def origins(facts: Facts, value: Value) -> list[Value]:
+    """The values that ``value`` may be, through variables, attributes, parameters and branches."""
+    pending, found = [value], dict[Value, None]()
+    while pending:
+        current = pending.pop()
+        if current in found:
+            continue
+        found[current] = None
+        if current.op is Op.PHI:
+            pending += current.inputs
+        elif current.op is Op.PARAMETER:
+            pending += facts.solution.arguments_of(current)
+        elif current.place is not None:
+            pending += facts.solution.stored.get(current.place, ())
+        elif current.op is Op.ATTRIBUTE:
+            for place in facts.solution.places(current.inputs[0], current.name):
+                pending += facts.solution.stored.get(place, ())
+    return list(found)
+
+
+# -- forwards -----------------------------------------------------------------------------------------------
+
+
+def is_network(facts: Facts, value: Value) -> bool:
+    """Whether ``value`` is a module that may hold parameters."""
+    return any(
+        (isinstance(atom, Module) and atom.has_parameters) or (isinstance(atom, Instance) and is_module_class(atom.cls))
+        for atom in facts.solution.final(value)
+    )
+
+
+def runs_forward(
+    facts: Facts,
+    function: Function,
+    modules: frozenset[Value] = frozenset(),
+    depth: int = DEPTH,
+    modes: frozenset[Mode] = frozenset([Mode.ON, Mode.INHERITED, Mode.MAYBE]),
+) -> bool:
+    """Whether calling ``function`` runs a module's forward in one of these grad modes, as it stands there.
+
+    Args:
+        facts: of the file.
+        function: of the file.
+        modules: those of its parameters that are modules beyond what its callers tell.
+        depth: how many calls further to look.
+        modes: those that count.
+    """
+    for call in facts.steps.calls_in(function):
+        if call.mode not in modes:
+            continue
+        if _called_object(call) in modules or facts.steps.calls_module(call):
+            return True
+        if depth and any(
+            runs_forward(facts, f, frozenset(), depth - 1, modes) for f in facts.solution.functions_of(call)
+        ):
+            return True
+    return False
+
+
+def _called_object(call: Value) -> Value:
+    callee = call.callee
+    return callee.inputs[0] if callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__") else callee
+
+
+# -- iterators that run later -------------------------------------------------------------------------------
+
+
+def lazy_work(facts: Facts) -> list[LazyWork]:
+    """Every iterator that is made with gradients off, runs forwards, and is consumed where they may be on."""
+    found = []
+    for value in facts.graph.values:
+        if value.mode is not Mode.OFF or not (value.op is Op.CONTAINER or value.op is Op.CALL):
+            continue
+        work = _of_expression(facts, value) if value.op is Op.CONTAINER else _of_map(facts, value)
+        if work is None:
+            continue
+        consumed, consumer = _consumed_outside(facts, value)
+        if consumed:
+            found.append(LazyWork(value, work, consumer))
+    return found
+
+
+def _of_expression(facts: Facts, value: Value) -> tuple[Function, ...] | None:
+    """What a generator expression calls each time it is asked for an item, None if that runs no forward."""
+    node = value.syntax
+    if not isinstance(node, cst.GeneratorExp):
+        return None
+    later = {inner for part in _evaluated_later(node) for inner in walk(part)}
+    calls = [v for v in facts.steps.calls_in(value.function) if v.syntax in later]
+    functions = tuple(f for call in calls for f in facts.solution.functions_of(call) if _is_work(facts, f))
+    return functions if functions or any(map(facts.steps.calls_module, calls)) else None
+
+
+def _evaluated_later(node: cst.GeneratorExp) -> list[cst.CSTNode]:
+    """All of a generator expression but its first iterable, which is evaluated on the spot."""
+    parts: list[cst.CSTNode] = [node.elt, *node.for_in.ifs]
+    return parts if node.for_in.inner_for_in is None else [*parts, node.for_in.inner_for_in]
+
+
+def _of_map(facts: Facts, value: Value) -> tuple[Function, ...] | None:
+    if value.callee.op is not Op.EXTERNAL or value.callee.name not in LAZY or not value.arguments:
+        return None
+    task = value.arguments[0]
+    atoms = sorted_values(facts.solution.final(task))
+    functions = tuple(a.function for a in atoms if isinstance(a, FunctionReference) and _is_work(facts, a.function))
+    return functions if functions or is_network(facts, task) else None
+
+
+def _is_work(facts: Facts, function: Function) -> bool:
+    return runs_forward(facts, function)
+
+
+def _consumed_outside(facts: Facts, value: Value) -> tuple[bool, Value | None]:
+    """Whether an iterator is consumed where gradients may be on, and by what (None: it is returned)."""
+    pending, seen = [value], set[Value]()
+    while pending:
+        for user in pending.pop().users:
+            if user in seen:
+                continue
+            seen.add(user)
+            if user is user.function.result:
+                calls = facts.solution.callers.get(user.function, {})
+                if not calls or any(Mode.ON in facts.modes.at(call) for call in calls):
+                    return True, None
+            elif user.op is Op.PHI or (user.mode is Mode.OFF and _passes_on(user)):
+                pending.append(user)
+            elif user.mode is not Mode.OFF and Mode.ON in facts.modes.at(user):
+                return True, user
+    return False, None
+
+
+def _passes_on(user: Value) -> bool:
+    return user.op is Op.CALL and user.callee.op is Op.EXTERNAL and user.callee.name in PASSING_ON

@@ -1,0 +1,159 @@
+"""How long holders live: what outlives a step, and what sets it anew within one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.turns.steps import Steps
+from torchlint.facts.values.domain import Container, sorted_values
+from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
+from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.solve import Solution
+
+HOPS = 4
+"""How many callers up a holder's life is followed."""
+
+
+@dataclass(frozen=True)
+class _Position:
+    function: Function
+    loop: Loop | None
+
+
+class Lifetimes:
+    """Answers how long a holder lives."""
+
+    def __init__(self, solution: Solution, flows: Flows, steps: Steps) -> None:
+        """Collect where places are set anew."""
+        self.solution = solution
+        self.flows = flows
+        self.steps = steps
+        self._resets: dict[Place | Value, list[_Position]] = defaultdict(list)
+        self._cuts: dict[Place | Value, list[_Position]] = defaultdict(list)
+        for store in solution.graph.stores:
+            if store.kind is not Kind.ASSIGN:
+                continue
+            tables = [self._resets] if self._sets_anew(store) else []
+            tables += [] if self.flows.carries(store.value) else [self._cuts]
+            for target in targets_of(solution, store) if tables else ():
+                for table in tables:
+                    table[target].append(_Position(store.function, store.loop))
+        for reset in solution.graph.resets:
+            for target in homes_of(solution, reset.holder):
+                self._resets[target].append(_Position(reset.function, reset.loop))
+                self._cuts[target].append(_Position(reset.function, reset.loop))
+
+    def _sets_anew(self, store: Store) -> bool:
+        """Whether an assignment drops the old content for something without a graph."""
+        if self.flows.live_parts(store.value):
+            return False
+        targets = targets_of(self.solution, store)
+        read = (place for value in store.value.computed_from() for place in places_of(self.solution, value))
+        return not any(place in targets for place in read)
+
+    def outlives(
+        self,
+        homes: list[Place | Value],
+        function: Function,
+        loop: Loop | None,
+        *,
+        chained: bool = False,
+        is_step: Callable[[Loop], bool] | None = None,
+    ) -> bool:
+        """Whether a holder, changed at this position, lives through a step without being set anew in it.
+
+        ``chained``: asked is whether the graph of its content lives on; ``self.h = self.h.detach()`` ends that as well,
+        and a new list does not where what is in it has the graph of what was in the old one.
+        ``is_step``: which loops count as steps, those of ``steps.py`` without it.
+        """
+        table = self._cuts if chained else self._resets
+        resets = [position for home in homes for position in table.get(home, ())]
+        containers = [home for home in homes if isinstance(home, Value)]
+        # `kept += [x]` makes a list only to add it to the one that stays.
+        staying = [made for made in containers if not any(user.op is Op.OPERATION for user in made.users)]
+        for made in staying or containers:
+            resets += self._births(made, set())
+        return self._outlives(
+            _Position(function, loop), self._lifted(resets), HOPS, set(), is_step or self.steps.is_step
+        )
+
+    def passes_without(
+        self, function: Function, loop: Loop | None, positions: Iterable[tuple[Function, Loop | None]]
+    ) -> bool:
+        """Whether a step around this position may end without running one of ``positions``."""
+        resets = {_Position(*position) for position in positions}
+        return self._outlives(_Position(function, loop), self._lifted(resets), HOPS, set(), self.steps.is_step)
+
+    def resetters(self, homes: list[Place | Value]) -> set[Function]:
+        """The functions that set a holder anew; that of its birth is none of them by that alone."""
+        return {position.function for home in homes for position in self._resets.get(home, ())}
+
+    def is_reset(self, homes: list[Place | Value]) -> bool:
+        """Whether anything in the file sets one of these anew, or takes something out of it."""
+        return any(self._resets.get(home) for home in homes)
+
+    def _births(self, allocation: Value, seen: set[Value]) -> list[_Position]:
+        """Where a container was made; for one that is kept in another, where that one was made."""
+        seen.add(allocation)
+        outer = [container for container in self._kept_in.get(allocation, ()) if container not in seen]
+        if outer:
+            return [position for container in outer for position in self._births(container, seen)]
+        return [_Position(allocation.function, allocation.loop)] if allocation.op in (Op.CONTAINER, Op.CALL) else []
+
+    @cached_property
+    def _kept_in(self) -> dict[Value, list[Value]]:
+        """For each container, the containers into which it is put."""
+        table: dict[Value, list[Value]] = defaultdict(list)
+        for container, items in self.solution.held.items():
+            for _, item in items:
+                for atom in sorted_values(self.solution.final(item)):
+                    if isinstance(atom, Container) and atom.allocation is not container:
+                        table[atom.allocation].append(container)
+        return table
+
+    def _outlives(
+        self,
+        at: _Position,
+        resets: set[_Position],
+        hops: int,
+        seen: set[Function],
+        is_step: Callable[[Loop], bool],
+    ) -> bool:
+        around = at.loop.around() if at.loop is not None else []
+        levels = [around.index(r.loop) if r.loop in around else len(around) for r in resets if _encloses(r, at)]
+        inside = around[: min(levels)] if levels else around
+        if any(map(is_step, inside)):
+            return True
+        if levels or hops == 0 or at.function in seen:
+            return False
+        callers = self.solution.callers.get(at.function, {})
+        if not callers:
+            return self.steps.is_repeated(at.function)
+        return any(
+            self._outlives(_Position(call.function, call.loop), resets, hops - 1, seen | {at.function}, is_step)
+            for call in sorted(callers, key=lambda value: value.index)
+        )
+
+    def _lifted(self, resets: Iterable[_Position]) -> set[_Position]:
+        """The positions of resets, and of the calls that lead to them."""
+        found: set[_Position] = set()
+        frontier = set(resets)
+        for _ in range(HOPS):
+            found |= frontier
+            frontier = {
+                _Position(call.function, call.loop)
+                for position in frontier
+                for call in self.solution.callers.get(position.function, {})
+            } - found
+        return found
+
+
+def _encloses(reset: _Position, at: _Position) -> bool:
+    """Whether a reset runs in the same turn of the loops around it as ``at``."""
+    if reset.function is not at.function:
+        return False
+    return reset.loop is None or (at.loop is not None and reset.loop in at.loop.around())

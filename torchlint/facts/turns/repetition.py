@@ -1,0 +1,416 @@
+"""How often something runs: in every step, once for an epoch or a trial, or only when it is first needed.
+
+A loop each turn of which is a step repeats what stands in it, and so does a method that stands for the body of a loop
+elsewhere. A loop that holds whole loops of steps is one of epochs, folds or trials. A branch that is taken when
+something is first needed runs once, however often it is passed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.building.expressions import INSERTING
+from torchlint.facts.building.names import assigned_in, path_of
+from torchlint.facts.values.domain import Tool
+from torchlint.facts.values.frameworks import (
+    PER_STEP,
+    ROUTES,
+    WEB,
+    is_module_class,
+    runs_without_gradients,
+    trains_on_result,
+)
+from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.tree import dotted, walk
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+HOPS = 4
+"""How many callers up a repetition is looked for."""
+
+
+STEADY = ("isinstance", "len", "is_available")
+"""Ends of names of functions whose answer does not change from step to step."""
+
+
+class Turn(Enum):
+    """What one turn of a loop is."""
+
+    TRAINS = auto()
+    """A step of training."""
+    INFERS = auto()
+    """A batch or a forward, without training."""
+    HOLDS = auto()
+    """Whole loops of steps: an epoch, a fold, a trial."""
+    OTHER = auto()
+
+    @property
+    def is_step(self) -> bool:
+        """True for one batch, with or without training."""
+        return self in (Turn.TRAINS, Turn.INFERS)
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """What repeats a call.
+
+    Attributes:
+        by: the loop each turn of which runs it, or the method that does with each call.
+        turn: what a turn is; HOLDS means that it is repeated, but not in every step.
+        chain: the call, the call of the function in which it stands, the call of the function in which that is ...
+    """
+
+    by: Loop | Function
+    turn: Turn
+    chain: tuple[Value, ...]
+
+
+class Repetitions:
+    """Says of the calls of one file how often they run; the tables are filled as they are asked for."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Work on ``facts``."""
+        self.facts = facts
+        self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
+        self._turns: dict[Loop, Turn] = {}
+        self._holds: dict[Function, bool] = {}
+
+    # -- what a turn of a loop is ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _trainings(self) -> dict[Function, list[Loop | None]]:
+        """For each function the innermost loops in which its optimizers step, else those of its backwards."""
+        stepping, backwards = defaultdict(list), defaultdict(list)
+        for call in self.facts.calls():
+            if self.steps_optimizer(call):
+                stepping[call.function].append(call.loop)
+        for backward in self.facts.graph.backwards:
+            if not backward.by_contract:
+                backwards[backward.function].append(backward.loop)
+        return {**backwards, **stepping}
+
+    def steps_optimizer(self, call: Value) -> bool:
+        """``optimizer.step()``, ``scaler.step(optimizer)``."""
+        if call.callee.op is not Op.ATTRIBUTE or call.callee.name != "step":
+            return False
+        subjects = [call.callee.inputs[0], *call.arguments[:1]]
+        atoms = (atom for subject in subjects for atom in self.solution.final(subject))
+        return any(isinstance(atom, Tool) and atom.kind == "optimizer" for atom in atoms)
+
+    def is_step(self, loop: Loop) -> bool:
+        """Whether each turn of ``loop`` is a step, also where a helper runs its forward, or holds such steps."""
+        return self.steps.is_step(loop) or self.turn(loop) is not Turn.OTHER
+
+    def turn(self, loop: Loop) -> Turn:
+        """What each turn of ``loop`` is."""
+        if loop not in self._turns:
+            self._turns[loop] = Turn.OTHER
+            self._turns[loop] = self._turn(loop)
+        return self._turns[loop]
+
+    def _turn(self, loop: Loop) -> Turn:
+        calls = [c for c in self.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around()]
+        if loop in self._trainings.get(loop.function, ()):
+            return Turn.TRAINS
+        callees = [function for call in calls for function in self.facts.solution.functions_of(call)]
+        inner = [self.turn(one) for one in self._loops[loop.function] if loop in one.around()[1:]]
+        is_loader = loop.iterable is not None and self.steps.is_loader(loop.iterable)
+        if Turn.TRAINS in inner or Turn.HOLDS in inner or any(map(self.holds, callees)):
+            return Turn.HOLDS
+        if loop.iterable is not None and loop.iterable.op is Op.CONTAINER:
+            return Turn.OTHER  # over what is written out: a few cases, no steps
+        if any(map(self.steps.trains, callees)):
+            return Turn.TRAINS
+        if is_loader:
+            return Turn.INFERS
+        if Turn.INFERS in inner:
+            return Turn.HOLDS
+        if not self.steps.walks_modules(loop) and self._runs_module(calls, callees):
+            return Turn.INFERS
+        return Turn.TRAINS if self.steps.is_step(loop) else Turn.OTHER
+
+    def _runs_module(self, calls: list[Value], callees: list[Function]) -> bool:
+        if any(map(self.steps.calls_module, calls)):
+            return True
+        inside = (call for function in callees for call in self.steps.calls_in(function))
+        return any(map(self.steps.calls_module, inside))
+
+    @cached_property
+    def _loops(self) -> dict[Function, list[Loop]]:
+        table: dict[Function, list[Loop]] = defaultdict(list)
+        for loop in self.facts.graph.loops:
+            table[loop.function].append(loop)
+        return table
+
+    def holds(self, function: Function) -> bool:
+        """Whether a whole loop of steps runs in ``function`` or in what it calls; micro-batches of one step do not."""
+        if function not in self._holds:
+            self._holds[function] = False
+            trainings = self._trainings.get(function, ())
+            loops = [] if None in trainings else [self.turn(loop) for loop in self._loops[function]]
+            self._holds[function] = any(turn is not Turn.OTHER for turn in loops) or any(
+                self.holds(callee)
+                for call in self.steps.calls_in(function)
+                for callee in self.facts.solution.functions_of(call)
+            )
+        return self._holds[function]
+
+    def trains(self, loop: Loop) -> bool:
+        """Whether something is trained in each turn of ``loop``."""
+        if any(at is not None and loop in at.around() for at in self._trainings.get(loop.function, ())):
+            return True
+        calls = (c for c in self.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around())
+        return any(self.steps.trains(function) for call in calls for function in self.facts.solution.functions_of(call))
+
+    # -- how often it is built ------------------------------------------------------------------------------------
+
+    def of(self, call: Value, ends: Callable[[Value], bool] = lambda _: False) -> Repetition | None:
+        """By what ``call`` is repeated, or None when it runs once, now and then, or nobody knows how often.
+
+        Args:
+            call: a CALL.
+            ends: says of a call that what happens there is not followed to the callers of its function.
+        """
+        return self._of(call, (call,), ends, HOPS)
+
+    def _of(self, at: Value, chain: tuple[Value, ...], ends: Callable[[Value], bool], hops: int) -> Repetition | None:
+        function = at.function
+        if self.stands_for_a_turn(function):
+            repeats = not self.is_skipped(at, function)
+            return Repetition(function, Turn.INFERS, chain) if repeats else None
+        for loop in at.loop.around() if at.loop is not None else ():
+            turn = self.turn(loop)
+            if turn is Turn.INFERS and (function.name == "__init__" or ends(at)):
+                return None  # layers that are made one by one and tried out
+            if turn is not Turn.OTHER:
+                return None if self.is_skipped(at, loop) else Repetition(loop, turn, chain)
+        if function.parent is None or function.name == "__init__" or hops == 0 or ends(at) or is_remembered(function):
+            return None
+        if self.holds(function) or self.is_skipped(at, function):
+            return None
+        callers = sorted(self.solution.callers.get(function, ()), key=lambda value: value.index)
+        if not callers:
+            return Repetition(function, Turn.TRAINS, chain) if self._is_lone_step(function) else None
+        for caller in callers:
+            if caller not in chain:
+                found = self._of(caller, (*chain, caller), ends, hops - 1)
+                if found is not None and found.turn is not Turn.HOLDS:
+                    return found
+        return None
+
+    def stands_for_a_turn(self, function: Function) -> bool:
+        """Whether a module, a framework or a server calls ``function`` once for each step or request."""
+        owner = function.owner
+        if owner is not None:
+            if function.name == "forward" and is_module_class(owner):
+                return True
+            if trains_on_result(function):
+                return True
+            if runs_without_gradients(function) and (function.name.endswith("_step") or "batch" in function.name):
+                return True
+            names = {base.rpartition(".")[2] for base in owner.all_bases()}
+            if any(function.name in methods for base, methods in PER_STEP.items() if base in names):
+                return True
+        return function in self._request_handlers
+
+    @cached_property
+    def _request_handlers(self) -> frozenset[Function]:
+        """Functions that an object of a web framework decorates."""
+        routes = {
+            call.syntax for call in self.facts.calls() if call.callee.name in ROUTES and self._is_of_web(call.callee)
+        }
+        return frozenset(
+            function
+            for function in self.facts.graph.functions
+            if isinstance(function.syntax, cst.FunctionDef)
+            and any(decorator.decorator in routes for decorator in function.syntax.decorators)
+        )
+
+    def _is_of_web(self, method: Value) -> bool:
+        if method.op is not Op.ATTRIBUTE:
+            return False
+        made = [method.inputs[0]]
+        if made[0].place is not None:
+            made = self.solution.stored.get(made[0].place, [])
+        return any(value.op is Op.CALL and value.callee.name.startswith(WEB) for value in made)
+
+    def _is_lone_step(self, function: Function) -> bool:
+        """Whether a function without callers in this file steps an optimizer once that it did not build itself."""
+        return any(
+            call.loop is None
+            and self.steps_optimizer(call)
+            and call.callee.inputs[0].op in (Op.PARAMETER, Op.READ, Op.ATTRIBUTE)
+            for call in self.steps.calls_in(function)
+        )
+
+    def sources(self, call: Value, chain: tuple[Value, ...] = ()) -> set[Value]:
+        """All that ``call`` is computed from, in its function and in those that led to it by ``chain``."""
+        pending, seen = list(call.inputs), set[Value]()
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            pending.extend(value.inputs)
+            if value.op is Op.PARAMETER:
+                bindings = self.solution.callers.get(value.function, {})
+                for caller in chain:
+                    if value in bindings.get(caller, ()):
+                        given = bindings[caller][value]
+                        pending.extend(caller.arguments if given is None else (given,))
+        return seen
+
+    # -- what may be skipped --------------------------------------------------------------------------------------
+
+    def is_skipped(self, at: Value, within: Loop | Function) -> bool:
+        """Whether ``at`` need not run each time that ``within`` does, or ends it."""
+        node, parents = at.syntax or at.statement, self.facts.parents
+        boundary = _boundary(within, parents)
+        while node is not None and node is not boundary:
+            parent = parents.get(node)
+            if isinstance(parent, cst.ExceptHandler | cst.MatchCase):
+                return True
+            if isinstance(parent, cst.If | cst.IfExp) and node is not parent.test:
+                if self._differs(parent.test, parent, at, within):
+                    return True
+            if isinstance(parent, cst.While) and parent is not boundary and is_memory(parent.test, parent.body):
+                return True  # `while len(self.layers) < depth:`
+            if isinstance(parent, cst.BooleanOperation) and node is parent.right:
+                return True
+            if isinstance(parent, cst.IndentedBlock | cst.Module) and parent is not boundary:
+                if self._is_left(parent, node, within):
+                    return True
+            node = parent
+        return False
+
+    def _is_left(self, block: cst.IndentedBlock | cst.Module, node: cst.CSTNode, within: Loop | Function) -> bool:
+        """Whether the block around ``node`` leaves the loop after it, or left before it when it was built already."""
+        if isinstance(within, Loop) and isinstance(_last(block), cst.Break | cst.Return | cst.Raise):
+            return True
+        for statement in block.body:
+            if statement is node:
+                return False
+            if isinstance(statement, cst.If) and isinstance(
+                _last(statement.body), cst.Return | cst.Continue | cst.Break
+            ):
+                if is_memory(statement.test, within.syntax) or _counts_turns(statement.test):
+                    return True
+        return False
+
+    def _differs(self, test: cst.BaseExpression, branch: cst.CSTNode, at: Value, within: Loop | Function) -> bool:
+        """Whether ``test`` can come out otherwise from time to time: a first time, an n-th step, a late phase."""
+        bound = assigned_in(at.statement) if isinstance(at.statement, cst.SimpleStatementLine) else set()
+        if is_memory(test, branch, bound):
+            return True
+        assigned = assigned_in(within.syntax) if isinstance(within, Loop) else frozenset()
+        parameters = {p.name for p in within.parameters[:]} if isinstance(within, Function) else set()
+        if any(path in assigned for path in _mentioned(test)) or _counts_turns(test):
+            return True
+        for node in walk(test):
+            if isinstance(node, cst.Attribute) and node.attr.value in self._changing:
+                return True
+            if isinstance(node, cst.Call) and not (dotted(node.func) or "").endswith(STEADY):
+                return True
+            if isinstance(node, cst.Comparison) and _compares_number(node, parameters):
+                return True
+        return False
+
+    @cached_property
+    def _changing(self) -> frozenset[str]:
+        """Attributes that are assigned outside ``__init__``."""
+        later = [s for s in self.facts.graph.stores if s.function.name not in ("__init__", "__post_init__")]
+        named = {store.attribute for store in later if store.attribute}
+        places = (store.place for store in later if store.place is not None)
+        return frozenset(named | {p.path.rpartition(".")[2] for p in places if not isinstance(p.owner, Function)})
+
+
+def is_remembered(function: Function) -> bool:
+    """Whether a decorator keeps what ``function`` returned, so that it runs once for each argument."""
+    return any("cache" in name.rpartition(".")[2] for name in function.decorators)
+
+
+def changes_with(value: Value, loop: Loop) -> bool:
+    """Whether ``value`` is the loop's own variable, a counter of it, or what an earlier turn left."""
+    if value in loop.phis:
+        return True
+    if value.loop is None or loop not in value.loop.around():
+        return False
+    return value.op is Op.ELEMENT or (value.op is Op.CONSTANT and value.syntax is None)
+
+
+def _boundary(within: Loop | Function, parents: dict[cst.CSTNode, cst.CSTNode]) -> cst.CSTNode:
+    """The node at which a search upwards ends; the whole comprehension for a loop of one."""
+    node = within.syntax
+    while isinstance(node, cst.CompFor):
+        node = parents[node]
+    return node
+
+
+def _last(block: cst.CSTNode) -> cst.CSTNode | None:
+    """The last small statement of a block."""
+    if not isinstance(block, cst.IndentedBlock) or not block.body:
+        return None
+    line = block.body[-1]
+    return line.body[-1] if isinstance(line, cst.SimpleStatementLine) else None
+
+
+def _counts_turns(test: cst.BaseExpression) -> bool:
+    """Whether ``test`` divides a counter: what stands behind it is for every n-th turn."""
+    return any(
+        isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo)
+        and not isinstance(node.left, cst.SimpleString | cst.FormattedString)
+        for node in walk(test)
+    )  # fmt: skip
+
+
+def is_memory(test: cst.BaseExpression, body: cst.CSTNode, bound: Set[str] = frozenset()) -> bool:
+    """Whether ``test`` asks for what is set when something is built: ``if self.net is None``, ``if not hasattr(...)``.
+
+    Args:
+        test: the condition.
+        body: the code under it, of which attributes, items and globals count: they outlive the function.
+        bound: the names to which the thing itself is bound.
+    """
+    settled = {path for path in [*assigned_in(body), *_filled_in(body)] if not path.isidentifier()} | bound
+    settled.update(item.name.value for node in walk(body) if isinstance(node, cst.Global) for item in node.names)
+    for node in walk(test):
+        if isinstance(node, cst.Call) and dotted(node.func) in ("hasattr", "getattr"):
+            return True
+        if isinstance(node, cst.ComparisonTarget) and isinstance(node.operator, cst.In | cst.NotIn):
+            if not isinstance(node.comparator, cst.Tuple | cst.List | cst.Set):
+                return True
+    return any(path in settled for path in _mentioned(test))
+
+
+def _filled_in(body: cst.CSTNode) -> Iterator[str]:
+    """The attributes and items into which ``body`` puts something: ``self.layers`` of ``self.layers.append(x)``."""
+    for node in walk(body):
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in INSERTING:
+            path = path_of(node.func.value)
+            if path is not None:
+                yield path
+
+
+def _mentioned(test: cst.BaseExpression) -> set[str]:
+    """The variables, attributes and items that ``test`` reads."""
+    nodes = list(walk(test))
+    members = {node.attr for node in nodes if isinstance(node, cst.Attribute)}
+    reads = (
+        node for node in nodes if isinstance(node, cst.Name | cst.Attribute | cst.Subscript) and node not in members
+    )
+    return {path for path in map(path_of, reads) if path is not None}
+
+
+def _compares_number(comparison: cst.Comparison, parameters: set[str]) -> bool:
+    nodes = list(walk(comparison))
+    if not any(isinstance(node, cst.Integer | cst.Float) for node in nodes):
+        return False
+    return any(isinstance(node, cst.Name) and node.value in parameters - {"self"} for node in nodes)

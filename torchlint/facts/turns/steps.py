@@ -1,0 +1,157 @@
+"""Which loops are steps, and which functions are the body of a loop that stands elsewhere."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.values.domain import Instance, Module, Tool
+from torchlint.facts.values.frameworks import is_module_class, runs_without_gradients, trains_on_result
+from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.facts.values.solve import Solution
+
+DEPTH = 4
+"""How many calls deep a backward is looked for."""
+
+
+class Steps:
+    """Classifies the loops and functions of a file."""
+
+    def __init__(self, solution: Solution, flows: Flows) -> None:
+        """Collect what happens where."""
+        self.solution = solution
+        self.flows = flows
+        self._calls: dict[Function, list[Value]] = defaultdict(list)
+        for value in solution.graph.values:
+            if value.op is Op.CALL:
+                self._calls[value.function].append(value)
+        self._training_loops: dict[Function, list[Loop | None]] = defaultdict(list)
+        for backward in solution.graph.backwards:
+            if not backward.by_contract:
+                self._training_loops[backward.function].append(backward.loop)
+        self._optimizer_loops: dict[Function, list[Loop | None]] = defaultdict(list)
+        for value in solution.graph.values:
+            if self._is_optimizer_step(value):
+                self._training_loops[value.function].append(value.loop)
+                self._optimizer_loops[value.function].append(value.loop)
+        self._trains: dict[Function, bool] = {}
+        self._steps: dict[Loop, bool] = {}
+
+    def _is_optimizer_step(self, value: Value) -> bool:
+        if value.op is not Op.CALL or value.callee.op is not Op.ATTRIBUTE or value.callee.name != "step":
+            return False
+        return any(isinstance(a, Tool) and a.kind == "optimizer" for a in self.solution.final(value.callee.inputs[0]))
+
+    def calls_in(self, function: Function) -> list[Value]:
+        """The CALL values of a function's own body."""
+        return self._calls.get(function, [])
+
+    def trains(self, function: Function, depth: int = DEPTH) -> bool:
+        """Whether a backward or an optimizer step runs in ``function`` or in what it calls."""
+        if function in self._trains:
+            return self._trains[function]
+        self._trains[function] = False
+        result = bool(self._training_loops.get(function)) or (
+            depth > 0
+            and any(
+                self.trains(callee, depth - 1)
+                for call in self.calls_in(function)
+                for callee in self.solution.functions_of(call)
+            )
+        )
+        self._trains[function] = result
+        return result
+
+    def is_step(self, loop: Loop) -> bool:
+        """Whether each turn of ``loop`` is a step of training or inference, or holds such steps (an epoch)."""
+        if loop not in self._steps:
+            self._steps[loop] = self._is_step(loop)
+        return self._steps[loop]
+
+    def _is_part_of_step(self, loop: Loop) -> bool:
+        """Whether the optimizer steps in a loop around this one only: micro-batches, several losses of one step."""
+        outer = loop.around()[1:]
+        stepping = self._optimizer_loops.get(loop.function, ())
+        return any(at in outer for at in stepping) and not any(
+            at is not None and loop in at.around() for at in stepping
+        )
+
+    def _is_step(self, loop: Loop) -> bool:
+        if self._is_part_of_step(loop):
+            return False
+        if loop.iterable is not None and any(
+            function.is_generator and self.trains(function) for function in self.solution.functions_of(loop.iterable)
+        ):
+            return True
+        if any(inner is not None and loop in inner.around() for inner in self._training_loops[loop.function]):
+            return True
+        if loop.iterable is not None and self.is_loader(loop.iterable):
+            return True
+        for call in self.calls_in(loop.function):
+            if call.loop is not None and loop in call.loop.around():
+                if any(self.trains(callee) for callee in self.solution.functions_of(call)):
+                    return True
+                if self.is_forward(call) and not self.walks_modules(loop) and not _counts_few(loop):
+                    return True
+        return False
+
+    def is_loader(self, value: Value) -> bool:
+        """Whether iterating over ``value`` yields batches, through ``enumerate``, ``tqdm`` and the like."""
+        pending, seen = [value], set()
+        while pending:
+            current = pending.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            if any(isinstance(a, Tool) and a.kind == "loader" for a in self.solution.final(current)):
+                return True
+            if current.op is Op.CALL and current.callee.op is Op.EXTERNAL:
+                pending.extend(current.arguments[:1])
+            elif current.op is Op.PHI:
+                pending.extend(current.inputs)
+        return False
+
+    def walks_modules(self, loop: Loop) -> bool:
+        """Whether ``loop`` runs over layers: a container of modules, or a module itself."""
+        if loop.iterable is None:
+            return False
+        for value in self.solution.graph.values:
+            if value.op is Op.ELEMENT and value.loop is loop and value.function is loop.function:
+                for atom in self.solution.final(value):
+                    if isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls)):
+                        return True
+        return False
+
+    def is_forward(self, call: Value) -> bool:
+        """Whether a CALL runs a module's forward that records a graph, or a function of this file that does."""
+        if call.op is not Op.CALL or not self.flows.modes.records(call):
+            return False
+        return self.calls_module(call) and bool(self.flows.live_parts(call))
+
+    def calls_module(self, call: Value) -> bool:
+        """Whether what is called is a module (or its ``forward``)."""
+        if call.op is not Op.CALL:
+            return False
+        callee = call.callee
+        if callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__"):
+            callee = callee.inputs[0]
+        return any(
+            (isinstance(atom, Module) and atom.has_parameters)
+            or (isinstance(atom, Instance) and is_module_class(atom.cls))
+            for atom in self.solution.final(callee)
+        )
+
+    def is_repeated(self, function: Function) -> bool:
+        """Whether ``function``, of which no caller is seen, is by itself the body of a loop that stands elsewhere."""
+        if trains_on_result(function) or runs_without_gradients(function) or self.trains(function):
+            return True
+        owner = function.owner
+        return owner is not None and function.name == "forward" and is_module_class(owner)
+
+
+def _counts_few(loop: Loop) -> bool:
+    """Whether a loop counts to a number that is written there, as over ten classes: bounded, whatever it keeps."""
+    iterable = loop.iterable
+    if iterable is None or iterable.op is not Op.CALL or iterable.callee.name != "builtins.range":
+        return False
+    return all(argument.op is Op.CONSTANT for argument in iterable.arguments)

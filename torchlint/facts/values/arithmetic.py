@@ -1,0 +1,102 @@
+"""Arithmetic followed backwards: whether a value is computed from another, and whether it is scaled on the way."""
+
+from __future__ import annotations
+
+from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.values.externals import COLLECTIONS
+from torchlint.facts.values.graph import Function, Op, Value
+
+SCALING = ("Multiply", "Divide", "mul", "lerp", "div")
+"""Operations after which old content counts less: running averages."""
+
+
+class Arithmetic:
+    """Follows sums, products and torch's operations; calls of modules are no arithmetic."""
+
+    def __init__(self, flows: Flows) -> None:
+        """Look through the helpers that ``flows`` knows."""
+        self.flows = flows
+        self._combinations: dict[Function, bool | None] = {}
+
+    def comes_from(self, value: Value, source: Value) -> bool:
+        """Whether ``value`` is ``source`` or computed from it."""
+        return self.trace(value, source, {}) is not None
+
+    def trace(self, value: Value, source: Value, updates: dict[Value, bool]) -> bool | None:
+        """Follow arithmetic from ``value`` back to ``source``; collect the operations on the way.
+
+        Args:
+            value: where to begin.
+            source: the holder's old content.
+            updates: takes each operation on the way, and whether the old content is scaled before it or by it.
+
+        Returns:
+            None when ``value`` does not come from ``source``, else whether it is scaled on the way.
+        """
+        return self._trace(value, source, updates, {source: False})
+
+    def _trace(
+        self, value: Value, source: Value, updates: dict[Value, bool], known: dict[Value, bool | None]
+    ) -> bool | None:
+        if value in known:
+            return known[value]
+        known[value] = None  # a cycle adds nothing to itself
+        operands = [] if value.op is Op.PHI else self.operands(value)
+        steps = list(value.inputs) if value.op is Op.PHI else operands or self._parts(value)
+        arrived = [scaled for step in steps if (scaled := self._trace(step, source, updates, known)) is not None]
+        if not arrived:
+            return None
+        scales = any(arrived)
+        if operands:
+            scales = scales or value.name.rpartition(".")[2].startswith(SCALING) or self._scales_inside(value)
+            updates[value] = scales
+        known[value] = scales
+        return scales
+
+    def _scales_inside(self, call: Value) -> bool:
+        """Whether a helper of this file multiplies what it is given."""
+        return any(self._combination(function) for function in self.flows.solution.functions_of(call))
+
+    def _combination(self, function: Function) -> bool | None:
+        """Whether a function computes its result from a parameter by arithmetic, scaling it; None if it does not."""
+        if function not in self._combinations:
+            self._combinations[function] = None  # a recursion adds nothing to itself
+            found = None
+            for parameter in function.parameters:
+                updates: dict[Value, bool] = {}
+                if (
+                    function.result is not None
+                    and self.trace(function.result, parameter, updates) is not None
+                    and updates
+                ):
+                    found = bool(found) or any(updates.values())
+            self._combinations[function] = found
+        return self._combinations[function]
+
+    def _parts(self, value: Value) -> list[Value]:
+        """What a value is taken from or built of without arithmetic: an item, a tuple, ``tuple(...)``."""
+        if value.op in (Op.ELEMENT, Op.SUBSCRIPT, Op.CONTAINER):
+            return list(value.inputs)
+        if value.op is Op.CALL and value.callee.op is Op.EXTERNAL and value.callee.name in COLLECTIONS:
+            return list(value.arguments)
+        return []
+
+    def operands(self, value: Value) -> list[Value]:
+        """What arithmetic combines in ``value``; nothing for calls that are no arithmetic of torch."""
+        if value.op is Op.OPERATION:
+            return list(value.inputs)
+        if value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER:
+            return [v for k, v in zip(value.inputs[0].keys, value.inputs[0].inputs, strict=True) if k == value.keys[0]]
+        if value.op is not Op.CALL:
+            return []
+        if any(self._combination(function) is not None for function in self.flows.solution.functions_of(value)):
+            return list(value.arguments)
+        if not self.flows.is_arithmetic(value):
+            return []
+        receiver = [value.callee.inputs[0]] if value.callee.op is Op.ATTRIBUTE else []
+        items = [item for argument in value.arguments for item in (argument, *_literal_items(argument))]
+        return receiver + items
+
+
+def _literal_items(value: Value) -> tuple[Value, ...]:
+    return value.inputs if value.op is Op.CONTAINER else ()

@@ -1,0 +1,402 @@
+"""Calls: of the file's own functions through their summaries, of torch through its data, of methods by receiver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint import torch_api
+from torchlint.facts.values.domain import (
+    BOTTOM,
+    LEAF,
+    NO_GRAPH,
+    PLAIN,
+    UNKNOWN,
+    Abstract,
+    Argument,
+    Atom,
+    Carrier,
+    ClassReference,
+    Container,
+    Derived,
+    Differentiable,
+    External,
+    FunctionReference,
+    History,
+    Instance,
+    Module,
+    Plain,
+    Tensor,
+    Tool,
+    Unknown,
+    join,
+)
+from torchlint.facts.values.externals import KEYWORD_ITEMS, Meaning, meaning_of
+from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.graph import Function, Mode, Op, Value
+from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen
+from torchlint.facts.values.transfer import apply, differentiate, heir, item_of, live
+
+if TYPE_CHECKING:
+    from torchlint.facts.values.solve import Solution
+
+LIKE_ANOTHER = frozenset(["to", "type", "type_as", "view_as", "expand_as", "reshape_as", "resize_as_", "sum_to_size"])
+"""Methods of tensors that take a type or a shape from their argument, and no graph."""
+
+CONTAINER_READERS = frozenset(["pop", "get", "popleft", "setdefault", "popitem"])
+
+
+class Calls:
+    """What calls return, and who calls whom."""
+
+    def __init__(self, solution: Solution) -> None:
+        """Work for ``solution``."""
+        self.solution = solution
+
+    def call(self, value: Value) -> Abstract:
+        """The result of a CALL."""
+        callee = value.callee
+        parts: list[Abstract] = []
+        if callee.op is Op.ATTRIBUTE:
+            receiver = self.solution.of(callee.inputs[0])
+            parts += [self._method(value, atom, callee.name) for atom in receiver]
+            if not receiver:
+                return BOTTOM
+        else:
+            abstract = self.solution.of(callee)
+            if not abstract:
+                return BOTTOM
+            parts += [self._called(value, atom) for atom in abstract]
+        return join(parts)
+
+    def _arguments(self, value: Value) -> list[Abstract]:
+        return [self.solution.of(argument) for argument in value.arguments]
+
+    def _called(self, value: Value, atom: Atom) -> Abstract:
+        """The result of calling an object that is ``atom``."""
+        if isinstance(atom, FunctionReference):
+            return self.run_function(value, atom.function, bound=atom.bound)
+        if isinstance(atom, ClassReference):
+            initializer = atom.cls.method("__init__")
+            if initializer is not None:
+                self.run_function(value, initializer, bound=True)
+            return frozenset([Instance(atom.cls)])
+        if isinstance(atom, Instance):
+            return self._call_instance(value, atom)
+        if isinstance(atom, Module):
+            return self._forward(value, atom)
+        if isinstance(atom, External):
+            return self._external(value, atom.name)
+        if isinstance(atom, Differentiable):
+            return differentiate(value, self._arguments(value) or [UNKNOWN])
+        return PLAIN if isinstance(atom, Plain) else UNKNOWN
+
+    # -- modules --------------------------------------------------------------------------------------------------
+
+    def _forward(self, value: Value, module: Module) -> Abstract:
+        if module.has_parameters and not is_frozen(self.solution, value.callee):
+            return live(value)
+        return differentiate(value, self._arguments(value) or [UNKNOWN])
+
+    def _call_instance(self, value: Value, instance: Instance) -> Abstract:
+        method = instance.cls.method("__call__")
+        if method is None and is_module_class(instance.cls):
+            return self._run_forward(value, instance)
+        return self.run_function(value, method, bound=True) if method is not None else UNKNOWN
+
+    def _run_forward(self, value: Value, instance: Instance) -> Abstract:
+        forward = instance.cls.method("forward")
+        result = UNKNOWN if forward is None else self.run_function(value, forward, bound=True)
+        if is_frozen(self.solution, value.callee):
+            # Within the class the parameters train, for other instances; this one gives on what it gets.
+            without = frozenset(atom for atom in result if not (isinstance(atom, Tensor) and atom.origin is not None))
+            given = differentiate(value, self._arguments(value) or [UNKNOWN])
+            return result if without == result else join((without, given))
+        if not has_parameters(self.solution, instance.cls):
+            return result
+        vague = any(isinstance(atom, Unknown | Carrier) for atom in result)
+        return join((result - {Unknown()}, live(value))) if vague else result
+
+    # -- methods --------------------------------------------------------------------------------------------------
+
+    def _method(self, value: Value, atom: Atom, name: str) -> Abstract:
+        """The result of ``receiver.name(...)`` for a receiver that is ``atom``."""
+        if isinstance(atom, Instance | ClassReference):
+            return self._method_of_class(value, atom, name)
+        if isinstance(atom, Container):
+            return self._method_of_container(value, atom, name)
+        if isinstance(atom, Module):
+            return self._method_of_module(value, atom, name)
+        if isinstance(atom, External):
+            return self._external(value, f"{atom.name}.{name}")
+        if isinstance(atom, Tool):
+            return PLAIN
+        if isinstance(atom, Plain):
+            return PLAIN
+        return self._method_of_tensor(value, atom, name)
+
+    def _method_of_class(self, value: Value, atom: Instance | ClassReference, name: str) -> Abstract:
+        method = atom.cls.method(name)
+        if name == "forward" and isinstance(atom, Instance) and is_module_class(atom.cls):
+            return self._run_forward(value, atom)
+        if method is not None:
+            bound = isinstance(atom, Instance) or "classmethod" in method.decorators
+            return self.run_function(value, method, bound=bound and not method.is_static)
+        if isinstance(atom, Instance) and is_module_class(atom.cls):
+            if name in torch_api.module_methods():
+                return self._method_of_module(value, Module(), name, itself=atom)
+        stored = join(self._called(value, kept) for kept in self.solution.of(value.callee))
+        return stored or UNKNOWN
+
+    def _method_of_module(self, value: Value, module: Module, name: str, itself: Atom | None = None) -> Abstract:
+        if name in SAME_OBJECT or name == "module":  # that of an exported program
+            return frozenset([itself or module])
+        if name in ("forward", "__call__"):
+            return self._forward(value, module)
+        if name in ("parameters", "buffers", "named_parameters", "named_buffers"):
+            frozen = not module.has_parameters or is_frozen(self.solution, value.callee.inputs[0])
+            kept = NO_GRAPH if frozen or name.endswith("buffers") else LEAF
+            self.solution.set_field(value, None, kept)
+            return frozenset([Container(value)])
+        if name in ("state_dict", "named_buffers"):
+            self.solution.set_field(value, None, NO_GRAPH)
+            return frozenset([Container(value)])
+        if name in torch_api.module_methods():
+            return UNKNOWN
+        kept_there = join(
+            self._called(value, kept) for kept in self.solution.of(value.callee) if isinstance(kept, Differentiable)
+        )
+        return kept_there or UNKNOWN
+
+    def _method_of_container(self, value: Value, container: Container, name: str) -> Abstract:
+        if name in CONTAINER_READERS:
+            first = value.arguments[0] if value.arguments else None
+            key = _literal_key(first)
+            found = self.solution.load(container.allocation, key, value)
+            more = self._arguments(value)[1:] if name in ("get", "setdefault", "pop") else []
+            return join([found, *more, *([PLAIN] if name == "get" else [])])
+        if name in ("values", "items", "copy", "keys"):
+            return frozenset([container])
+        return PLAIN
+
+    def _method_of_tensor(self, value: Value, atom: Atom, name: str) -> Abstract:
+        if name == "requires_grad_" and isinstance(atom, Tensor):
+            flag = value.argument(0, "requires_grad")
+            is_off = flag is not None and flag.name == "False"
+            return frozenset([atom]) if is_off or atom.history is History.LIVE else LEAF
+        operation = torch_api.method(name)
+        symbolic = isinstance(atom, Argument | Unknown | Carrier)
+        if symbolic and name in SAME_OBJECT and value.mode is not Mode.OFF:
+            return frozenset([atom])
+        if operation is None:
+            kept = self.solution.of(value.callee) if symbolic else BOTTOM
+            called = join(self._called(value, k) for k in kept if not isinstance(k, Unknown))
+            return called or UNKNOWN
+        if isinstance(atom, Unknown | Carrier) and operation.history is torch_api.History.KEEPS:
+            return UNKNOWN if value.mode is not Mode.OFF else NO_GRAPH
+        arguments = [
+            a for a in self._arguments(value) if any(isinstance(x, Tensor | Derived | Unknown | Argument) for x in a)
+        ]
+        chooses = bool(operation.elements) and self._chooses_overload(value, 0)
+        inputs = [frozenset([atom]), *([] if chooses or name in LIKE_ANOTHER else arguments)]
+        return apply(self.solution, value, operation, inputs, [PLAIN] if chooses else [])
+
+    def _chooses_overload(self, value: Value, position: int) -> bool:
+        """Whether ``max`` and the like are told a dimension and so return a tuple."""
+        if value.argument(-1, "dim") is not None or value.argument(-1, "axis") is not None:
+            return True
+        given = value.argument(position)
+        return given is not None and self.solution.of(given) == PLAIN
+
+    # -- the file's own functions ---------------------------------------------------------------------------------
+
+    def _apply_to_items(self, value: Value) -> Abstract:
+        """``map(f, xs)``: each item is what ``f`` gives; when it runs is another matter (``handoffs.py``)."""
+        for atom in self.solution.of(value.arguments[0]) if value.arguments else ():
+            if isinstance(atom, FunctionReference):
+                binding = dict.fromkeys(atom.function.parameters[1 if atom.bound else 0 :])
+                self.solution.set_field(value, None, self._run(value, atom.function, binding))
+            else:
+                self.solution.set_field(value, None, self._called(value, atom))
+        return frozenset([Container(value)])
+
+    def run_function(self, value: Value, function: Function, *, bound: bool) -> Abstract:
+        """The result of a call of ``function`` from ``value``, and what the call tells about its parameters."""
+        return self._run(value, function, bind(value, function, bound))
+
+    def _run(self, value: Value, function: Function, binding: dict[Value, Value | None]) -> Abstract:
+        self.solution.add_call(value, function, binding)
+        for parameter, argument in binding.items():
+            if argument is not None:
+                self._pass(parameter, argument)
+        result = function.result
+        if result is None or not result.inputs:
+            return PLAIN
+        self.solution.watch(result, value)
+        summary = join(self._substitute(value, atom, function, binding) for atom in self.solution.of(result))
+        if function.is_generator:
+            self.solution.set_field(value, None, summary)
+            return frozenset([Container(value)])
+        return summary
+
+    def _pass(self, parameter: Value, argument: Value) -> None:
+        objects = frozenset(a for a in self.solution.of(argument) if isinstance(a, PASSED))
+        old = self.solution.objects.get(parameter, BOTTOM)
+        if not objects <= old:
+            self.solution.objects[parameter] = old | objects
+        self.solution.revisit_if_stale(parameter)
+
+    def passes_objects_only(self, parameter: Value) -> bool:
+        """Whether every call in this file passes an object (a module, a container ...) and never a tensor."""
+        calls = self.solution.callers.get(parameter.function)
+        if not calls:
+            return False
+        given = [binding.get(parameter) for binding in calls.values()]
+        return all(
+            argument is not None
+            and (abstract := self.solution.of(argument))
+            and all(isinstance(atom, PASSED) for atom in abstract)
+            for argument in given
+        )
+
+    def _substitute(self, value: Value, atom: Atom, function: Function, binding: dict[Value, Value | None]) -> Abstract:
+        """One alternative of a summary as it is at this call: parameters replaced, grad mode settled."""
+        if isinstance(atom, Argument | Derived) and atom.parameter.function is function:
+            argument = binding.get(atom.parameter)
+            given = self.solution.of(argument) if argument is not None else self._default(atom.parameter)
+            if isinstance(atom, Argument) or not given:
+                return given
+            return _derived(value, given, inherits=atom.inherits is function)
+        if isinstance(atom, Tensor) and atom.inherits is function:
+            if value.mode is Mode.OFF:
+                return NO_GRAPH
+            return frozenset([Tensor(atom.history, atom.origin, heir(value))])
+        return frozenset([atom])
+
+    def _default(self, parameter: Value) -> Abstract:
+        return self.solution.of(parameter.inputs[0]) if parameter.inputs else UNKNOWN
+
+    # -- everything that was imported -----------------------------------------------------------------------------
+
+    def _external(self, value: Value, name: str) -> Abstract:
+        arguments = self._arguments(value)
+        if name.startswith("torch"):
+            known = self._torch(value, name, arguments)
+            if known is not None:
+                return known
+        meaning = meaning_of(name)
+        if meaning is Meaning.PLAIN:
+            return PLAIN
+        if meaning is Meaning.MODULE:
+            return frozenset([Module()])
+        if meaning is Meaning.LOADER:
+            return frozenset([Tool("loader")])
+        if meaning is Meaning.FIRST and arguments:
+            return arguments[0]
+        if meaning is Meaning.REDUCES and arguments:
+            return differentiate(value, [self._contents(value, abstract) for abstract in arguments])
+        if meaning is Meaning.ITEM and arguments:
+            return join(item_of(self.solution, value, atom, None) for atom in arguments[0])
+        if meaning is Meaning.COLLECTS:
+            return self._collect(value, name, arguments)
+        if meaning is Meaning.APPLIES:
+            return self._apply_to_items(value)
+        if meaning is Meaning.SUPER and value.function.owner is not None:
+            return frozenset(Instance(parent) for parent in value.function.owner.parents) or UNKNOWN
+        return UNKNOWN
+
+    def _torch(self, value: Value, name: str, arguments: list[Abstract]) -> Abstract | None:
+        made = torch_api.torch_class(name)
+        if made is not None:
+            if made.wraps:
+                return self._wrapped(value, name, arguments)
+            if made.kind in ("module", "loss"):
+                return frozenset([Module(made.has_parameters)])
+            if made.kind == "parameter":
+                flag = value.argument(1, "requires_grad")
+                return NO_GRAPH if flag is not None and flag.name == "False" else LEAF
+            if made.kind != "other":
+                return frozenset([Tool(made.kind)])
+        operation = torch_api.function(name)
+        if operation is None:
+            return None
+        if operation.returns is torch_api.Returns.MODULE and meaning_of(name) is Meaning.FIRST:
+            given = value.argument(0)  # `torch.compile(mode=...)` is given nothing yet
+            return UNKNOWN if given is None else self.solution.of(given)
+        contents = [part for argument in value.arguments for part in self._given(value, argument)]
+        chooses = bool(operation.elements) and self._chooses_overload(value, 1)
+        inputs = [c for c in (contents[:1] if chooses else contents) if c != PLAIN] or [NO_GRAPH]
+        return apply(self.solution, value, operation, inputs, [PLAIN] if chooses else [])
+
+    def _wrapped(self, value: Value, name: str, arguments: list[Abstract]) -> Abstract:
+        """``DataParallel(model)`` is the model to its user, ``Sequential(a, b)`` a module of its own."""
+        contents = [self._contents(value, abstract) for abstract in arguments]
+        modules = frozenset(a for abstract in contents for a in abstract if isinstance(a, Module | Instance))
+        if modules and name.rpartition(".")[2].endswith(("Parallel", "AveragedModel")):
+            return modules
+        bare = bool(modules) and all(isinstance(a, Module) and not a.has_parameters for a in modules)
+        return frozenset([Module(not bare)])
+
+    def _given(self, value: Value, argument: Value) -> list[Abstract]:
+        """What an argument gives an operation: each item of a literal, or what is in any other container."""
+        is_literal = argument.op is Op.CONTAINER and isinstance(argument.syntax, cst.List | cst.Tuple)
+        if is_literal and len(self.solution.held.get(argument, ())) == len(argument.inputs) > 0:
+            return [self._contents(value, self.solution.of(item)) for item in argument.inputs]
+        return [self._contents(value, self.solution.of(argument))]
+
+    def _contents(self, value: Value, abstract: Abstract) -> Abstract:
+        """``abstract`` with containers replaced by what is in them, for functions that take lists of tensors."""
+        if not any(isinstance(atom, Container) for atom in abstract):
+            return abstract
+        return join(
+            self.solution.load(atom.allocation, None, value) if isinstance(atom, Container) else frozenset([atom])
+            for atom in abstract
+        )
+
+    def _collect(self, value: Value, name: str, arguments: list[Abstract]) -> Abstract:
+        """``list(x)``, ``dict(a=b)``, ``deque()``: a container of its own with what is in the arguments."""
+        for key, argument in zip(value.keys[1:], arguments, strict=True):
+            if isinstance(key, str):
+                if name in KEYWORD_ITEMS:
+                    self.solution.set_field(value, key, argument)
+            elif not (name == "collections.defaultdict" and key == 0):
+                self.solution.set_field(value, None, join(item_of(self.solution, value, a, None) for a in argument))
+        return frozenset([Container(value)])
+
+
+PASSED = (Module, Tool, Instance, FunctionReference, ClassReference, External, Container, Differentiable)
+"""Alternatives that flow from arguments into parameters as they are; tensors stay symbolic (:class:`Argument`)."""
+
+
+def bind(value: Value, function: Function, bound: bool) -> dict[Value, Value | None]:
+    """Which argument of a CALL each parameter gets; None for a default or one that cannot be told."""
+    offset = 1 if bound else 0
+    positional: dict[int, Value] = {}
+    named: dict[str, Value] = {}
+    if value.op is Op.CALL:
+        for key, argument in zip(value.keys[1:], value.arguments, strict=True):
+            if isinstance(key, str):
+                named[key] = argument
+            elif isinstance(key, int):
+                positional[key + offset] = argument
+    binding: dict[Value, Value | None] = {}
+    for position, parameter in enumerate(function.parameters):
+        if bound and position == 0:
+            continue
+        binding[parameter] = named.get(parameter.name, positional.get(position))
+    return binding
+
+
+def _derived(value: Value, given: Abstract, *, inherits: bool) -> Abstract:
+    if inherits:
+        return differentiate(value, [given])
+    leaf, live_now = Tensor(History.LEAF), Tensor(History.LIVE, value)
+    graph = [a if isinstance(a, Tensor | Plain | Unknown) else Unknown() for a in given]
+    return frozenset(live_now if atom == leaf else atom for atom in graph)
+
+
+def _literal_key(value: Value | None) -> str | int | None:
+    from torchlint.facts.building.names import constant_of
+
+    return constant_of(value.syntax) if value is not None and value.syntax is not None else None

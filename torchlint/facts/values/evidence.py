@@ -1,0 +1,255 @@
+"""Evidence that comes from use: what a backward proves about the values before it, what ``.eval()`` proves.
+
+A backward on a value proves that the value has a graph, and that something it was computed from has one. Where only
+one of the inputs can be that something, it is proven too; where none can, the called object must hold parameters.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchlint import torch_api
+from torchlint.facts.values.domain import (
+    Argument,
+    Atom,
+    Carrier,
+    ClassReference,
+    Container,
+    Derived,
+    Differentiable,
+    External,
+    FunctionReference,
+    History,
+    Instance,
+    Module,
+    Tensor,
+    Unknown,
+    is_graphless,
+    is_live,
+    sorted_values,
+)
+from torchlint.facts.values.frameworks import trains_on_result
+from torchlint.facts.values.graph import Backward, Mode, Op, Place, Value
+from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
+from torchlint.facts.values.transfer import heir
+
+if TYPE_CHECKING:
+    from torchlint.facts.values.solve import Solution
+
+MODULE_ONLY = frozenset(
+    ["eval", "parameters", "named_parameters", "modules", "named_modules", "children", "named_children"]
+)  # fmt: skip
+"""Methods without an argument that modules have and neither tensors nor optimizers do."""
+
+MOVING = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16"])
+
+SAME_NUMBERS = frozenset(
+    ["view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose", "contiguous", "clone",
+     "requires_grad_"]
+)  # fmt: skip
+"""Methods of tensors that show or copy the same numbers, maybe in another shape: a batch stays a batch."""
+
+
+class Evidence:
+    """Draws evidence from a solution and writes it into it."""
+
+    def __init__(self, solution: Solution) -> None:
+        """Look for contracts once: a framework's training step has its result trained on."""
+        self.solution = solution
+        self.changed = False
+        graph = solution.graph
+        for function in graph.functions:
+            if trains_on_result(function) and function.result is not None:
+                graph.backwards.append(Backward(function.result, False, function, None, function.syntax, True))
+
+    def draw(self) -> bool:
+        """Add what follows from the present solution; True when that was new."""
+        self.changed = False
+        for value in self.solution.graph.values:
+            if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
+                self._from_method(value)
+        for backward in self.solution.graph.backwards:
+            self._prove_live(backward.root, backward)
+        return self.changed
+
+    # -- modules --------------------------------------------------------------------------------------------------
+
+    def _from_method(self, call: Value) -> None:
+        name, receiver = call.callee.name, call.callee.inputs[0]
+        # A tensor's `.to(device)` as a statement of its own would do nothing; a module's moves it.
+        if (name in MODULE_ONLY and not call.arguments) or (name in MOVING and call.is_bare):
+            self._prove(receiver, Module())
+
+    def _prove(self, value: Value, atom: Atom, seen: set[Value] | None = None) -> None:
+        """``value``, wherever it comes from, is ``atom`` if it is nothing that is known better."""
+        seen = set() if seen is None else seen
+        if value in seen:
+            return
+        seen.add(value)
+        if not any(isinstance(a, Unknown | Argument) for a in self.solution.of(value)):
+            return
+        if value.op is Op.PHI:
+            for choice in value.inputs:
+                self._prove(choice, atom, seen)
+        elif value.op is Op.READ and value.place is not None:
+            self._prove_place(value.place, atom, seen)
+        elif value.op is Op.ATTRIBUTE:
+            for place in self.solution.places(value.inputs[0], value.name):
+                self._prove_place(place, atom, seen)
+        else:
+            self._add(value, atom)
+            if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
+                self._prove(value.callee.inputs[0], atom, seen)  # `net.to(device).eval()`
+            if value.op is Op.PARAMETER:
+                for argument in self.solution.arguments_of(value):
+                    self._prove(argument, atom, seen)
+
+    def _prove_place(self, place: Place, atom: Atom, seen: set[Value]) -> None:
+        stored = self.solution.stored.get(place)
+        if stored:
+            for value in stored:
+                self._prove(value, atom, seen)
+        else:
+            self._add(place, atom)
+
+    def _add(self, subject: Value | Place, atom: Atom) -> None:
+        known = self.solution.evidence.get(subject, ())
+        if any(type(a) is type(atom) for a in known):
+            return
+        self.changed |= self.solution.add_evidence(subject, atom)
+
+    # -- tensors --------------------------------------------------------------------------------------------------
+
+    def _prove_live(self, value: Value, backward: Backward, seen: set[Value] | None = None) -> None:
+        """``value`` has a graph, since a backward starts from it or from what is computed from it."""
+        seen = set() if seen is None else seen
+        if value in seen or value.mode is Mode.OFF:
+            return
+        seen.add(value)
+        abstract = self.solution.of(value)
+        if abstract and all(map(is_graphless, abstract)) and value is not backward.root:
+            return
+        again = [value for value in self._sources(value) if value not in seen]
+        if value.op in (Op.PHI, Op.READ, Op.CONTAINER):
+            for source in again:
+                self._prove_live(source, backward, seen)
+            return
+        if not all(map(is_live, abstract)) or not abstract:
+            self._add(value, Tensor(History.LIVE, value, heir(value)))
+        if value.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE):
+            self._mark_carrier(value)
+            for source in again:
+                self._prove_live(source, backward, seen)
+        elif value.op is Op.PARAMETER:
+            for argument in self.solution.arguments_of(value):
+                self._prove_live(argument, backward, seen)
+        elif value.op is Op.OPERATION:
+            self._prove_candidates(list(value.inputs), backward, seen)
+        elif value.op is Op.CALL:
+            self._prove_through_call(value, backward, seen)
+
+    def _sources(self, value: Value) -> list[Value]:
+        """The values that ``value`` is, or may be, without any computation."""
+        solution = self.solution
+        if value.op is Op.PHI:
+            return list(value.inputs)
+        if value.op is Op.READ and value.place is not None:
+            return list(solution.stored.get(value.place, ()))
+        if value.op is Op.ATTRIBUTE:
+            return [v for p in solution.places(value.inputs[0], value.name) for v in solution.stored.get(p, ())]
+        if value.op is Op.CONTAINER:
+            return [v for key, v in solution.held.get(value, ()) if key == "loss" or "loss" not in value.keys]
+        if value.op in (Op.SUBSCRIPT, Op.ELEMENT):
+            key = value.keys[0]
+            if isinstance(key, int) and key < 0:
+                key = None
+            return [
+                held
+                for atom in sorted_values(solution.of(value.inputs[0]))
+                if isinstance(atom, Container)
+                for known, held in solution.held.get(atom.allocation, ())
+                if key is None or known is None or key == known
+            ]
+        return []
+
+    def _mark_carrier(self, value: Value) -> None:
+        """The unknown object from which the live part was taken carries a graph."""
+        base = value.inputs[0]
+        abstract = self.solution.of(base)
+        vague = not abstract or any(isinstance(a, Unknown) for a in abstract)
+        if (
+            vague
+            and base.op in (Op.CALL, Op.PARAMETER, Op.UNKNOWN, Op.SUBSCRIPT, Op.ELEMENT)
+            and base.mode is not Mode.OFF
+        ):
+            if base.op is Op.CALL and base.callee.op is Op.EXTERNAL:
+                return
+            self._add(base, Carrier(base))
+
+    def _prove_through_call(self, call: Value, backward: Backward, seen: set[Value]) -> None:
+        callees = self.solution.of(call.callee)
+        results = [f.result for f in self.solution.functions_of(call) if f.result is not None]
+        if results:
+            for result in results:
+                self._prove_live(result, backward, seen)
+            return
+        if call.callee.op is Op.ATTRIBUTE and torch_api.method(call.callee.name) is not None:
+            self._prove_candidates([call.callee.inputs[0], *call.arguments], backward, seen)
+            return
+        if any(isinstance(a, External | ClassReference | Container) for a in callees):
+            for argument in call.arguments:
+                for atom in sorted_values(self.solution.of(argument)):
+                    if isinstance(atom, Container):
+                        for _, held in self.solution.held.get(atom.allocation, ()):
+                            self._prove_live(held, backward, seen)
+            self._prove_candidates(list(call.arguments), backward, seen)
+            return
+        if any(isinstance(a, Module) and a.has_parameters for a in callees):
+            if is_frozen(self.solution, call.callee):
+                self._prove_candidates(list(call.arguments), backward, seen)
+            return  # else the graph begins here, and says nothing of the arguments
+        if any(isinstance(a, Module | Instance) for a in callees):
+            self._prove_candidates(list(call.arguments), backward, seen)
+            return
+        candidates = self._candidates(list(call.arguments))
+        if candidates:
+            self._prove(call.callee, Differentiable())
+            self._prove_candidates(list(call.arguments), backward, seen)
+        else:
+            self._prove(call.callee, Module())
+
+    def _prove_candidates(self, inputs: list[Value], backward: Backward, seen: set[Value]) -> None:
+        candidates = self._candidates(inputs)
+        if len(candidates) == 1:
+            self._prove_live(candidates[0], backward, seen)
+
+    def _candidates(self, inputs: list[Value]) -> list[Value]:
+        """The inputs that may have the graph: computed ones, unless one is known to have it."""
+        if any(abstract and all(map(is_live, abstract)) for abstract in map(self.solution.of, inputs)):
+            return [v for v in inputs if any(map(is_live, self.solution.of(v)))]
+        return [
+            value
+            for value in inputs
+            if value.op in (Op.CALL, Op.OPERATION, Op.PHI, Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE, Op.READ)
+            and self._is_computed(value)
+        ]
+
+    def _is_computed(self, value: Value) -> bool:
+        """Whether ``value`` is the result of a call or an operation, and not known to be without a graph."""
+        abstract = self.solution.of(value)
+        if abstract and all(is_graphless(a) or isinstance(a, FunctionReference | ClassReference) for a in abstract):
+            return False
+        if not any(isinstance(a, Unknown | Tensor | Derived | Carrier) for a in abstract):
+            return False
+        root = value
+        while (root.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE) and root.inputs) or _is_moved(root):
+            root = root.callee.inputs[0] if root.op is Op.CALL else root.inputs[0]
+        if root.op is Op.PHI:
+            return any(choice.op in (Op.CALL, Op.OPERATION) for choice in root.inputs)
+        return root.op in (Op.CALL, Op.OPERATION)
+
+
+def _is_moved(value: Value) -> bool:
+    """Whether a CALL only moves, reshapes or copies its receiver: ``x.to(device)``, ``x.view(n, -1)``."""
+    callee = value.callee if value.op is Op.CALL else None
+    return callee is not None and callee.op is Op.ATTRIBUTE and callee.name in MOVING | SAME_NUMBERS

@@ -1,0 +1,150 @@
+"""How much of a batch a value is: all of it, a few numbers for each example, or a few for the whole batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum, auto
+
+import libcst as cst
+
+from torchlint import torch_api
+from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.turns.steps import Steps
+from torchlint.facts.values.domain import Instance, Module, Plain
+from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.homes import places_of
+
+REDUCTIONS = frozenset(
+    ["mean", "sum", "nanmean", "nansum", "prod", "norm", "std", "var", "median", "max", "min", "amax", "amin",
+     "logsumexp", "count_nonzero", "all", "any", "argmax", "argmin", "trace", "dot"]
+)  # fmt: skip
+"""Operations that leave one number of many, or one along a dimension."""
+
+CHOICES = frozenset(["argmax", "argmin", "topk", "max", "min", "sort", "multinomial", "any", "all"])
+"""Operations that leave a few numbers of each example."""
+
+
+class Size(Enum):
+    """How much of a batch a value is."""
+
+    WHOLE = auto()
+    """All that was computed."""
+    CHOICE = auto()
+    """A few numbers for each example."""
+    REDUCED = auto()
+    """A number, or a few, for the batch."""
+
+
+class Extents:
+    """Answers how much of a batch the values of one file are, by the operations that lead to them."""
+
+    def __init__(self, flows: Flows, steps: Steps) -> None:
+        """Look through the helpers that ``flows`` knows."""
+        self.solution = flows.solution
+        self.steps = steps
+        self._sizes: dict[Value, Size] = {}
+
+    # -- whether it is an output ----------------------------------------------------------------------------------
+
+    def is_output(self, value: Value) -> bool:
+        """Whether ``value`` is what a module gives for a batch, in whatever form."""
+        seen: set[Value] = set()
+        pending = [value]
+        while pending:
+            current = pending.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            if (self.steps.calls_module(current) and not self.is_loss(current)) or self.is_method_of_module(current):
+                return True
+            pending.extend(self._sources(current))
+        return False
+
+    def is_method_of_module(self, call: Value) -> bool:
+        """Whether a CALL runs a method of a module that is not one of every module: ``model.generate(x)``."""
+        if call.op is not Op.CALL or call.callee.op is not Op.ATTRIBUTE:
+            return False
+        if call.callee.name in torch_api.module_methods() or self.solution.functions_of(call):
+            return False
+        return any(
+            isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
+            for atom in self.solution.final(call.callee.inputs[0])
+        )
+
+    def _sources(self, value: Value) -> list[Value]:
+        """What ``value`` is another form of."""
+        if value.op is Op.CALL:
+            if value.callee.op is Op.ATTRIBUTE and torch_api.method(value.callee.name) is not None:
+                return [value.callee.inputs[0]]
+            if value.callee.op is Op.EXTERNAL and torch_api.function(value.callee.name) is not None:
+                return list(value.arguments[:1])
+            return [f.result for f in self.solution.functions_of(value) if f.result is not None]
+        if value.op is Op.PARAMETER:
+            return self.solution.arguments_of(value)
+        if value.op in (Op.PHI, Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE, Op.CONTAINER, Op.OPERATION):
+            return list(value.inputs)
+        return []
+
+    def is_loss(self, call: Value) -> bool:
+        """Whether a CALL calls a loss of torch."""
+        made = call.callee
+        stored = [kept for place in places_of(self.solution, made) for kept in self.solution.stored.get(place, ())]
+        known = [torch_api.torch_class(v.callee.name) for v in (made, *stored) if v.op is Op.CALL]
+        return any(one is not None and one.kind == "loss" for one in known)
+
+    # -- its size -------------------------------------------------------------------------------------------------
+
+    def of(self, value: Value) -> Size:
+        """How much of a batch ``value`` is."""
+        if value not in self._sizes:
+            self._sizes[value] = Size.WHOLE  # a cycle is what it is without the cycle
+            self._sizes[value] = self._compute(value)
+        return self._sizes[value]
+
+    def _compute(self, value: Value) -> Size:
+        if value.op is Op.CALL:
+            return self._of_call(value)
+        if value.op is Op.OPERATION:
+            parts = [v for v in value.inputs if not all(isinstance(a, Plain) for a in self.solution.final(v))]
+            return _largest(map(self.of, parts), Size.REDUCED)
+        if value.op is Op.COMPARISON:
+            return Size.CHOICE
+        if value.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE) and value.inputs:
+            size = self.of(value.inputs[0])
+            return Size.CHOICE if size is Size.WHOLE and _takes_part(value) else size
+        return Size.WHOLE
+
+    def _of_call(self, call: Value) -> Size:
+        name = call.callee.name.rpartition(".")[2]
+        if self.steps.calls_module(call):
+            return Size.REDUCED if self.is_loss(call) else Size.WHOLE
+        is_method, is_external = call.callee.op is Op.ATTRIBUTE, call.callee.op is Op.EXTERNAL
+        if self.is_loss(call) or (is_external and name.endswith(("_loss", "cross_entropy", "kl_div"))):
+            return Size.REDUCED if call.argument(-1, "reduction") is None else Size.CHOICE
+        if name in REDUCTIONS | CHOICES and (is_method or is_external):
+            return self._of_reduction(call, name, 0 if is_method else 1)
+        if is_method and torch_api.method(name) is not None:
+            return self.of(call.callee.inputs[0])
+        if is_external and torch_api.function(call.callee.name) is not None and call.arguments:
+            return self.of(call.arguments[0])
+        results = [f.result for f in self.solution.functions_of(call) if f.result is not None]
+        return _largest((self.of(choice) for result in results for choice in result.inputs), Size.WHOLE)
+
+    def _of_reduction(self, call: Value, name: str, position: int) -> Size:
+        dim = call.argument(position) or call.argument(-1, "dim")
+        over_batch = dim is None or (isinstance(dim.syntax, cst.Integer) and dim.syntax.value == "0")
+        return Size.REDUCED if name in REDUCTIONS and over_batch else Size.CHOICE
+
+
+def _takes_part(value: Value) -> bool:
+    """Whether an index takes a column or a few rows; ``out[0]`` may be all that matters of a tuple."""
+    slices = [element.slice for element in value.syntax.slice] if isinstance(value.syntax, cst.Subscript) else []
+    numbers = any(isinstance(one, cst.Index) and isinstance(one.value, cst.Integer) for one in slices)
+    ends = any(isinstance(one, cst.Slice) and isinstance(one.upper, cst.Integer) for one in slices)
+    return ends or (numbers and len(slices) > 1)
+
+
+def _largest(sizes: Iterable[Size], otherwise: Size) -> Size:
+    found = set(sizes)
+    return next((size for size in Size if size in found), otherwise)

@@ -1,0 +1,63 @@
+"""Which modules were told that their parameters do not require grad."""
+
+from __future__ import annotations
+
+from torchlint.facts.values.domain import Instance
+from torchlint.facts.values.graph import Class, Op, Place, Value
+from torchlint.facts.values.solve import Solution
+
+FREEZING = frozenset(["torch.jit.freeze", "torch.jit.optimize_for_inference"])
+"""Functions whose result has its parameters as constants."""
+
+
+def frozen_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
+    """Modules that ``requires_grad_(False)`` or a loop over ``parameters()`` freezes.
+
+    Returns:
+        the values, the places and the classes of this file (``self.requires_grad_(False)``) that are frozen and are
+        nowhere made to require grad again, as the networks of a GAN are in turn.
+    """
+    switched: dict[bool, set[Value | Place | Class]] = {False: set(), True: set()}
+    for value in solution.graph.values:
+        if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "requires_grad_":
+            flag = value.argument(0, "requires_grad")
+            switched[flag is None or flag.name != "False"] |= _subjects(solution, value.callee.inputs[0])
+        elif value.op is Op.CALL and value.callee.name in FREEZING:
+            switched[False].add(value)
+    for store in solution.graph.stores:
+        if store.attribute == "requires_grad" and store.holder is not None:
+            switched[store.value.name != "False"] |= _subjects(solution, store.holder)
+    return frozenset(switched[False] - switched[True] - _owners(solution, switched[True]))
+
+
+def _owners(solution: Solution, parts: set[Value | Place | Class]) -> set[Value | Place | Class]:
+    """What ``parts`` are attributes or items of: ``model`` for ``model.head``, which trains as soon as a part does."""
+    found: set[Value | Place | Class] = set()
+    for part in parts:
+        value = part
+        while isinstance(value, Value) and value.op in (Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT):
+            value = value.inputs[0]
+            found |= _subjects(solution, value)
+    return found
+
+
+def _subjects(solution: Solution, value: Value) -> set[Value | Place | Class]:
+    """The module behind ``value``: itself, or that of which it is a parameter in a loop."""
+    while value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+        value = value.inputs[0]
+    if (
+        value.op is Op.CALL
+        and value.callee.op is Op.ATTRIBUTE
+        and value.callee.name in ("parameters", "named_parameters")
+    ):
+        value = value.callee.inputs[0]
+    found: set[Value | Place | Class] = {value}
+    if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
+        found.add(value.callee.inputs[0])
+    if value.place is not None:
+        found.add(value.place)
+    elif value.op is Op.ATTRIBUTE:
+        found.update(solution.places(value.inputs[0], value.name))
+    elif value.op is Op.PARAMETER:
+        found.update(a.cls.root() for a in solution.of(value) if isinstance(a, Instance))
+    return found

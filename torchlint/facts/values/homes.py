@@ -1,0 +1,31 @@
+"""Where values are kept: the places and containers behind a store or a holder."""
+
+from __future__ import annotations
+
+from torchlint.facts.values.domain import Container, sorted_values
+from torchlint.facts.values.graph import Op, Place, Store, Value
+from torchlint.facts.values.solve import Solution
+
+
+def targets_of(solution: Solution, store: Store) -> list[Place | Value]:
+    """The places that a store assigns or updates: a global, a captured variable, an attribute; none for a local one."""
+    if store.place is not None:
+        return [store.place]
+    if store.attribute and store.holder is not None:
+        return list(solution.places(store.holder, store.attribute))
+    return []
+
+
+def places_of(solution: Solution, value: Value) -> list[Place]:
+    """The places that a value is read from."""
+    if value.place is not None:
+        return [value.place]
+    if value.op is Op.ATTRIBUTE:
+        return solution.places(value.inputs[0], value.name)
+    return []
+
+
+def homes_of(solution: Solution, holder: Value) -> list[Place | Value]:
+    """All that a holder stands for: itself, the places it is read from, the containers it may be."""
+    containers = [a.allocation for a in sorted_values(solution.final(holder)) if isinstance(a, Container)]
+    return [holder, *places_of(solution, holder), *containers]

@@ -1,0 +1,57 @@
+"""Constants as Python's own objects, read through variables that are set once."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.values.graph import Op, Value
+
+if TYPE_CHECKING:
+    from torchlint.facts.values.solve import Solution
+
+HOPS = 4
+"""How many variables a constant is followed through."""
+
+
+class Unwritten:
+    """What is no constant."""
+
+
+UNWRITTEN = Unwritten()
+
+
+def literal(solution: Solution, value: Value | None) -> object:
+    """The number, string, bool or None that ``value`` is wherever it comes from, else :data:`UNWRITTEN`.
+
+    An attribute or a global counts when one assignment sets it, a parameter by its default where no call gives it.
+    """
+    for _ in range(HOPS):
+        if value is None:
+            return UNWRITTEN
+        if value.op is Op.CONSTANT:
+            return _evaluated(value)
+        if value.op is Op.PARAMETER:
+            value = None if solution.arguments_of(value) or not value.inputs else value.inputs[0]
+            continue
+        if value.op is Op.ATTRIBUTE:
+            places = solution.places(value.inputs[0], value.name)
+        else:
+            places = [value.place] if value.op is Op.READ and value.place is not None else []
+        stored = [one for place in places for one in solution.stored.get(place, ())]
+        value = stored[0] if len(stored) == 1 else None
+    return UNWRITTEN
+
+
+def _evaluated(constant: Value) -> object:
+    if constant.name in ("True", "False", "None"):
+        return {"True": True, "False": False, "None": None}[constant.name]
+    if isinstance(constant.syntax, cst.Integer | cst.Float | cst.SimpleString):
+        try:
+            written: object = ast.literal_eval(constant.syntax.value)
+        except (SyntaxError, ValueError):
+            return UNWRITTEN
+        return written
+    return UNWRITTEN

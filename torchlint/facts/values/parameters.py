@@ -1,0 +1,88 @@
+"""Which modules have parameters that train: what they hold, and whether they were frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchlint.facts.values.domain import FunctionReference, History, Instance, Module, Tensor, Unknown
+from torchlint.facts.values.graph import Class, Op, Place, Value
+
+if TYPE_CHECKING:
+    from torchlint.facts.values.solve import Solution
+
+SAME_OBJECT = frozenset(
+    ["to", "cuda", "cpu", "half", "float", "double", "bfloat16", "type", "train", "eval", "requires_grad_", "apply",
+     "share_memory", "share_memory_", "contiguous", "pin_memory", "to_empty", "ipu", "xpu", "compile", "unwrap"]
+)  # fmt: skip
+"""Methods that give a module (or an object of unknown type) back; on a tensor they keep the history."""
+
+
+def has_parameters(solution: Solution, cls: Class) -> bool:
+    """Whether a module of this file holds anything that trains, as far as its attributes tell."""
+    family = {ancestor.root() for ancestor in cls.lineage()}
+    return any(
+        may_train(solution, value)
+        for place, values in solution.stored.items()
+        if place.owner in family
+        for value in values
+    )
+
+
+def may_train(solution: Solution, attribute: Value) -> bool:
+    """Whether an attribute of a module holds parameters: a module, a leaf, or what an unknown class makes."""
+    made = attribute.op is Op.CALL and attribute.callee.op is Op.EXTERNAL
+    return any(
+        (isinstance(atom, Module) and atom.has_parameters)
+        or (isinstance(atom, Tensor) and atom.history is History.LEAF)
+        or isinstance(atom, Instance)
+        or (isinstance(atom, Unknown) and made)
+        for atom in solution.of(attribute)
+    )
+
+
+def is_frozen(solution: Solution, module: Value) -> bool:
+    """Whether the parameters of a module were told not to require grad, wherever it comes from in this file."""
+    if not solution.frozen:
+        return False
+    seen: set[Value] = set()
+    pending = [module]
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if value in solution.frozen or any(_is_frozen_place(solution, place) for place in _places(solution, value)):
+            return True
+        if any(isinstance(a, Instance) and a.cls.root() in solution.frozen for a in solution.of(value)):
+            return True
+        pending.extend(_behind(solution, value))
+    return False
+
+
+def _is_frozen_place(solution: Solution, place: Place) -> bool:
+    return place in solution.frozen or place.owner in solution.frozen
+
+
+def _places(solution: Solution, value: Value) -> list[Place]:
+    if value.place is not None:
+        return [value.place]
+    return solution.places(value.inputs[0], value.name) if value.op is Op.ATTRIBUTE else []
+
+
+def _behind(solution: Solution, value: Value) -> Iterator[Value]:
+    """The values that may be the same object as ``value``, one step back."""
+    for place in _places(solution, value):
+        yield from solution.stored.get(place, ())
+    if value.op is Op.ATTRIBUTE and value.name in ("forward", "module"):
+        yield value.inputs[0]
+    elif value.op is Op.PHI:
+        yield from value.inputs
+    elif value.op is Op.PARAMETER:
+        yield from solution.arguments_of(value)
+    elif value.op is Op.CALL:
+        if value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
+            yield value.callee.inputs[0]
+        for atom in solution.of(value.callee):
+            if isinstance(atom, FunctionReference) and atom.function.result is not None:
+                yield atom.function.result

@@ -1,0 +1,154 @@
+"""Where tensors are: on the host, on the device, or nobody knows.
+
+A device that is given by a name or a variable counts as one that is not the host: a program that names it means to run
+there. What is made without a device is on the host, unless a default was set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+from torchlint import torch_api
+from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.values.domain import Container, External, Instance, Module, Tensor, sorted_values
+from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.homes import places_of
+
+TO_HOST = frozenset(["cpu", "numpy", "tolist", "item"])
+"""Methods of tensors whose result is on the host."""
+
+DEVICES = frozenset(["cuda", "xpu", "mps", "npu", "hpu"])
+"""Methods that move a tensor to a device of that name."""
+
+
+class Residence(Enum):
+    """Where a tensor is."""
+
+    HOST = "host"
+    DEVICE = "device"
+    UNKNOWN = "unknown"
+
+
+class Residences:
+    """Answers where the tensors of one file are."""
+
+    def __init__(self, flows: Flows) -> None:
+        """Follow values as ``flows`` knows them."""
+        self.solution = flows.solution
+        self._known: dict[Value, Residence] = {}
+
+    def of(self, value: Value) -> Residence:
+        """Where ``value`` is, if it is a tensor."""
+        if value not in self._known:
+            self._known[value] = Residence.UNKNOWN  # a cycle adds nothing to itself
+            self._known[value] = self._compute(value)
+        return self._known[value]
+
+    def _compute(self, value: Value) -> Residence:
+        if value.op is Op.CALL:
+            return self._of_call(value)
+        if value.op in (Op.OPERATION, Op.COMPARISON, Op.CONTAINER):
+            return _any(map(self.of, value.inputs))
+        return _all([self.of(source) for source in self._alternatives(value)])
+
+    def _alternatives(self, value: Value) -> list[Value]:
+        """What ``value`` is without any computation, or what it is a part of."""
+        if value.op is Op.PHI:
+            return [choice for choice in value.inputs if choice.name != "None"]
+        if value.op is Op.PARAMETER:
+            return self.solution.arguments_of(value)
+        places = places_of(self.solution, value)
+        stored = [kept for place in places for kept in self.solution.stored.get(place, ())]
+        if stored:
+            return stored
+        if value.op in (Op.SUBSCRIPT, Op.ELEMENT):
+            key = value.keys[0]
+            held = [
+                item
+                for atom in sorted_values(self.solution.final(value.inputs[0]))
+                if isinstance(atom, Container)
+                for known, item in self.solution.held.get(atom.allocation, ())
+                if key is None or known is None or known == key
+            ]
+            return held or [value.inputs[0]]
+        if value.op is Op.ATTRIBUTE and value.inputs:
+            return list(value.inputs)
+        return []
+
+    def _of_call(self, call: Value) -> Residence:
+        callee = call.callee
+        if callee.op is Op.ATTRIBUTE and not self._is_external(callee):
+            return self._of_method(call, callee)
+        functions = [f for f in self.solution.functions_of(call) if f.result is not None]
+        if functions:
+            return _all([self.of(f.result) for f in functions if f.result is not None])
+        given = call.argument(-1, "device")
+        if given is not None:
+            return self._named(given)
+        operation = torch_api.function(callee.name) if callee.op is Op.EXTERNAL else None
+        if operation is not None and operation.history is torch_api.History.FRESH:
+            like = callee.name.endswith("_like") and call.arguments
+            return self.of(call.arguments[0]) if like else Residence.HOST
+        return _any(map(self.of, call.arguments))
+
+    def _of_method(self, call: Value, callee: Value) -> Residence:
+        receiver = callee.inputs[0]
+        if callee.name in TO_HOST:
+            return Residence.HOST
+        if callee.name in DEVICES:
+            return Residence.DEVICE
+        if callee.name == "to":
+            found = [self._named(argument) for argument in call.arguments]
+            return next((one for one in found if one is not Residence.UNKNOWN), self.of(receiver))
+        functions = [f for f in self.solution.functions_of(call) if f.result is not None]
+        if functions:
+            return _all([self.of(f.result) for f in functions if f.result is not None])
+        if any(isinstance(atom, Module) for atom in self.solution.final(receiver)):
+            return _any(map(self.of, call.arguments))
+        return _any(map(self.of, [receiver, *call.arguments]))
+
+    def _is_external(self, callee: Value) -> bool:
+        return any(isinstance(atom, External) for atom in self.solution.final(callee))
+
+    def _named(self, argument: Value) -> Residence:
+        """What the argument of ``to`` names: a device, another tensor, or (UNKNOWN) a type."""
+        if argument.op is Op.CALL and argument.callee.name == "torch.device" and argument.arguments:
+            return self._named(argument.arguments[0])
+        text = _constant_text(argument)
+        if text is not None:
+            return Residence.HOST if text.startswith("cpu") else Residence.DEVICE
+        atoms = self.solution.final(argument)
+        if argument.op is Op.CONSTANT or any(isinstance(a, External) and a.name.startswith("torch.") for a in atoms):
+            return Residence.UNKNOWN
+        if any(isinstance(atom, Tensor) for atom in atoms) or self.of(argument) is not Residence.UNKNOWN:
+            return self.of(argument)
+        if argument.op is Op.ATTRIBUTE and argument.name in ("dtype", "type"):
+            return Residence.UNKNOWN
+        if argument.op is Op.ATTRIBUTE and argument.name == "device":
+            owner = argument.inputs[0]
+            is_object = any(isinstance(atom, Module | Instance) for atom in self.solution.final(owner))
+            return Residence.DEVICE if is_object else self.of(owner)
+        return Residence.DEVICE
+
+
+def _constant_text(value: Value) -> str | None:
+    """The text of a string constant, None for any other value."""
+    from torchlint.facts.building.names import constant_of
+
+    found = constant_of(value.syntax) if value.op is Op.CONSTANT and value.syntax is not None else None
+    return found if isinstance(found, str) else None
+
+
+def _any(found: Iterable[Residence]) -> Residence:
+    """Where the result of an operation is: it runs where one of its operands is."""
+    residences = list(found)
+    if Residence.DEVICE in residences:
+        return Residence.DEVICE
+    return Residence.HOST if Residence.HOST in residences else Residence.UNKNOWN
+
+
+def _all(found: list[Residence]) -> Residence:
+    """Where one of several alternatives is: only what they agree upon is known."""
+    kinds = set(found)
+    return kinds.pop() if len(kinds) == 1 else Residence.UNKNOWN

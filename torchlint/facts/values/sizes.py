@@ -1,0 +1,149 @@
+"""How many objects a list or a dict holds: very many where the program says so, or where it comes from a data file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.values.domain import Container
+from torchlint.facts.values.graph import Kind, Loop, Op, Store, Value
+from torchlint.facts.values.homes import homes_of
+from torchlint.facts.values.literals import literal
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
+
+LARGE = 5_000
+"""So many objects and more are worth a word."""
+
+DEPTH = 12
+"""How many values back the source of a list is looked for."""
+
+COLLECTORS = ("list", "sorted", "tuple", "dict", "set", "reversed", "enumerate", "zip", "filter", "map")
+"""Built-in functions that give as many items as their arguments have."""
+
+READERS = frozenset(["json.load", "json.loads", "csv.reader", "csv.DictReader", "builtins.open", "gzip.open",
+                     "jsonlines.open", "pandas.read_csv", "pandas.read_json", "pandas.read_table"])  # fmt: skip
+"""Functions that open or read a file of records."""
+
+PARTS = frozenset(["readlines", "read", "read_text", "splitlines", "split", "items", "values", "keys", "copy", "tolist",
+                   "to_dict", "strip", "open"])  # fmt: skip
+"""Methods that give what their receiver holds."""
+
+LISTS = frozenset(["readlines", "splitlines", "split", "tolist", "to_dict"])
+"""Those that give a list or a dict of objects, whatever the receiver is."""
+
+ARRAYS = ("numpy.", "torch.", "pyarrow.", "pandas.", "polars.", "datasets.", "h5py.", "zarr.", "array.")
+"""Packages whose functions make one block of memory of many numbers."""
+
+
+class Sizes:
+    """Says of the lists and dicts of one file whether they are known to be large."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Work on ``facts``."""
+        self.facts = facts
+        self.solution = facts.solution
+
+    def is_array(self, value: Value) -> bool:
+        """Whether ``value`` is made by a package of arrays."""
+        while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name not in LISTS:
+            value = value.callee.inputs[0]
+        return value.op is Op.CALL and value.callee.op is Op.EXTERNAL and value.callee.name.startswith(ARRAYS)
+
+    def is_large(self, value: Value, is_read_by_index: bool) -> bool:
+        """Whether ``value`` is a list or dict of very many objects of Python.
+
+        Args:
+            value: what is assigned.
+            is_read_by_index: it has an item for each sample, so that one from a data file is no table of settings.
+        """
+        source = value
+        for _ in range(DEPTH):
+            if source.op is Op.PARAMETER and len(given := self.solution.arguments_of(source)) == 1:
+                source = given[0]
+        if not self._is_of_objects(source) or self.is_array(source):
+            return False
+        return self._is_long(source, is_read_by_index, DEPTH)
+
+    def _is_of_objects(self, value: Value) -> bool:
+        """Whether ``value`` is a list or dict for certain, or a part of what a file of JSON holds."""
+        while value.op is Op.SUBSCRIPT and not any(isinstance(a, Container) for a in self.solution.final(value)):
+            value = value.inputs[0]
+        if value.op is Op.CALL:
+            if value.callee.op is Op.ATTRIBUTE:
+                return value.callee.name in LISTS
+            name = value.callee.name
+            if name in ("json.load", "json.loads") or name.removeprefix("builtins.") in COLLECTORS:
+                return True
+        atoms = self.solution.final(value)
+        return any(isinstance(atom, Container) for atom in atoms)
+
+    def _is_long(self, value: Value, files: bool, depth: int) -> bool:
+        if depth == 0:
+            return False
+        if value.op is Op.CALL:
+            return self._is_long_call(value, files, depth - 1)
+        if value.op is Op.CONTAINER:
+            return any(self._is_long_loop(loop, files, depth - 1) for loop in self._loops_filling(value))
+        return any(self._is_long(source, files, depth - 1) for source in self._sources(value))
+
+    def _sources(self, value: Value) -> Iterable[Value]:
+        if value.op is Op.PARAMETER:
+            return self.solution.arguments_of(value)
+        if value.op is Op.READ and value.place is not None:
+            return self.solution.stored.get(value.place, ())
+        if value.op is Op.ATTRIBUTE:
+            places = self.solution.places(value.inputs[0], value.name)
+            return [stored for place in places for stored in self.solution.stored.get(place, ())]
+        if value.op is Op.PHI:
+            return value.inputs
+        # A part of what a file holds, `json.load(file)["images"]`, and `[x] * n`.
+        return value.inputs[:1] if value.op in (Op.SUBSCRIPT, Op.ELEMENT) else ()
+
+    def _is_long_call(self, call: Value, files: bool, depth: int) -> bool:
+        callee = call.callee
+        if callee.op is Op.ATTRIBUTE:
+            return callee.name in PARTS and self._is_long(callee.inputs[0], files, depth)
+        if callee.op is not Op.EXTERNAL:
+            return False
+        if callee.name in READERS:
+            return files
+        if callee.name == "builtins.range":
+            return any(self._number(argument) >= LARGE for argument in call.arguments)
+        name = callee.name.removeprefix("builtins.")
+        if name in COLLECTORS or callee.name.startswith("tqdm."):
+            return any(self._is_long(argument, files, depth) for argument in call.arguments)
+        return False
+
+    def _number(self, value: Value) -> int:
+        """The largest number that ``value`` is known to be, by its callers as well; -1 for none."""
+        known = [literal(self.solution, value)]
+        if value.op is Op.PARAMETER:
+            known += [literal(self.solution, given) for given in self.solution.arguments_of(value)]
+        elif value.op is Op.ATTRIBUTE:
+            return max(map(self._number, self._sources(value)), default=-1)
+        return max((number for number in known if isinstance(number, int)), default=-1)
+
+    def _loops_filling(self, container: Value) -> list[Loop]:
+        """The loops whose turns put items into a container: its own comprehension's, those around insertions."""
+        if isinstance(container.syntax, COMPREHENSIONS) and container.inputs:
+            inner = container.inputs[-1].loop
+            own = container.loop.around() if container.loop is not None else []
+            return [loop for loop in (inner.around() if inner is not None else ()) if loop not in own]
+        inserted = (store for store in self.facts.graph.stores if self._inserts(store, container))
+        return [loop for store in inserted if store.loop is not None for loop in store.loop.around()]
+
+    def _inserts(self, store: Store, container: Value) -> bool:
+        return (
+            store.kind is Kind.INSERT
+            and store.holder is not None
+            and container in homes_of(self.solution, store.holder)
+        )
+
+    def _is_long_loop(self, loop: Loop, files: bool, depth: int) -> bool:
+        return loop.iterable is not None and self._is_long(loop.iterable, files, depth)

@@ -1,0 +1,275 @@
+"""The fixpoint: an abstract value for every value of a file, across its functions and classes.
+
+A work list runs the transfer functions (``transfer.py``, ``calls.py``) until nothing changes; then stores are matched
+with the places and containers that they reach and evidence is drawn from what the program does (``evidence.py``), and
+the work list runs again until that, too, adds nothing. Everything only grows, so it ends.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from torchlint.facts.values.calls import Calls
+from torchlint.facts.values.domain import (
+    BOTTOM,
+    UNKNOWN,
+    Abstract,
+    Argument,
+    Atom,
+    ClassReference,
+    Container,
+    Derived,
+    History,
+    Instance,
+    Plain,
+    Tensor,
+    Unknown,
+    join,
+    sorted_values,
+)
+from torchlint.facts.values.evidence import Evidence
+from torchlint.facts.values.graph import Class, Function, Key, Op, Place, Store, Value, ValueGraph
+from torchlint.facts.values.transfer import transfer
+
+ROUNDS = 20
+"""A bound on the outer rounds, far above what real files need (two to five)."""
+
+PATIENCE = 12
+"""How often one value is computed anew before it may only grow, which forces an end."""
+
+
+class Solution:
+    """What is known of each value; the solver fills it, queries read it.
+
+    Attributes:
+        graph: the file's value graph.
+        abstract: the abstract value of each value.
+        stored: for each place, the values that are assigned to it.
+        held: for each container (by allocation), the values that are put into it, with their keys.
+        callers: for each function of the file, the calls that may reach it, each with the values that its
+            parameters get (None for one that is not known).
+        evidence: alternatives that follow from how a value or a place is used.
+    """
+
+    def __init__(self, graph: ValueGraph, frozen: frozenset[Value | Place | Class] = frozenset()) -> None:
+        """Start from bottom; ``frozen`` names objects whose parameters do not require grad."""
+        self.graph = graph
+        self.frozen = frozen
+        self.abstract: dict[Value, Abstract] = {}
+        self.stored: dict[Place, list[Value]] = defaultdict(list)
+        self.held: dict[Value, list[tuple[Key, Value]]] = defaultdict(list)
+        self.fields: dict[Value, dict[Key, Abstract]] = {}
+        self.callers: dict[Function, dict[Value, dict[Value, Value | None]]] = defaultdict(dict)
+        self._callees: dict[Value, list[Function]] = defaultdict(list)
+        self.evidence: dict[Value | Place, set[Atom]] = defaultdict(set)
+        self.objects: dict[Value, Abstract] = {}
+        self.calls = Calls(self)
+        self._watchers: dict[object, set[Value]] = defaultdict(set)
+        self._dirty: set[Value] = set()
+        self._carried: dict[Value, set[Value | Place]] = defaultdict(set)
+        self._reached: set[tuple[Store, Value | Place]] = set()
+        self._optimistic = True
+        self._visits: Counter[Value] = Counter()
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    def of(self, value: Value) -> Abstract:
+        """The abstract value of ``value`` as far as it is known."""
+        return self.abstract.get(value, BOTTOM)
+
+    def final(self, value: Value) -> Abstract:
+        """The abstract value of ``value`` after the fixpoint; what nothing reached is unknown."""
+        return self.abstract.get(value) or UNKNOWN
+
+    def places(self, base: Value, attribute: str) -> list[Place]:
+        """Where the attribute of ``base`` is kept: with the class of an instance, else with the value itself."""
+        found = [
+            Place(atom.cls.root(), attribute)
+            for atom in sorted_values(self.of(base))
+            if isinstance(atom, Instance | ClassReference)
+        ]
+        if found:
+            return list(dict.fromkeys(found))
+        if base.place is not None:
+            return [Place(base.place.owner, f"{base.place.path}.{attribute}")]
+        if base.op is Op.ATTRIBUTE:
+            return [Place(p.owner, f"{p.path}.{attribute}") for p in self.places(base.inputs[0], base.name)]
+        return [Place(base, attribute)]
+
+    def add_call(self, call: Value, function: Function, binding: dict[Value, Value | None]) -> None:
+        """Say that ``call`` may run ``function``, whose parameters then get what ``binding`` says."""
+        if call not in self.callers[function]:
+            self.callers[function][call] = binding
+            self._callees[call].append(function)
+
+    def functions_of(self, call: Value) -> list[Function]:
+        """The functions of this file that a CALL (or a read of a property) may run."""
+        return self._callees.get(call, [])
+
+    def callers_above(self, functions: Iterable[Function]) -> set[Function]:
+        """The functions from which one of ``functions`` is called, however far up; of these only if they are."""
+        reached: set[Function] = set()
+        pending = list(functions)
+        while pending:
+            for call in self.callers.get(pending.pop(), {}):
+                if call.function not in reached:
+                    reached.add(call.function)
+                    pending.append(call.function)
+        return reached
+
+    def arguments_of(self, parameter: Value) -> list[Value]:
+        """What the calls in this file pass for ``parameter``."""
+        calls = self.callers.get(parameter.function, {})
+        return [given for binding in calls.values() if (given := binding.get(parameter)) is not None]
+
+    def read(self, place: Place, reader: Value) -> Abstract:
+        """What a place may hold; ``reader`` is run again when that changes."""
+        self.watch(place, reader)
+        stored = self.stored.get(place)
+        evidence = frozenset(self.evidence.get(place, ()))
+        if not stored:
+            return evidence or (BOTTOM if self._optimistic else UNKNOWN)
+        return trust(join(map(self.of, stored)), evidence)
+
+    def load(self, container: Value, key: Key, reader: Value) -> Abstract:
+        """What an item of a container may be; any item when ``key`` is None."""
+        self.watch(container, reader)
+        if isinstance(key, int) and key < 0:
+            key = None  # counted from the end, which may be anywhere
+        parts = [
+            self.of(value)
+            for known, value in self.held.get(container, ())
+            if key is None or known is None or known == key
+        ]
+        fields = self.fields.get(container, {})
+        parts += [abstract for known, abstract in fields.items() if key is None or known is None or known == key]
+        return join(parts) if parts or self._optimistic else UNKNOWN
+
+    # -- running --------------------------------------------------------------------------------------------------
+
+    def watch(self, subject: object, reader: Value) -> None:
+        """Run ``reader`` again when ``subject`` changes."""
+        self._watchers[subject].add(reader)
+
+    def touch(self, subject: object) -> None:
+        """Say that ``subject`` has changed."""
+        self._dirty |= self._watchers.get(subject, set())
+
+    def revisit_if_stale(self, value: Value) -> None:
+        """Run ``value`` again if it would come out otherwise."""
+        new, old = transfer(self, value), self.of(value)
+        if new != old and (self._visits[value] <= PATIENCE or join((old, new)) != old):
+            self._dirty.add(value)
+
+    def set_field(self, container: Value, key: Key, abstract: Abstract) -> None:
+        """Say what an item of a container is, where no value of the program stands for it."""
+        fields = self.fields.setdefault(container, {})
+        new = join((fields.get(key, BOTTOM), abstract))
+        if new != fields.get(key):
+            fields[key] = new
+            self.touch(container)
+
+    def add_evidence(self, subject: Value | Place, atom: Atom) -> bool:
+        """Add an alternative that follows from use; True when it is new."""
+        if atom in self.evidence[subject]:
+            return False
+        self.evidence[subject].add(atom)
+        if isinstance(subject, Value):
+            self._dirty.add(subject)
+        else:
+            self.touch(subject)
+        return True
+
+    def solve(self) -> None:
+        """Run to the fixpoint."""
+        for value in self.graph.values:
+            if value.op is Op.CONTAINER:
+                for key, item in zip(value.keys, value.inputs, strict=True):
+                    self._put(value, key, item)
+        evidence = Evidence(self)
+        for _ in range(ROUNDS):
+            self._settle()
+            if not evidence.draw():
+                break
+        else:
+            return
+        # What was unknown before the evidence came may still go round in loops: once more, with all of it known.
+        self.abstract.clear()
+        self._settle()
+
+    def _settle(self) -> None:
+        """Run to a fixpoint: first as if what nothing reached were not there, then as unknown."""
+        self._visits.clear()
+        self._dirty.update(self.graph.values)
+        for self._optimistic in (True, False):
+            if not self._optimistic:
+                self._dirty.update(value for value in self.graph.values if not self.abstract.get(value))
+            for _ in range(ROUNDS):
+                self._drain()
+                reached = [self._reach(store) for store in self.graph.stores]
+                if not any(reached):
+                    break
+
+    def _drain(self) -> None:
+        while self._dirty:
+            batch = sorted(self._dirty, key=lambda value: value.index)
+            self._dirty = set()
+            for value in batch:
+                self._run(value)
+
+    def _run(self, value: Value) -> None:
+        old = self.abstract.get(value, BOTTOM)
+        evidence = self.evidence.get(value)
+        new = transfer(self, value)
+        if evidence:
+            new = trust(new, frozenset(evidence))
+        self._visits[value] += 1
+        if self._visits[value] > PATIENCE:
+            new = join((old, new))
+        if new == old:
+            return
+        self.abstract[value] = new
+        self._dirty.update(value.users)
+        self.touch(value)
+        for target in self._carried.get(value, ()):
+            self.touch(target)
+
+    def _reach(self, store: Store) -> bool:
+        """Let a store reach its places and containers; True when it reached a new one."""
+        targets: Iterable[Value | Place] = ()
+        if store.place is not None:
+            targets = (store.place,)
+        elif store.attribute and store.holder is not None:
+            targets = self.places(store.holder, store.attribute)
+        elif store.holder is not None:
+            targets = [a.allocation for a in sorted_values(self.of(store.holder)) if isinstance(a, Container)]
+        new = [target for target in targets if (store, target) not in self._reached]
+        for target in new:
+            self._reached.add((store, target))
+            if isinstance(target, Place):
+                self.stored[target].append(store.value)
+                self._carried[store.value].add(target)
+                self.touch(target)
+            else:
+                self._put(target, store.key if store.is_item else None, store.value)
+        return bool(new)
+
+    def _put(self, container: Value, key: Key, item: Value) -> None:
+        self.held[container].append((key, item))
+        self._carried[item].add(container)
+        self.touch(container)
+
+
+def trust(computed: Abstract, evidence: Abstract) -> Abstract:
+    """Put ``evidence`` in the place of what is only symbolic or unknown.
+
+    A backward on a value proves that it is a tensor with a graph, ``.eval()`` that it is a module: what was merely
+    not known before is known then. What is known stays an alternative.
+    """
+    if not evidence:
+        return computed
+    vague = (Unknown, Argument, Derived)
+    live = any(isinstance(a, Tensor) and a.history is History.LIVE for a in evidence)
+    kept = [a for a in computed if not isinstance(a, vague) and not (live and isinstance(a, Plain))]
+    return join((frozenset(kept), evidence))

@@ -1,0 +1,200 @@
+"""What is a tensor, and what holds tensors: by what made a value, by its annotation, or by what is done with it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint import torch_api
+from torchlint.facts.values.domain import (
+    Carrier,
+    Container,
+    Instance,
+    Module,
+    Tensor,
+    Tool,
+    sorted_values,
+)
+from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
+from torchlint.tree import dotted, walk
+
+if TYPE_CHECKING:
+    from torchlint.facts.turns.steps import Steps
+    from torchlint.facts.values.solve import Solution
+
+_PYTHON = frozenset(name for kind in (str, bytes, int, float, list, dict, set, tuple) for name in dir(kind))
+"""Methods that other objects have as well."""
+
+_NUMBERS = (torch_api.Returns.NUMBER, torch_api.Returns.LIST, torch_api.Returns.ARRAY, torch_api.Returns.NOTHING)
+
+
+class Tensors:
+    """Says of the values of a file whether they are, or hold, tensors."""
+
+    def __init__(self, solution: Solution, steps: Steps) -> None:
+        """Read what the solver found."""
+        self.solution = solution
+        self.steps = steps
+
+    def is_tensor(self, value: Value) -> bool:
+        """Whether there is evidence that ``value`` is a tensor."""
+        return self._is_tensor(value, set())
+
+    def _is_tensor(self, value: Value, seen: set[Value]) -> bool:
+        if value in seen:
+            return False
+        seen.add(value)
+        if any(isinstance(atom, Tensor | Carrier) for atom in self.solution.final(value)) and self._is_evident(value):
+            return True
+        if value.op is Op.PHI:
+            return any(self._is_tensor(choice, seen) for choice in value.inputs)
+        if value.op is Op.READ and value.place is not None:
+            return any(self._is_tensor(stored, seen) for stored in self.solution.stored.get(value.place, ()))
+        if value.op is Op.PARAMETER:
+            if self._is_annotated(value) or any(self._is_tensor(a, seen) for a in self.given(value)):
+                return True
+        if value.op in (Op.SUBSCRIPT, Op.ELEMENT) and self._is_tensor(value.inputs[0], seen):
+            return True
+        if value.op is Op.OPERATION and any(self._is_tensor(operand, seen) for operand in value.inputs):
+            return True
+        if value.op is Op.CALL and self._is_made_by_tensor(value, seen):
+            return True
+        return self._is_used_as_tensor(value, seen)
+
+    def _is_evident(self, value: Value) -> bool:
+        """Whether the alternative "tensor without a graph" says something: under ``no_grad`` any operation has it."""
+        if value.mode is not Mode.OFF or value.op in (Op.PHI, Op.READ, Op.PARAMETER):
+            return True
+        if value.op is Op.CALL:
+            return value.callee.op is not Op.ATTRIBUTE or value.callee.name not in _PYTHON
+        known = (Container, Tensor, Tool)
+        return value.op is not Op.OPERATION and any(
+            isinstance(atom, known) for source in value.inputs[:1] for atom in self.solution.final(source)
+        )
+
+    def given(self, parameter: Value) -> list[Value]:
+        """What calls in this file pass for ``parameter``, through a decorator of the file as well."""
+        inner = parameter.function
+        direct = self.solution.arguments_of(parameter)
+        if direct:
+            return direct
+        decorated = self._decorated_by.get(inner.parent, []) if inner.parent is not None else []
+        position = inner.parameters.index(parameter)
+        found: list[Value] = []
+        for function in decorated:
+            if position < len(function.parameters):
+                found += self.solution.arguments_of(function.parameters[position])
+        return found
+
+    @cached_property
+    def _decorated_by(self) -> dict[Function, list[Function]]:
+        """For each function of the file that is used as a decorator, what it decorates."""
+        named = {v.name: v.reference for v in self.solution.graph.values if v.op is Op.FUNCTION}
+        found: dict[Function, list[Function]] = {}
+        for function in self.solution.graph.functions:
+            for name in function.decorators:
+                decorator = named.get(name)
+                if isinstance(decorator, Function):
+                    found.setdefault(decorator, []).append(function)
+        return found
+
+    def _is_annotated(self, parameter: Value) -> bool:
+        """``x: torch.Tensor``, also behind ``Optional``; a union with something else says too little."""
+        syntax = parameter.syntax
+        if not isinstance(syntax, cst.Param) or syntax.annotation is None:
+            return False
+        annotation = syntax.annotation.annotation
+        names = [dotted(node) or "" for node in walk(annotation) if isinstance(node, cst.Name | cst.Attribute)]
+        if any(name.rpartition(".")[2] == "Union" for name in names) or "int" in names or "float" in names:
+            return False
+        return any(name in ("Tensor", "torch.Tensor") or name.endswith(".Tensor") for name in names)
+
+    def _is_made_by_tensor(self, call: Value, seen: set[Value]) -> bool:
+        """Whether a method of a tensor gives another one: ``x.to(device)``."""
+        callee = call.callee
+        if callee.op is Op.EXTERNAL:
+            operation = torch_api.function(callee.name)
+            return operation is not None and operation.returns is torch_api.Returns.TENSOR
+        if callee.op is not Op.ATTRIBUTE:
+            functions = self.solution.functions_of(call)
+            return any(f.result is not None and self._is_tensor(f.result, seen) for f in functions)
+        known = torch_api.method(callee.name)
+        if known is None or known.returns in _NUMBERS or callee.name in _PYTHON:
+            return False
+        return self._is_tensor(callee.inputs[0], seen)
+
+    def _is_used_as_tensor(self, value: Value, seen: set[Value]) -> bool:
+        """Whether a module, a function of torch or a method that only tensors have is called with (or on) it."""
+        for user in value.users:
+            if user.op is Op.ATTRIBUTE and user.inputs[0] is value:
+                known = torch_api.method(user.name) or (
+                    torch_api.attribute(user.name) if user.name in ("grad_fn", "requires_grad") else None
+                )
+                if known is not None and user.name not in _PYTHON and any(u.op is Op.CALL for u in user.users):
+                    return True
+            elif user.op is Op.CALL and value in user.arguments:
+                if user.callee.op is Op.EXTERNAL and self._takes_tensor(user, value):
+                    return True
+                if self.steps.calls_module(user):
+                    return True
+                for function in self.solution.functions_of(user):
+                    binding = self.solution.callers[function].get(user, {})
+                    if any(given is value and self._is_tensor(p, seen) for p, given in binding.items()):
+                        return True
+        return False
+
+    def _takes_tensor(self, call: Value, value: Value) -> bool:
+        """Whether a function of torch computes with its first argument."""
+        operation = torch_api.function(call.callee.name)
+        computes = operation is not None and operation.history is torch_api.History.KEEPS
+        return computes and call.argument(0) is value
+
+    def is_module(self, value: Value) -> bool:
+        """Whether ``value`` is a module."""
+        return any(
+            isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
+            for atom in self.solution.final(value)
+        )
+
+    def holds_tensors(self, value: Value) -> bool:
+        """Whether ``value`` is a tensor, a module, or a container or an object of the file that holds one."""
+        return self._holds(value, set())
+
+    def _holds(self, value: Value, seen: set[Value]) -> bool:
+        if value in seen:
+            return False
+        seen.add(value)
+        if self.is_tensor(value) or self.is_module(value):
+            return True
+        if value.op in (Op.CONTAINER, Op.PHI) and any(self._holds(item, seen) for item in value.inputs):
+            return True
+        for atom in sorted_values(self.solution.final(value)):
+            if isinstance(atom, Container):
+                if any(self._holds(held, seen) for _, held in self.solution.held.get(atom.allocation, ())):
+                    return True
+                fields = self.solution.fields.get(atom.allocation, {})
+                if any(isinstance(item, Tensor) for field in fields.values() for item in field):
+                    return True
+            elif isinstance(atom, Instance) and self.keeps_tensors(atom.cls, seen):
+                return True
+        return False
+
+    def keeps_tensors(self, cls: Class, seen: set[Value] | None = None) -> bool:
+        """Whether instances of a class of the file hold tensors: modules, datasets, and what has a tensor attribute."""
+        if is_module_class(cls):
+            return True
+        if any(
+            (known := torch_api.torch_class(base)) is not None and known.kind == "dataset" for base in cls.all_bases()
+        ):
+            return True
+        family = {ancestor.root() for ancestor in cls.lineage()}
+        seen = set() if seen is None else seen
+        return any(
+            self._holds(value, seen)
+            for place, values in self.solution.stored.items()
+            if place.owner in family
+            for value in values
+        )

@@ -1,0 +1,331 @@
+"""Transfer functions: what a value is, given what its inputs are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint import torch_api
+from torchlint.facts.values.domain import (
+    BOTTOM,
+    LEAF,
+    NO_GRAPH,
+    PLAIN,
+    UNKNOWN,
+    Abstract,
+    Argument,
+    Atom,
+    Carrier,
+    ClassReference,
+    Container,
+    Derived,
+    External,
+    FunctionReference,
+    History,
+    Instance,
+    Module,
+    Plain,
+    Tensor,
+    Tool,
+    Unknown,
+    is_graphless,
+    join,
+)
+from torchlint.facts.values.frameworks import annotated
+from torchlint.facts.values.graph import Class, Function, Mode, Op, Place, Value
+from torchlint.torch_api import History as Effect
+from torchlint.torch_api import Returns
+
+if TYPE_CHECKING:
+    from torchlint.facts.values.solve import Solution
+
+LONGEST_CHAIN = 8
+"""How many attributes deep a name of an imported object goes; deeper ones come of ``x = x.parent`` in a loop."""
+
+
+def transfer(solution: Solution, value: Value) -> Abstract:
+    """The abstract value of ``value`` by its operation and its inputs' abstract values."""
+    handler = _HANDLERS.get(value.op)
+    return UNKNOWN if handler is None else handler(solution, value)
+
+
+def heir(value: Value) -> Function | None:
+    """Who decides whether the result of ``value`` has a graph: the function whose callers do, or nobody."""
+    return value.function if value.mode is Mode.INHERITED else None
+
+
+def live(value: Value) -> Abstract:
+    """A graph begins at ``value``, if gradients are on there."""
+    if value.mode is Mode.OFF:
+        return NO_GRAPH
+    if value.mode is Mode.UNKNOWN:
+        return UNKNOWN
+    return frozenset([Tensor(History.LIVE, value, heir(value))])
+
+
+def differentiate(value: Value, inputs: Sequence[Abstract]) -> Abstract:
+    """The result of a differentiable operation at ``value``.
+
+    It has a graph when gradients are on and an input has one or is a leaf; it has none when every input can be
+    without; nothing is known as soon as one input is unknown, unless another has a graph for certain.
+    """
+    if any(not abstract for abstract in inputs):
+        return BOTTOM
+    if value.mode is Mode.OFF:
+        return PLAIN if _all_plain(inputs) else NO_GRAPH
+    if _all_plain(inputs):
+        return PLAIN
+    if value.mode is Mode.UNKNOWN:
+        return UNKNOWN
+    result: set[Atom] = set()
+    certain = False
+    for abstract in inputs:
+        atoms = [_differentiated(atom, value) for atom in abstract]
+        result.update(atom for atom in atoms if atom is not None)
+        certain = certain or all(isinstance(a, Tensor) and a.history is History.LIVE for a in atoms)
+    if certain:
+        result = {atom for atom in result if isinstance(atom, Tensor) and atom.history is History.LIVE}
+    elif all(any(map(is_graphless, abstract)) for abstract in inputs):
+        result.add(Tensor(History.NONE))
+    return join((frozenset(result),))
+
+
+def _all_plain(inputs: Sequence[Abstract]) -> bool:
+    return all(isinstance(atom, Plain) for abstract in inputs for atom in abstract)
+
+
+def _differentiated(atom: Atom, value: Value) -> Atom | None:
+    if isinstance(atom, Tensor):
+        if atom.history is History.LIVE:
+            return Tensor(History.LIVE, atom.origin, heir(value) or atom.inherits)
+        if atom.history is History.LEAF:
+            return Tensor(History.LIVE, value, heir(value))
+        return None if atom.history is History.NONE else atom
+    if isinstance(atom, Argument):
+        return Derived(atom.parameter, heir(value))
+    if isinstance(atom, Derived):
+        return Derived(atom.parameter, heir(value) or atom.inherits)
+    if isinstance(atom, Plain | Container | Tool):
+        return None
+    return Unknown()
+
+
+def external(name: str) -> Abstract:
+    """An imported object by its full dotted name; unknown when the chain is so long that a loop must have made it."""
+    return UNKNOWN if name.count(".") > LONGEST_CHAIN else frozenset([External(name)])
+
+
+# -- plain values -----------------------------------------------------------------------------------------------------
+
+
+def _constant(solution: Solution, value: Value) -> Abstract:
+    return PLAIN
+
+
+def _external(solution: Solution, value: Value) -> Abstract:
+    return frozenset([External(value.name)])
+
+
+def _function(solution: Solution, value: Value) -> Abstract:
+    assert isinstance(value.reference, Function)
+    return frozenset([FunctionReference(value.reference)])
+
+
+def _class(solution: Solution, value: Value) -> Abstract:
+    assert isinstance(value.reference, Class)
+    return frozenset([ClassReference(value.reference)])
+
+
+def _parameter(solution: Solution, value: Value) -> Abstract:
+    function = value.function
+    is_first = bool(function.parameters) and function.parameters[0] is value
+    if function.owner is not None and is_first and not function.is_static:
+        takes_class = "classmethod" in function.decorators or function.name in ("__new__", "__init_subclass__")
+        return frozenset([ClassReference(function.owner) if takes_class else Instance(function.owner)])
+    syntax = value.syntax
+    if isinstance(syntax, cst.Param):
+        if syntax.star:
+            return UNKNOWN
+        if syntax.annotation is not None:
+            known = annotated(syntax.annotation.annotation)
+            if known is not None:
+                return known | solution.objects.get(value, BOTTOM)
+    given = solution.objects.get(value, BOTTOM)
+    if solution.calls.passes_objects_only(value):
+        return given
+    default = solution.of(value.inputs[0]) if value.inputs else BOTTOM
+    objects = frozenset(atom for atom in default if not isinstance(atom, Plain | Unknown | Tensor))
+    return given | objects | {Argument(value)}
+
+
+def _phi(solution: Solution, value: Value) -> Abstract:
+    return join(map(solution.of, value.inputs))
+
+
+def _read(solution: Solution, value: Value) -> Abstract:
+    assert value.place is not None
+    return solution.read(value.place, value)
+
+
+def _comparison(solution: Solution, value: Value) -> Abstract:
+    syntax = value.syntax
+    if isinstance(syntax, cst.Comparison):
+        python = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
+        return PLAIN if all(isinstance(c.operator, python) for c in syntax.comparisons) else NO_GRAPH
+    return PLAIN  # `not x`
+
+
+def _operation(solution: Solution, value: Value) -> Abstract:
+    inputs = [solution.of(source) for source in value.inputs]
+    if value.name in (
+        "BitInvert",
+        "BitAnd",
+        "BitOr",
+        "BitXor",
+        "LeftShift",
+        "RightShift",
+        "BitAndAssign",
+    ):
+        return NO_GRAPH
+    if value.name == "Modulo" and isinstance(value.inputs[0].syntax, cst.SimpleString | cst.FormattedString):
+        return PLAIN
+    if value.mode is Mode.OFF and value.name.endswith("Assign"):
+        return inputs[0]  # in place: what it was stays what it was
+    containers = frozenset(a for abstract in inputs for a in abstract if isinstance(a, Container))
+    if containers and value.name in ("Add", "AddAssign", "Multiply"):
+        return containers
+    return differentiate(value, inputs)
+
+
+def _container(solution: Solution, value: Value) -> Abstract:
+    return frozenset([Container(value)])
+
+
+# -- parts of values --------------------------------------------------------------------------------------------------
+
+
+def _attribute(solution: Solution, value: Value) -> Abstract:
+    base = value.inputs[0]
+    return join(_attribute_of(solution, value, atom) for atom in solution.of(base)) if solution.of(base) else BOTTOM
+
+
+def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
+    name = value.name
+    if isinstance(atom, Instance | ClassReference):
+        method = atom.cls.method(name)
+        if method is not None:
+            if method.is_property:
+                return solution.calls.run_function(value, method, bound=True)
+            return frozenset([FunctionReference(method, bound=isinstance(atom, Instance) and not method.is_static)])
+        place = Place(atom.cls.root(), name)
+        if name == "module" and not solution.stored.get(place):
+            return frozenset([atom])  # the wrapper of DataParallel and its like, seen through
+        return solution.read(place, value)
+    if isinstance(atom, External):
+        return external(f"{atom.name}.{name}")
+    if isinstance(atom, Container):
+        return (
+            solution.load(atom.allocation, name, value) if name in solution.fields.get(atom.allocation, {}) else UNKNOWN
+        )
+    known = torch_api.attribute(name)
+    if isinstance(atom, Tensor | Derived) or (isinstance(atom, Argument | Unknown) and known is not None):
+        if known is not None:
+            return apply(solution, value, known, [frozenset([atom])], ())
+        return differentiate(value, [frozenset([atom])]) if torch_api.method(name) is None else UNKNOWN
+    if isinstance(atom, Module) and name in ("weight", "bias"):
+        return LEAF
+    if isinstance(atom, Module | Argument | Unknown | Carrier | Tool):
+        if isinstance(atom, Module) and name == "module":
+            return frozenset([atom])
+        places = solution.places(value.inputs[0], name)
+        return join(solution.read(place, value) for place in places) if places else UNKNOWN
+    return PLAIN if isinstance(atom, Plain) else UNKNOWN
+
+
+def _subscript(solution: Solution, value: Value) -> Abstract:
+    return _item(solution, value, value.inputs[0], value.keys[0])
+
+
+def _element(solution: Solution, value: Value) -> Abstract:
+    return _item(solution, value, value.inputs[0], value.keys[0])
+
+
+def _item(solution: Solution, value: Value, base: Value, key: object) -> Abstract:
+    assert key is None or isinstance(key, str | int)
+    return join(item_of(solution, value, atom, key) for atom in solution.of(base))
+
+
+def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None) -> Abstract:
+    """What ``x[key]``, an unpacked part or an iterated item is, where ``x`` is ``atom``."""
+    if isinstance(atom, Container):
+        if isinstance(atom.allocation.syntax, cst.Dict | cst.DictComp) and value.op is Op.ELEMENT and not value.name:
+            return PLAIN  # iterating over a dict yields its keys
+        found = solution.load(atom.allocation, key, value)
+        is_slice = isinstance(value.syntax, cst.Subscript) and isinstance(value.syntax.slice[0].slice, cst.Slice)
+        return found | {atom} if is_slice and value.op is Op.SUBSCRIPT else found
+    if isinstance(atom, Tensor | Derived | Argument):
+        return differentiate(value, [frozenset([atom])])
+    if isinstance(atom, Tool) and atom.kind == "loader":
+        return NO_GRAPH
+    if isinstance(atom, Instance):
+        method = atom.cls.method("__getitem__")
+        is_sequence = value.op is Op.SUBSCRIPT and method is not None
+        return solution.calls.run_function(value, method, bound=True) if is_sequence and method else UNKNOWN
+    if isinstance(atom, Module):
+        return frozenset([atom])
+    return PLAIN if isinstance(atom, Plain) else UNKNOWN
+
+
+def _call(solution: Solution, value: Value) -> Abstract:
+    return solution.calls.call(value)
+
+
+# -- torch's own operations -------------------------------------------------------------------------------------------
+
+
+def apply(
+    solution: Solution,
+    value: Value,
+    operation: torch_api.Operation,
+    inputs: Sequence[Abstract],
+    options: Sequence[Abstract],
+) -> Abstract:
+    """What an operation of torch returns.
+
+    Args:
+        solution: to record the parts of a tuple.
+        value: where it is called.
+        operation: its row of the generated data.
+        inputs: what its graph can come from, the receiver first.
+        options: the arguments that choose an overload (``dim`` of ``max``).
+    """
+    if operation.returns is Returns.OTHER and operation.history is Effect.UNKNOWN:
+        return UNKNOWN  # `torch.load`: whatever was saved
+    if operation.returns in (Returns.NUMBER, Returns.LIST, Returns.ARRAY, Returns.NOTHING, Returns.OTHER):
+        return PLAIN
+    as_tuple = operation.returns is Returns.TUPLE or bool(options and operation.elements)
+    if as_tuple and operation.elements:
+        for position, (field_name, effect) in enumerate(operation.elements):
+            part = NO_GRAPH if effect is Effect.ENDS else differentiate(value, inputs)
+            solution.set_field(value, position, part)
+            if field_name:
+                solution.set_field(value, field_name, part)
+        return frozenset([Container(value)])
+    if operation.history in (Effect.ENDS, Effect.FRESH, Effect.DETACHES_SELF):
+        flag = value.argument(-1, "requires_grad") if value.op is Op.CALL else None
+        return LEAF if flag is not None and flag.name == "True" else NO_GRAPH
+    if operation.history is Effect.SELF and value.mode is Mode.OFF:
+        return inputs[0]
+    if operation.history in (Effect.KEEPS, Effect.SELF):
+        return differentiate(value, inputs)
+    return UNKNOWN
+
+
+_HANDLERS: dict[Op, Callable[[Solution, Value], Abstract]] = {
+    Op.CONSTANT: _constant, Op.EXTERNAL: _external, Op.FUNCTION: _function, Op.CLASS: _class,
+    Op.PARAMETER: _parameter, Op.PHI: _phi, Op.READ: _read, Op.ATTRIBUTE: _attribute, Op.SUBSCRIPT: _subscript,
+    Op.ELEMENT: _element, Op.OPERATION: _operation, Op.COMPARISON: _comparison, Op.CONTAINER: _container,
+    Op.CALL: _call,
+}  # fmt: skip

@@ -1,0 +1,93 @@
+"""How values are written where they are used.
+
+A value knows the expression that made it; a repair has to change the expression that *uses* it (``total += loss``, not
+``loss = criterion(...)`` ten lines above). These functions pair what an operation combines with its operands in the
+source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.facts.values.graph import Op, Value
+from torchlint.tree import arguments_in_order
+
+
+@dataclass(frozen=True)
+class Use:
+    """A value and the expression that stands for it where it is used; None where nothing is written for it."""
+
+    value: Value
+    node: cst.BaseExpression | None
+
+
+def operands(value: Value) -> list[Use]:
+    """The operands of an operation or call of arithmetic, the elements of a literal, as they are written in it.
+
+    For a method the receiver comes first. Empty for values that are made in another way.
+    """
+    return [Use(operand, node) for operand, node in _operands(value)]
+
+
+def _operands(value: Value) -> Iterator[tuple[Value, cst.BaseExpression]]:
+    node = value.syntax
+    if isinstance(node, cst.BinaryOperation):
+        yield from zip(value.inputs, (node.left, node.right), strict=True)
+    elif isinstance(node, cst.UnaryOperation):
+        yield value.inputs[0], node.expression
+    elif isinstance(node, cst.AugAssign):
+        yield from zip(value.inputs, (node.target, node.value), strict=True)
+    elif isinstance(node, cst.Call) and value.op is Op.CALL:
+        if value.callee.op is Op.ATTRIBUTE and isinstance(node.func, cst.Attribute):
+            yield value.callee.inputs[0], node.func.value
+        for argument, (_, expression) in zip(value.arguments, arguments_in_order(node.args), strict=True):
+            yield argument, expression
+            if argument.op is Op.CONTAINER and argument.syntax is expression:
+                yield from _elements(argument)
+    elif value.op is Op.CONTAINER:
+        yield from _elements(value)
+
+
+def _elements(container: Value) -> Iterator[tuple[Value, cst.BaseExpression]]:
+    node = container.syntax
+    if isinstance(node, cst.List | cst.Tuple | cst.Set):
+        written = [element.value for element in node.elements if isinstance(element, cst.Element)]
+        if len(written) == len(container.inputs):
+            yield from zip(container.inputs, written, strict=True)
+    elif isinstance(node, cst.Dict):
+        values = [element.value for element in node.elements if isinstance(element, cst.DictElement)]
+        if len(values) == len(container.inputs):
+            yield from zip(container.inputs, values, strict=True)
+
+
+def parts(value: Value, expression: cst.CSTNode | None, wanted: list[Value]) -> list[Use]:
+    """Where each of ``wanted`` is written in ``expression``, which stands for ``value``.
+
+    Args:
+        value: what is kept.
+        expression: how it is written there.
+        wanted: ``value`` itself, or items of a literal (of literals) that stands there.
+
+    Returns:
+        one use for each of ``wanted``, without an expression for those that were made elsewhere.
+    """
+    written: dict[Value, cst.BaseExpression] = {}
+    pending = [(value, expression)] if isinstance(expression, cst.BaseExpression) else []
+    while pending:
+        current, node = pending.pop(0)
+        if current in wanted:
+            written.setdefault(current, node)
+        elif current.op is Op.CONTAINER and current.syntax is node:
+            pending.extend(_elements(current))
+    return [Use(part, written.get(part)) for part in wanted]
+
+
+def text_of(target: cst.CSTNode | None, value: Value) -> str:
+    """How the program writes a holder, on one line and at most 40 characters."""
+    if target is None:
+        return value.name or "it"
+    text = " ".join(cst.Module([]).code_for_node(target).split())
+    return text if len(text) <= 40 else text[:37] + "..."
