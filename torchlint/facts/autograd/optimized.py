@@ -6,7 +6,7 @@ optimizer. So a module is left alone as soon as it might be trained.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from torchlint import torch_api
@@ -210,12 +210,13 @@ class Optimized:
     @cached_property
     def trainees(self) -> list[Value]:
         """The modules whose parameters go anywhere, and those that are given to code that is not seen."""
-        graph, found = self.solution.graph, []
+        graph = self.solution.graph
+        found: list[Value] = []
         for call in graph.values:
             if call.op is not Op.CALL:
                 continue
             if call.callee.op is Op.ATTRIBUTE and call.callee.name in PARAMETERS and self._goes_on(call):
-                found.append(call.callee.inputs[0])
+                found += _with_owners(call.callee.inputs[0])
             elif not call.is_bare and self._may_build_optimizer(call):
                 found += [argument for argument in call.arguments if self._is_module(argument)]
         return found
@@ -278,3 +279,11 @@ class Optimized:
         uses = [user for user in call.users if user.op is Op.ATTRIBUTE]
         places = [s.place for s in self.solution.graph.stores if s.value is call]
         return any(use.name in ("step", "zero_grad", "fit", "train") for use in uses) or bool(places)
+
+
+def _with_owners(module: Value) -> Iterator[Value]:
+    """``encoder.head`` and ``encoder``: what is trained in part cannot run without gradients as a whole."""
+    yield module
+    while module.op is Op.ATTRIBUTE:
+        module = module.inputs[0]
+        yield module
