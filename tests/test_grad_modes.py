@@ -311,3 +311,17 @@ for x, y in DataLoader(dataset):
         kept.append(h)
 """
     assert Program(source).leaks() == expected
+
+
+def test_a_decorator_from_elsewhere_that_sounds_like_a_guard_is_not_taken_for_none() -> None:
+    program = Program(
+        """
+        from somewhere import smart_inference_mode
+
+        @smart_inference_mode()
+        def run(model: nn.Module, x):
+            y = nn.Linear(3, 3)(x)
+            print(y)
+        """
+    )
+    assert Mode.ON not in program.modes(program.shown())

@@ -51,6 +51,12 @@ def mode_of_guard(value: Value) -> Mode | None:
     return Mode.UNKNOWN if any(hint in last for hint in _HINTS) else None
 
 
+def may_guard(decorator: str) -> bool:
+    """Whether a decorator that nobody knows sounds as if it held a guard: silence, not evidence."""
+    last = decorator.rpartition(".")[2].lower()
+    return not decorator.startswith("torch.") and any(name in last for name in ("no_grad", "nograd", "inference_mode"))
+
+
 def mode_of_argument(call: Value, default: Mode) -> Mode:
     """The mode that ``set_grad_enabled(x)`` or ``inference_mode(x)`` sets."""
     given = call.argument(0, "mode")

@@ -12,6 +12,7 @@ from torchlint.facts.building.guards import (
     SETTERS,
     SWITCHES,
     guards_held_by,
+    may_guard,
     mode_of_argument,
     mode_of_guard,
 )
@@ -124,12 +125,11 @@ class StatementBuilder(ExpressionBuilder):
                 self.graph.resets.append(Reset(self.visit(target), self.function, self.loop))
                 if (path := path_of(target)) is not None:
                     self.state.forget(path)
+                self._drop(target, None, is_deleted=True)
             elif isinstance(target, cst.Name):
                 held = self.read(target.value, target)
                 self.state.forget(target.value)
                 self._drop(target, held, is_deleted=True)
-            elif isinstance(target, cst.Attribute):
-                self._drop(target, None, is_deleted=True)
 
     def _import(self, node: cst.Import | cst.ImportFrom) -> None:
         for local, full in import_names(node):
@@ -306,6 +306,8 @@ class StatementBuilder(ExpressionBuilder):
                 function.guard = mode_of_argument(value, Mode.OFF)
             elif name in SWITCHES:
                 function.guard = mode_of_guard(value) or SWITCHES[name]
+            elif may_guard(name):
+                function.guard = Mode.UNKNOWN
         function.decorators = tuple(names)
 
     def _class(self, node: cst.ClassDef) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
 from torchlint.facts.values.frameworks import runs_without_gradients
-from torchlint.facts.values.graph import Function, Mode, Value
+from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.solve import Solution
 
 BOTH = frozenset([Mode.ON, Mode.OFF])
@@ -31,7 +34,9 @@ class Modes:
             return frozenset([Mode.ON])
         if runs_without_gradients(function):
             return frozenset([Mode.OFF])
-        calls = self.solution.callers.get(function)
+        calls: Iterable[Value] | None = self.solution.callers.get(function)
+        if not calls and function.owner is not None:
+            calls = self._called_by_name.get(function.name)
         if not calls:
             outside = self.solution.graph.module.guard
             return BOTH if outside is Mode.MAYBE else frozenset([outside])
@@ -39,6 +44,20 @@ class Modes:
         for call in sorted(calls, key=lambda value: value.index):
             found |= self.at(call)
         return found or frozenset([Mode.ON])
+
+    @cached_property
+    def _called_by_name(self) -> Mapping[str, list[Value]]:
+        """Calls of methods on objects that nobody knows, ``TUNERS[kind](model).tune()``, by the method's name.
+
+        They stand in for the callers of a method that has no other; what a file says of no caller at all is that it
+        may be called with gradients on.
+        """
+        resolved = {call for calls in self.solution.callers.values() for call in calls}
+        found: dict[str, list[Value]] = {}
+        for value in self.solution.graph.values:
+            if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value not in resolved:
+                found.setdefault(value.callee.name, []).append(value)
+        return found
 
     def at(self, value: Value) -> frozenset[Mode]:
         """The modes that are possible where ``value`` is computed."""
