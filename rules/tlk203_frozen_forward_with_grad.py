@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.edits import guard_statement
 from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -100,9 +99,7 @@ def _fix(facts: Facts, forward: UntrainedForward) -> Fix | None:
     """The guard around the statement, or ``.detach()`` where it computes other things as well."""
     statement, call = facts.statement_of(forward.call), forward.call
     if forward.whole:
-        edit = guard_statement(statement, f"{facts.torch_name('no_grad')}()")
-        needs_torch = not facts.has_torch_name("no_grad")
-        return Fix("Run the forward under `no_grad`", (edit,), safe=forward.certain, needs_torch=needs_torch)
+        return facts.run_without_gradients("Run the forward under `no_grad`", statement, safe=forward.certain)
     if call.evaluating or not facts.steps.trains(call.function):
         return None  # detached, it would still be inference with gradients on
     return facts.detach_result("Detach the result of the forward", call, safe=forward.certain)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.edits import call_method
-from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
@@ -97,17 +96,15 @@ class OutputsKeptOnDevice(Rule):
                 " one are in memory together; append to a list and join it once at the end",
             )
         copies = found.way is Collecting.COPIES
+        move = facts.call_on("Collect on the host", found.item, "cpu", safe=False)
         return Finding(
             node=found.statement,
             message=(f"`{found.name}`", *where, *cost),
             level=Level.WARNING if found.way is Collecting.UNTIL_HOST else Level.NOTE,
             memory=Memory.TIME if copies else Memory.PEAK,
             evidence=tuple(evidence),
-            fix=None if copies or found.has_graph else _fix(found),
+            fix=None
+            if copies or found.has_graph
+            else facts.call_on("Collect on the host", found.item, "cpu", safe=False),
             explained_by="TLK102" if found.has_graph and not copies else None,
         )
-
-
-def _fix(found: Collection) -> Fix | None:
-    node = found.item.node
-    return None if node is None else Fix("Collect on the host", (call_method(node, "cpu"),), safe=False)

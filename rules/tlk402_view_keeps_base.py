@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.edits import call_method
 from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -55,6 +54,7 @@ class ViewKeepsBase(Rule):
     level = Level.ERROR
     harms = (Harm.BYTES,)
     symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.NOT_FREED)
+    unseen = True
     triggers = (Trigger(inserts=True), Trigger(calls=frozenset(["save"])))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
@@ -93,11 +93,8 @@ class ViewKeepsBase(Rule):
 
 
 def _fix(facts: Facts, kept: KeptView) -> Fix | None:
-    node = kept.item.node
-    if node is None:
-        return None
     safe = kept.certain and not kept.is_written_to and facts.flows.surely_tensor(kept.item.value)
-    return Fix("Copy the part", (call_method(node, "clone"),), safe=safe)
+    return facts.call_on("Copy the part", kept.item, "clone", safe=safe)
 
 
 def _written(facts: Facts, kept: KeptView) -> str:

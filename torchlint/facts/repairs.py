@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from torchlint.edits import add_line, call_method, decorate, detach, without_argument
+from torchlint.edits import add_line, call_method, decorate, detach, guard_statement, without_argument
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.gradients import Zeroing, free_instead
 from torchlint.facts.host.recording import Recording, bound
@@ -75,6 +75,15 @@ class Repairs(Wording):
         edit = decorate(node, f"{self.torch_name('no_grad')}()")
         needs_import = not self.has_torch_name("no_grad")
         return Fix("Decorate the function with `no_grad`", (edit,), safe=safe, needs_torch=needs_import)
+
+    def call_on(self, title: str, use: Use, method: str, *, safe: bool) -> Fix | None:
+        """The repair that calls a method on a value where it is used; None where it is not written there."""
+        return None if use.node is None else Fix(title, (call_method(use.node, method),), safe=safe)
+
+    def run_without_gradients(self, title: str, statement: cst.CSTNode, *, safe: bool) -> Fix:
+        """The repair that puts a statement under ``no_grad``."""
+        edit = guard_statement(statement, f"{self.torch_name('no_grad')}()")
+        return Fix(title, (edit,), safe=safe, needs_torch=not self.has_torch_name("no_grad"))
 
     def drop_argument(self, call: Value, keyword: str) -> Fix | None:
         """The repair that drops one of a call's keyword arguments; unsafe, since it changes what the call does."""
