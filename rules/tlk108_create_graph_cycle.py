@@ -57,6 +57,7 @@ class CreateGraphCycle(Rule):
     level = Level.ERROR
     harms = (Harm.BYTES, Harm.NODES)
     symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.NOT_FREED)
+    unseen = True
     triggers = (Trigger(calls=frozenset(["backward", "manual_backward"])),)
 
     def check(self, facts: Facts) -> Iterator[Finding]:

@@ -63,6 +63,7 @@ class LossesSummedForOneBackward(Rule):
     level = Level.NOTE
     harms = (Harm.PEAK,)
     symptoms = (Symptom.GROWS_EVERY_STEP,)
+    unseen = True
     triggers = (Trigger(calls=frozenset(["backward", "manual_backward"])),)
 
     def check(self, facts: Facts) -> Iterator[Finding]:

@@ -64,6 +64,7 @@ class LoadedPerCall(Rule):
     level = Level.WARNING
     harms = (Harm.CHURN, Harm.PEAK)
     symptoms = (Symptom.SLOW,)
+    unseen = True
     triggers = (Trigger(names=READING),)
 
     def check(self, facts: Facts) -> Iterator[Finding]:

@@ -60,6 +60,7 @@ class ModuleGrows(Rule):
     level = Level.ERROR
     harms = (Harm.BYTES,)
     symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.SLOW)
+    unseen = True
     triggers = (
         Trigger(
             inserts=True, names=frozenset(["ModuleList", "ParameterList", "ModuleDict", "ParameterDict", "Sequential"])

@@ -62,6 +62,7 @@ class CompiledInStep(Rule):
     level = Level.WARNING
     harms = (Harm.HOST, Harm.CHURN)
     symptoms = (Symptom.HOST_GROWS, Symptom.SLOW)
+    unseen = True
     triggers = (Trigger(names=COMPILING),)
 
     def check(self, facts: Facts) -> Iterator[Finding]:

@@ -58,6 +58,7 @@ class SnapshotsKept(Rule):
     level = Level.ERROR
     harms = (Harm.BYTES,)
     symptoms = (Symptom.GROWS_EVERY_STEP,)
+    unseen = True
     triggers = (
         Trigger(inserts=True, names=frozenset(["deepcopy", "clone", "parameters", "state_dict", "named_parameters"])),
     )

@@ -59,6 +59,7 @@ class FiguresNotClosed(Rule):
     level = Level.WARNING
     harms = (Harm.HOST,)
     symptoms = (Symptom.HOST_GROWS,)
+    unseen = True
     triggers = (Trigger(names=frozenset(["figure", "subplots", "subplot_mosaic"])),)
 
     def check(self, facts: Facts) -> Iterator[Finding]:

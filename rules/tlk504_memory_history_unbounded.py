@@ -52,6 +52,7 @@ class MemoryHistoryUnbounded(Rule):
     level = Level.WARNING
     harms = (Harm.HOST,)
     symptoms = (Symptom.HOST_GROWS,)
+    unseen = True
     triggers = (Trigger(names=frozenset(["_record_memory_history"])),)
 
     def check(self, facts: Facts) -> Iterator[Finding]:

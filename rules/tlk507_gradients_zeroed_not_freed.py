@@ -54,6 +54,7 @@ class GradientsZeroedNotFreed(Rule):
     level = Level.NOTE
     harms = (Harm.PEAK,)
     symptoms = (Symptom.SLOW,)
+    unseen = True
     triggers = (Trigger(calls=frozenset(["zero_grad"]), names=frozenset(["zero_grad"])),)
 
     def check(self, facts: Facts) -> Iterator[Finding]:

@@ -133,6 +133,8 @@ class Rule(ABC):
     """What a file must hold before the rule can find anything in it; the screen is derived from these."""
     preview: ClassVar[bool] = False
     """True when the rule runs only with ``--preview``."""
+    unseen: ClassVar[bool] = False
+    """True as long as no finding in real code was read and judged true: its programs alone prove it."""
 
     @abstractmethod
     def check(self, facts: Facts) -> Iterator[Finding]:

@@ -42,6 +42,7 @@ def page(rule: Rule, folder: Path | None) -> str:
         ("symptoms", "; ".join(symptom.value for symptom in rule.symptoms)),
         ("measured by", "; ".join(harm.value for harm in rule.harms)),
         ("fix", fix_availability(rule)),
+        ("seen", "not yet in real code; its programs alone prove it" if rule.unseen else "in real code"),
         ("fixtures", str(folder) if folder else ""),
     ]
     facts = "".join(f"{name + ':':<13}{value}\n" for name, value in declared if value)
