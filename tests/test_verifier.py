@@ -43,9 +43,9 @@ def test_every_program_of_a_rule_is_what_its_name_says(code: str, proven: Sequen
 def switched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Row, ...]:
     """Of each rule two leaking programs under the names of clean ones, and the other way round."""
     place = tmp_path_factory.mktemp("switched")
-    return verify(
-        [_switch(folder, place / folder.name) for code in codes() if (folder := fixture_folder(code))], Options()
-    )
+    folders = [folder for code in codes() if (folder := fixture_folder(code)) is not None]
+    provable = [folder for folder in folders if _provable(folder, "leak") and _provable(folder, "clean")]
+    return verify([_switch(folder, place / folder.name) for folder in provable], Options())
 
 
 def _switch(folder: Path, place: Path) -> Folder:
@@ -65,6 +65,8 @@ def _provable(folder: Path, kind: str) -> list[Path]:
 @pytest.mark.parametrize("code", codes())
 def test_a_rule_whose_leaking_and_clean_programs_are_switched_fails(code: str, switched: Sequence[Row]) -> None:
     rows = [row for row in switched if row.label == code]
+    if not rows:
+        pytest.skip("its programs need CUDA")
     assert {row.verdict for row in rows if row.program.kind is Kind.LEAK} == {Verdict.FAILS}
 
 
