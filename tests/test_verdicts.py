@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchlint.rule import Harm
-from torchlint.verify.programs import BadSettings, read_settings
+from torchlint.verify.programs import BadSettings, imports_of, read_folder, read_settings
 from torchlint.verify.results import difference, flatten
 from torchlint.verify.slope import rising_share, theil_sen
 from torchlint.verify.verdict import Answer, Figures, judge
@@ -215,3 +216,12 @@ def test_what_means_nothing_is_refused_in_one_line(words: str) -> None:
     with pytest.raises(BadSettings) as refused:
         read_settings(f"# verify: {words} because: no\n")
     assert "\n" not in str(refused.value)
+
+
+def test_what_a_program_imports_is_known_but_not_what_lies_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("x = 1\n")
+    (tmp_path / "clean_a.py").write_text(
+        "import beside, json.decoder\nfrom torch import nn\nmodel = torch.compile(nn)\n"
+    )
+    (program,) = read_folder(tmp_path).programs
+    assert imports_of(program) == {"json.decoder", "torch", "torch._dynamo"}

@@ -37,6 +37,7 @@ def measure_all(
     device: str,
     jobs: int,
     on_done: Callable[[], None],
+    modules: Sequence[str] = (),
 ) -> dict[Task, Outcome]:
     """Run all tasks.
 
@@ -45,6 +46,7 @@ def measure_all(
         device: "cpu", "cuda" or "cuda:N".
         jobs: how many processes measure at the same time.
         on_done: called after each program, from any thread.
+        modules: what the programs import; where they are forked it is imported once for all.
 
     Returns:
         The outcomes; a task that was left out has none.
@@ -58,7 +60,7 @@ def measure_all(
     stopped = threading.Event()
 
     def work() -> None:
-        with _process(device, forked) as process:
+        with _process(device, forked, modules if forked else ()) as process:
             while not stopped.is_set():
                 try:
                     share = waiting.get_nowait()
@@ -92,8 +94,8 @@ def _run_program(process: _Process, runs: Runs) -> dict[Task, Outcome]:
 
 
 @contextmanager
-def _process(device: str, forked: bool) -> Iterator[_Process]:
-    process = _Process(device, forked)
+def _process(device: str, forked: bool, modules: Sequence[str]) -> Iterator[_Process]:
+    process = _Process(device, forked, modules)
     try:
         yield process
     finally:
@@ -103,9 +105,10 @@ def _process(device: str, forked: bool) -> Iterator[_Process]:
 class _Process:
     """One measuring process, started when it is first needed and again when it has died."""
 
-    def __init__(self, device: str, forked: bool) -> None:
+    def __init__(self, device: str, forked: bool, modules: Sequence[str]) -> None:
         self._device = device
         self._forked = forked
+        self._modules = tuple(modules)
         self._running: subprocess.Popen[bytes] | None = None
         self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
@@ -144,7 +147,7 @@ class _Process:
 
     def _start(self) -> subprocess.Popen[bytes]:
         root = str(Path(torchlint.__file__).parent.parent)
-        call = f"serve({self._device!r}, {self._forked!r})"
+        call = f"serve({self._device!r}, {self._forked!r}, {self._modules!r})"
         self._running = running = subprocess.Popen(
             [sys.executable, "-c", _START + call, root],
             stdin=subprocess.PIPE,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -11,7 +12,17 @@ from pathlib import Path
 from torchlint.catalog import rule_of
 from torchlint.rule import Harm
 
-__all__ = ["BadFolder", "BadSettings", "Folder", "Kind", "Program", "Settings", "read_folder", "read_settings"]
+__all__ = [
+    "BadFolder",
+    "BadSettings",
+    "Folder",
+    "Kind",
+    "Program",
+    "Settings",
+    "imports_of",
+    "read_folder",
+    "read_settings",
+]
 
 DEFAULT_HARMS = (Harm.NODES, Harm.BYTES, Harm.CYCLE, Harm.UNUSED)
 """What a folder is judged by that belongs to no rule and says nothing."""
@@ -168,6 +179,34 @@ def read_settings(text: str) -> Settings:
     if given:
         raise BadSettings(f'"# verify:{words.rstrip()}" cannot be read: {sorted(given)[0]} is no setting')
     return settings
+
+
+def imports_of(program: Program) -> frozenset[str]:
+    """The modules that a program imports, and those that torch imports when the program first asks for something.
+
+    What lies beside the program is not among them: that is the program's own, and is imported anew in each run.
+    """
+    try:
+        text = program.path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
+    except (OSError, SyntaxError, ValueError):
+        return frozenset()
+    found = {module for words, modules in _LAZY.items() if words in text for module in modules}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
+            found.add(node.module)
+    beside = {path.stem for path in program.path.parent.iterdir()}
+    return frozenset(module for module in found if module.partition(".")[0] not in beside)
+
+
+_LAZY: Mapping[str, tuple[str, ...]] = {
+    "torch.compile": ("torch._dynamo",),
+    "torch.export": ("torch._dynamo", "torch.export"),
+    "jit": ("torch._dynamo",),
+}
+"""By words in a program: what torch 2.13 imports only then, half a second each time."""
 
 
 def _pairs(words: str) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,9 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib import import_module
 from typing import BinaryIO
 
 from torchlint.verify.measurement import Ending, Outcome, Task
@@ -24,12 +26,13 @@ _POLL = 0.02
 """Seconds between two looks at whether a child is still there."""
 
 
-def serve(device: str, forked: bool) -> None:
+def serve(device: str, forked: bool, modules: Sequence[str] = ()) -> None:
     """Say with an empty line that torch is warm, then answer tasks from standard input until it ends.
 
     Args:
         device: "cpu", "cuda" or "cuda:N".
         forked: give each task a child of its own.
+        modules: what programs import, imported once for all of them.
     """
     requests = os.fdopen(os.dup(0), "rb", buffering=0)
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
@@ -37,7 +40,7 @@ def serve(device: str, forked: bool) -> None:
     for descriptor in (0, 1):
         os.dup2(nowhere, descriptor)
     sys.dont_write_bytecode = True
-    answer = ready(device)
+    answer = ready(device, modules)
     answers.write(b"\n")
     run: Callable[[Task], Outcome] = (lambda task: _fork(task, answer, requests)) if forked else answer
     for line in iter(requests.readline, b""):
@@ -45,7 +48,7 @@ def serve(device: str, forked: bool) -> None:
         answers.write(_line(outcome))
 
 
-def ready(device: str) -> Callable[[Task], Outcome]:
+def ready(device: str, modules: Sequence[str] = ()) -> Callable[[Task], Outcome]:
     """Import torch, let it make what it makes once in a process, and freeze that; returns what runs a task."""
     import torch
 
@@ -54,6 +57,10 @@ def ready(device: str) -> Callable[[Task], Outcome]:
 
     if not device.startswith("cuda"):
         torch.set_num_threads(1)
+    for module in modules:
+        # What cannot be imported here is the program's own mishap, and is told of there.
+        with suppress(Exception):
+            import_module(module)
     warm(device)
     gc.collect()
     gc.freeze()
@@ -128,7 +135,3 @@ def _end(child: int) -> None:
         # It has not become the leader of a group yet, or everything in the group is gone.
         os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-
-
-if __name__ == "__main__":
-    serve(sys.argv[1], sys.argv[2] == "forked")

@@ -11,7 +11,7 @@ from torchlint.report.summary import plural
 from torchlint.rule import Harm
 from torchlint.verify.measurement import DEFAULT_STEPS, Ending, Outcome, Pass, Task, warm_up_steps
 from torchlint.verify.pool import Runs, measure_all
-from torchlint.verify.programs import Folder, Kind, Program
+from torchlint.verify.programs import Folder, Kind, Program, imports_of
 from torchlint.verify.results import difference
 from torchlint.verify.verdict import LATEST_STEPS, PASSES, Answer, Figures, Judgement, judge
 
@@ -108,7 +108,8 @@ def verify(folders: Sequence[Folder], options: Options, on_done: Callable[[], No
     """
     groups = [[_runs(p, _harms(folder, p), options) for p in _to_run(folder, options)] for folder in folders]
     jobs = options.jobs or _worthwhile_jobs(sum(len(group) for group in groups))
-    outcomes = measure_all(groups, options.device, jobs, on_done)
+    modules = sorted({m for folder in folders for p in _to_run(folder, options) for m in imports_of(p)})
+    outcomes = measure_all(groups, options.device, jobs, on_done, modules)
     by_program: dict[str, dict[Pass, Outcome]] = {}
     for task, outcome in outcomes.items():
         by_program.setdefault(task.path, {})[task.probes] = outcome
