@@ -9,7 +9,6 @@ from statistics import median_low
 from typing import TYPE_CHECKING
 
 from torchlint.catalog import rule_of
-from torchlint.rule import Harm
 from torchlint.verify.programs import Kind
 from torchlint.verify.verdict import Figures
 from torchlint.verify.verification import Row, Verdict
@@ -22,33 +21,38 @@ __all__ = ["FORMATS", "draw"]
 FORMATS = (".png", ".svg")
 
 _LEAKING, _FIXED, _INK, _FAINT = "#c8321e", "#1f6f8b", "#222222", "#9a9a9a"
-_COLUMNS = 3
+_COLUMNS, _MANY, _COLUMNS_OF_MANY = 3, 9, 6
+"""Panels beside each other: three of them fill a slide; of many rules six make a poster."""
 _PANEL = (4.4, 2.9)
 """Inches."""
 
 
 @dataclass(frozen=True)
 class _Quantity:
-    """What a harm's panel shows: its title, its series on the CPU and on CUDA, and how it is read."""
+    """What a panel shows: its title, its series on the CPU and on CUDA, and how it is read."""
 
     title: str
     series: str
     on_cuda: str = ""
     is_bytes: bool = True
     sums_up: bool = False
-    from_first: bool = False
+    grows: bool = False
 
 
 _QUANTITIES = {
-    Harm.NODES: _Quantity("autograd nodes alive", "nodes.live", is_bytes=False),
-    Harm.BYTES: _Quantity("tensor memory alive", "storages.live", "cuda.requested"),
-    Harm.CYCLE: _Quantity("freed by the cyclic collector alone, so far", "storages.cyclic", sums_up=True),
-    Harm.PEAK: _Quantity("peak of tensor memory in each step", "storages.peak", "cuda.peak"),
-    Harm.UNUSED: _Quantity("peak of tensor memory in each step", "storages.peak", "cuda.peak"),
-    Harm.CHURN: _Quantity("built so far", "calls.built", is_bytes=False, sums_up=True),
-    Harm.HOST: _Quantity("C heap, growth", "heap.bytes", from_first=True),
-    Harm.WORKERS: _Quantity("private memory of workers, growth", "workers.private", from_first=True),
+    "nodes a step": _Quantity("autograd nodes alive", "nodes.live", is_bytes=False),
+    "bytes a step": _Quantity("tensor memory alive", "storages.live", "cuda.requested"),
+    "cyclic bytes a step": _Quantity("freed by the cyclic collector alone, so far", "storages.cyclic", sums_up=True),
+    "peak bytes": _Quantity("peak of tensor memory in each step", "storages.peak", "cuda.peak"),
+    "unread bytes a step": _Quantity("peak of tensor memory in each step", "storages.peak", "cuda.peak"),
+    "built a step": _Quantity("built so far", "calls.built", is_bytes=False, sums_up=True),
+    "operations a step": _Quantity("operations so far", "storages.operations", is_bytes=False, sums_up=True),
+    "calls a step": _Quantity("calls so far", "calls.made", is_bytes=False, sums_up=True),
+    "heap bytes a step": _Quantity("C heap, growth after the warm-up", "heap.bytes", grows=True),
+    "objects a step": _Quantity("objects, growth after the warm-up", "objects.live", is_bytes=False, grows=True),
+    "worker bytes a step": _Quantity("workers' own memory, growth after the warm-up", "workers.private", grows=True),
 }
+"""By the unit of a judgement."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ def draw(rows: Sequence[Row], file: Path) -> None:
     from matplotlib.figure import Figure
 
     panels = list(_panels(rows))
-    columns = min(_COLUMNS, max(len(panels), 1))
+    columns = min(_COLUMNS if len(panels) <= _MANY else _COLUMNS_OF_MANY, max(len(panels), 1))
     lines = -(-len(panels) // columns) or 1
     with mpl.rc_context({"svg.hashsalt": "torchlint", "font.family": "DejaVu Sans", "axes.linewidth": 0.8}):
         figure = Figure(figsize=(columns * _PANEL[0], lines * _PANEL[1] + 0.9), layout="constrained")
@@ -116,9 +120,10 @@ def _is_proven_leak(row: Row) -> bool:
 
 
 def _panel(row: Row) -> _Panel | None:
-    quantity = _QUANTITIES[row.harm]
-    if row.figures is None or row.fixed_figures is None:
+    found = row.foremost
+    if found is None or row.figures is None or row.fixed_figures is None:
         return None
+    quantity = _QUANTITIES[found.unit]
     leaking, fixed = _curve(row.figures, quantity), _curve(row.fixed_figures, quantity)
     return _Panel(row, quantity, leaking, fixed) if leaking and fixed else None
 
@@ -129,8 +134,10 @@ def _curve(figures: Figures, quantity: _Quantity) -> list[float]:
     values = [float(value) for value in figures.series.get(name, ())]
     if quantity.sums_up:
         return [sum(values[: number + 1]) for number in range(len(values))]
-    first = values[figures.warm_up] if quantity.from_first and len(values) > figures.warm_up else 0.0
-    return [value - first for value in values]
+    if not quantity.grows:
+        return values
+    judged = values[figures.warm_up :]
+    return [0.0] * (len(values) - len(judged)) + [value - judged[0] for value in judged]
 
 
 def _gap(panel: _Panel) -> float:
@@ -146,14 +153,17 @@ def _draw_panel(axes: Axes, panel: _Panel) -> None:
     leaking, fixed = ([value / size for value in values] for values in (panel.leaking, panel.fixed))
     subtitle = f"{panel.quantity.title}{', ' if unit else ''}{unit}  ·  {row.program.name}"
     axes.text(0, 1.04, subtitle, transform=axes.transAxes, fontsize=8, color=_FAINT)
+    most = max(*leaking, *fixed, 1e-9)
+    is_close = abs(leaking[-1] - fixed[-1]) < 0.25 * most
     for values, colour, word in ((leaking, _LEAKING, "leaking"), (fixed, _FIXED, "repaired")):
+        beside = ("bottom" if values is leaking else "top") if is_close else "center"
         axes.plot(range(len(values)), values, color=colour, linewidth=2, solid_capstyle="round")
         axes.annotate(
             f"{word}\n{_number(values[-1])} {unit}".rstrip(),
             (len(values) - 1, values[-1]),
             xytext=(6, 0),
             textcoords="offset points",
-            va="bottom" if values[-1] < 0.08 * max(*leaking, *fixed) else "center",
+            va="bottom" if values[-1] < 0.08 * most else beside,
             fontsize=8.5,
             color=colour,
             annotation_clip=False,
@@ -161,7 +171,7 @@ def _draw_panel(axes: Axes, panel: _Panel) -> None:
     shared = min(len(leaking), len(fixed))
     axes.fill_between(range(shared), fixed[:shared], leaking[:shared], color=_LEAKING, alpha=0.10, lw=0)
     axes.set_xlim(0, (max(len(leaking), len(fixed)) - 1) * 1.28)
-    axes.set_ylim(min(0.0, *leaking, *fixed), max(*leaking, *fixed, 1.0) * 1.12)
+    axes.set_ylim(min(0.0, *leaking, *fixed), max(*leaking, *fixed, 1.0) * (1.25 if is_close else 1.12))
     axes.set_xticks(range(0, shared, 4))
     axes.locator_params(axis="y", nbins=5)
     axes.tick_params(labelsize=8, colors=_FAINT, length=3)
