@@ -42,6 +42,17 @@ WITHOUT_TORCH = "def double(number):\n    return 2 * number\n"
 _MARK = re.compile(r"# finds (?P<code>TLK\d{3}) (?P<level>error|warning|note)(?P<words>( \w+)*)")
 
 
+INTERRUPTIBLE = (
+    sys.executable,
+    "-c",
+    "import signal, sys\n"
+    "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    "from torchlint.cli import main\n"
+    "sys.exit(main())",
+)
+"""torchlint as a command that hears Ctrl-C: a job in a shell's background ignores it, and so do its children."""
+
+
 def stand_in(source: Source, rules: Sequence[Rule], **_: Any) -> Outcome:
     """An analysis that finds what comments say: ``x = 1  # finds TLK101 error safe explained``.
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from invoking import LEAK, ROOT, WITHOUT_TORCH, by_marks, modules_after, torchlint, write
+from invoking import INTERRUPTIBLE, LEAK, ROOT, WITHOUT_TORCH, by_marks, modules_after, torchlint, write
 
 from torchlint import __version__
 from torchlint.catalog import codes
@@ -316,7 +316,7 @@ class TestConsole:
     @pytest.mark.skipif(os.name == "nt", reason="signals are POSIX's")
     def test_ctrl_c_leaves_no_traceback(self, tmp_path):
         process = subprocess.Popen(
-            [sys.executable, "-m", "torchlint", "-"],
+            [*INTERRUPTIBLE, "-"],
             cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip

@@ -6,13 +6,13 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from invoking import INTERRUPTIBLE
 
 pytest.importorskip("torch", reason="the verifier needs torch, and it is not installed")
 
@@ -348,7 +348,7 @@ def test_nothing_goes_on_when_the_user_stops_it(tmp_path: Path) -> None:
 
 
 def _start(words: Sequence[str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "torchlint", *words], stdout=-3, stderr=-3, start_new_session=True)
+    return subprocess.Popen([*INTERRUPTIBLE, *words], stdout=-3, stderr=-3, start_new_session=True)
 
 
 def _is_gone(pid: int) -> bool:
