@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from programs import Program
 from torchlint.rules.tlk403_checkpoint_on_device import CheckpointOnDevice
 
-from tests.programs import Program
 from torchlint.rule import Level
 
 NET = """
@@ -186,3 +186,8 @@ epoch = state["epoch"]
 {LOOP}
 """
     assert kept(source) == ["state"]
+
+
+def test_a_whole_model_that_is_loaded_is_there_once() -> None:
+    assert levels("net = torch.load('best.pt')\nnet.eval()\nnet(torch.ones(1, 3).to('cuda'))") == []
+    assert levels("model.load_state_dict(torch.load('best.pt'))") == [Level.NOTE]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from tests.programs import HEAD, TRAINING, Program
+from programs import HEAD, TRAINING, Program
 
 NET = """
 class Net(nn.Module):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from tests.programs import Program
+from programs import Program
 
 NET = """
 class Net(nn.Module):

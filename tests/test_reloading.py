@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from programs import Program
 
-from tests.programs import Program
 from torchlint.facts.values.graph import Function
 
 HEAD = """

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from tests.programs import TRAINING, Program
+from programs import TRAINING, Program
 
 
 def in_loop(body: str, before: str = "") -> Program:

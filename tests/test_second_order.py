@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from tests.programs import Program
+from programs import Program
 
 MODEL = """
 model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3))

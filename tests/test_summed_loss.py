@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from tests.programs import TRAINING, Program
+from programs import TRAINING, Program
 
 STEP = "optimizer.zero_grad()\nloss.backward()\noptimizer.step()"
 

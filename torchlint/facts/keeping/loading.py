@@ -118,7 +118,10 @@ class Loads:
     # -- what it is for ----------------------------------------------------------------------------------------------
 
     def is_for_a_model(self, load: Load) -> bool:
-        """Whether weights or a model are loaded, as far as their use tells; data is put into no device by a loader."""
+        """Whether weights are loaded that something copies, as far as their use tells.
+
+        Data is put on no device by a loader, and a whole model that is loaded is there once: it is the model.
+        """
         parts = self.parts(load.call)
         if parts.copies:
             return True
@@ -127,7 +130,7 @@ class Loads:
         if any(user.op is Op.ELEMENT and user.keys[0] is not None for user in load.call.users):
             return False  # `audio, labels = torch.load(path)`
         if any(isinstance(atom, Module) for part in parts.whole for atom in self.solution.final(part)):
-            return True
+            return False
         return self._names_cuda
 
     @cached_property
