@@ -103,8 +103,6 @@ class OutputsKeptOnDevice(Rule):
             level=Level.WARNING if found.way is Collecting.UNTIL_HOST else Level.NOTE,
             memory=Memory.TIME if copies else Memory.PEAK,
             evidence=tuple(evidence),
-            fix=None
-            if copies or found.has_graph
-            else facts.call_on("Collect on the host", found.item, "cpu", safe=False),
+            fix=None if copies or found.has_graph else move,
             explained_by="TLK102" if found.has_graph and not copies else None,
         )

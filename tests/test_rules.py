@@ -1,43 +1,20 @@
-"""Every rule against its folder of programs: what leaks is found, what only looks like it is not, repairs repair."""
+"""Every rule against its folder of programs: what leaks is found, what only looks like it is not."""
 
 from __future__ import annotations
 
 import re
-import tokenize
 from collections.abc import Iterator
-from functools import cache
-from io import StringIO
 from pathlib import Path
 
-import libcst as cst
 import pytest
+from rule_programs import findings, named, programs
 
 from torchlint.catalog import codes, fixture_folder, rules
-from torchlint.diagnostic import Diagnostic, Level
+from torchlint.diagnostic import Level
 from torchlint.engine import check
-from torchlint.fix import fix_source
-from torchlint.source import Source, read_source
-from torchlint.verify.programs import read_settings
+from torchlint.source import read_source
 
 MARK = re.compile(r"#\s*expect(-todo)?:\s*([\w, ]+)")
-
-
-def programs(prefix: str) -> list[Path]:
-    folders = [folder for code in codes() if (folder := fixture_folder(code)) is not None]
-    return sorted(path for folder in folders for path in folder.glob(f"{prefix}_*.py"))
-
-
-def named(path: Path) -> str:
-    return f"{path.parent.name[:6]}-{path.stem}"
-
-
-@cache
-def findings(path: Path) -> tuple[Diagnostic, ...]:
-    return diagnose(read_source(path))
-
-
-def diagnose(source: Source) -> tuple[Diagnostic, ...]:
-    return check(source, rules()).diagnostics
 
 
 def marks(path: Path) -> Iterator[tuple[int, str, bool]]:
@@ -88,34 +65,7 @@ def test_a_finding_says_who_holds_and_how_it_came(path: Path) -> None:
         assert diagnostic.column >= 1
 
 
-@pytest.mark.parametrize("path", programs("leak"), ids=named)
-def test_the_repair_gives_the_repaired_program(path: Path) -> None:
-    kind = read_settings(path.read_text()).fix
-    source = read_source(path)
-    if kind == "manual":
-        pytest.skip("this one is repaired by hand")
-    outcome = fix_source(source, diagnose, unsafe=kind == "unsafe")
-    twin = read_source(path.with_name(path.name.replace("leak_", "fixed_", 1)))
-    assert outcome.text == twin.text
-
-
-@pytest.mark.parametrize("path", programs("leak"), ids=named)
-def test_repairing_twice_changes_nothing_more(path: Path) -> None:
-    source = read_source(path)
-    once = fix_source(source, diagnose, unsafe=True).text
-    again = fix_source(Source(source.path, once, source.encoding, source.has_bom), diagnose, unsafe=True).text
-    assert again == once
-    cst.parse_module(once)
-    assert comments(once) == comments(source.text)
-
-
 @pytest.mark.parametrize("path", [*programs("leak"), *programs("clean")], ids=named)
 def test_the_screen_hides_no_finding(path: Path) -> None:
     unscreened = check(read_source(path), rules(), use_screen=False).diagnostics
     assert unscreened == findings(path)
-
-
-def comments(text: str) -> list[str]:
-    return [
-        token.string for token in tokenize.generate_tokens(StringIO(text).readline) if token.type == tokenize.COMMENT
-    ]
