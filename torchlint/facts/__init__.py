@@ -52,11 +52,12 @@ from torchlint.facts.repeated.compiling import Compilation, compilations
 from torchlint.facts.repeated.construction import Construction, constructions
 from torchlint.facts.repeated.growth import Growth, growths, made_for
 from torchlint.facts.repeated.reloading import Reload, reloads
-from torchlint.facts.turns.extent import Extents
 from torchlint.facts.turns.lifetimes import Lifetimes
+from torchlint.facts.turns.loop_lengths import LoopLengths
 from torchlint.facts.turns.modes import Modes
 from torchlint.facts.turns.repetition import Repetitions
 from torchlint.facts.turns.steps import Steps
+from torchlint.facts.values.extents import Extents
 from torchlint.facts.values.freezing import frozen_subjects
 from torchlint.facts.values.graph import Function, Value
 from torchlint.facts.values.identity import Identity
@@ -287,9 +288,14 @@ class Facts(Repairs):
         return Handling(self).kept()
 
     @cached_property
-    def extents(self) -> Extents:
+    def loop_lengths(self) -> LoopLengths:
         """How long loops run."""
-        return Extents(self)
+        return LoopLengths(self)
+
+    @cached_property
+    def extents(self) -> Extents:
+        """How much of a batch values are."""
+        return Extents(self.flows, self.steps)
 
     @cached_property
     def recordings(self) -> list[Recording]:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.turns.handoffs import origins
-from torchlint.facts.turns.repetition import Repetitions
 from torchlint.facts.values.domain import Derived, Tensor
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Key, Kind, Loop, Op, Place, Store, Value
@@ -69,7 +68,7 @@ class CarriedStates:
         self.facts = facts
         self.solution, self.flows = facts.solution, facts.flows
         self.steps, self.lifetimes = facts.steps, facts.lifetimes
-        self.repetitions = Repetitions(facts)
+        self.repetitions = facts.repetitions
         self.chains = Chains(facts)
 
     def found(self) -> list[Carried]:

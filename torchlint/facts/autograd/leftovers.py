@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import constant_of
-from torchlint.facts.turns.repetition import Repetitions
 from torchlint.facts.values.domain import Instance, Module
 from torchlint.facts.values.frameworks import is_module_class, trains_on_result
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
@@ -73,7 +72,7 @@ class Leftovers:
         self.facts = facts
         self.solution, self.flows = facts.solution, facts.flows
         self.steps, self.lifetimes = facts.steps, facts.lifetimes
-        self.repetitions = Repetitions(facts)
+        self.repetitions = facts.repetitions
 
     def found(self) -> list[Leftover]:
         """Every tensor with a graph that a step leaves behind and that no backward needs."""

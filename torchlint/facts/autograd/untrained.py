@@ -16,7 +16,6 @@ import libcst as cst
 from torchlint import torch_api
 from torchlint.facts.autograd.optimized import Optimized
 from torchlint.facts.values.domain import Argument, Derived, Instance, Module, Tool, surely_graphless
-from torchlint.facts.values.extents import Extents
 from torchlint.facts.values.frameworks import is_module_class, trains_on_result
 from torchlint.facts.values.graph import Backward, Function, Op, Place, Value
 from torchlint.facts.values.parameters import is_frozen
@@ -57,7 +56,7 @@ class _Search:
         self.facts = facts
         self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
         self.optimized = Optimized(facts.flows)
-        self.extents = Extents(facts.flows, facts.steps)
+        self.extents = facts.extents
         self._wasted: dict[Value, UntrainedForward | None] = {}
 
     def found(self) -> list[UntrainedForward]:

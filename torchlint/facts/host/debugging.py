@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.turns.extent import is_entered_by_stack
+from torchlint.facts.turns.loop_lengths import is_entered_by_stack
 from torchlint.facts.values.frameworks import is_module_class, is_start
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.literals import literal
@@ -82,7 +82,7 @@ def _block_of(facts: Facts, call: Value) -> cst.With | None:
 
 def _covered_by_block(facts: Facts, call: Value, block: cst.With) -> cst.CSTNode | None:
     """A long training in the block, or the loop of steps around a block with a backward in it."""
-    training = facts.extents.training_within(block.body, call.function)
+    training = facts.loop_lengths.training_within(block.body, call.function)
     if training is not None:
         return training
     step = _step_around(facts, call)
@@ -105,7 +105,7 @@ def _step_around(facts: Facts, call: Value) -> cst.CSTNode | None:
     repetition = facts.repetitions.of(call)
     if repetition is not None:
         by = repetition.by
-        is_step = repetition.turn.is_step and not (isinstance(by, Loop) and facts.extents.is_short(by))
+        is_step = repetition.turn.is_step and not (isinstance(by, Loop) and facts.loop_lengths.is_short(by))
         return by.syntax if is_step else None
     function = call.function
     if function.parent is not None and not facts.solution.callers.get(function) and call.loop is None:
@@ -116,7 +116,7 @@ def _step_around(facts: Facts, call: Value) -> cst.CSTNode | None:
 
 def _covered_by_statement(facts: Facts, call: Value) -> cst.CSTNode | None:
     """What runs after a switch that stays on: a training, a step, a framework; for a module all that imports it."""
-    training = facts.extents.training_after(call) or _step_around(facts, call)
+    training = facts.loop_lengths.training_after(call) or _step_around(facts, call)
     function = call.function
     if training is not None:
         return training
@@ -125,7 +125,7 @@ def _covered_by_statement(facts: Facts, call: Value) -> cst.CSTNode | None:
     if call.callee.name not in SETTERS:
         return facts.statement_of(call)
     if function.parent is None:
-        has_short = any(loop.function is function and facts.extents.is_short(loop) for loop in facts.graph.loops)
+        has_short = any(loop.function is function and facts.loop_lengths.is_short(loop) for loop in facts.graph.loops)
         is_library = bool(facts.graph.classes) or len(facts.graph.functions) > 1
         return facts.statement_of(call) if is_library and not has_short else None
     owner = function.owner

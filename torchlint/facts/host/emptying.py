@@ -106,7 +106,7 @@ def _repeated_by(facts: Facts, site: Value) -> Loop | Function | None:
     if repetition is None or repetition.turn is Turn.HOLDS:
         return None
     if isinstance(repetition.by, Loop):
-        if facts.extents.is_trial(repetition.by) or _brings_model(facts, repetition.by):
+        if facts.loop_lengths.is_trial(repetition.by) or _brings_model(facts, repetition.by):
             return None
     return repetition.by
 

@@ -91,7 +91,7 @@ class _Search:
             return []
         for loop in at.loop.around() if at.loop is not None else ():
             turn = self.facts.repetitions.turn(loop)
-            if turn is Turn.HOLDS or (turn.is_step and not self.facts.extents.is_trial(loop)):
+            if turn is Turn.HOLDS or (turn.is_step and not self.facts.loop_lengths.is_trial(loop)):
                 return [(chain, loop)]
         function = at.function
         if self.facts.repetitions.stands_for_a_turn(function) or is_called_each_epoch(function):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.turns.extent import is_entered_by_stack
+from torchlint.facts.turns.loop_lengths import is_entered_by_stack
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.literals import literal
 from torchlint.tree import dotted, walk_scope
@@ -60,15 +60,15 @@ def _records_all(facts: Facts, call: Value) -> bool:
 def _trainings(facts: Facts, call: Value) -> Iterator[cst.CSTNode | None]:
     """What runs while a profiler records, where it is entered, and where it is started."""
     for function, block in _blocks(facts, call):
-        yield facts.extents.training_within(block.body, function)
+        yield facts.loop_lengths.training_within(block.body, function)
     if is_entered_by_stack(facts, call):
-        yield facts.extents.training_after(call)
+        yield facts.loop_lengths.training_after(call)
     starts = [other for other in facts.calls() if _is_method(facts, other, call, ("start", "__enter__"))]
     stops = [other for other in facts.calls() if _is_method(facts, other, call, ("stop", "__exit__"))]
     if any(stop.loop is not None for stop in stops):
         return
     for start in starts:
-        yield facts.extents.training_after(start, [stop for stop in stops if stop.function is start.function])
+        yield facts.loop_lengths.training_after(start, [stop for stop in stops if stop.function is start.function])
 
 
 def _blocks(facts: Facts, call: Value) -> Iterator[tuple[Function, cst.With]]:

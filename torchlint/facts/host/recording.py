@@ -46,7 +46,7 @@ def recordings(facts: Facts) -> list[Recording]:
     if any(_switches_off(facts, call) for call in calls):
         return []
     unbounded = [call for call in calls if _is_unbounded(facts, call)]
-    found = ((call, facts.extents.training_after(call)) for call in unbounded)
+    found = ((call, facts.loop_lengths.training_after(call)) for call in unbounded)
     return [Recording(call, training) for call, training in found if training is not None]
 
 

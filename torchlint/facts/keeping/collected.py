@@ -13,7 +13,7 @@ from torchlint.facts.keeping.fates import JOINS, VIEWS, End, Fate, Fates
 from torchlint.facts.keeping.gathering import Gathering
 from torchlint.facts.turns.repetition import Repetition
 from torchlint.facts.values.domain import Container, External, History, Plain, Tensor
-from torchlint.facts.values.extents import Extents, Size
+from torchlint.facts.values.extents import Size
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.residence import Residence, Residences
@@ -76,8 +76,8 @@ class _Search:
         self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
         self.residences = Residences(facts.flows)
         self.fates = Fates(facts.flows, self.residences)
-        self.extents = Extents(facts.flows, facts.steps)
-        self.gathering = Gathering(facts, self.extents)
+        self.extents = facts.extents
+        self.gathering = Gathering(facts)
 
     # -- lists that are joined at the end --------------------------------------------------------------------------
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.insertions import is_bounded
-from torchlint.facts.turns.repetition import HOPS, Repetition, Repetitions, Turn, changes_with
+from torchlint.facts.turns.repetition import HOPS, Repetition, Turn, changes_with
 from torchlint.facts.values.domain import Container, sorted_values
-from torchlint.facts.values.extents import Extents
 from torchlint.facts.values.frameworks import runs_without_gradients
 from torchlint.facts.values.graph import Function, Loop, Mode, Op, Store, Value
 
@@ -21,12 +20,12 @@ if TYPE_CHECKING:
 class Gathering:
     """Answers how often something is put aside in one file, and for how long."""
 
-    def __init__(self, facts: Facts, extents: Extents) -> None:
+    def __init__(self, facts: Facts) -> None:
         """Search in the file of ``facts``."""
         self.facts = facts
-        self.extents = extents
+        self.extents = facts.extents
         self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
-        self.repetitions = Repetitions(facts)
+        self.repetitions = facts.repetitions
 
     @cached_property
     def positions(self) -> dict[cst.CSTNode, Value]:

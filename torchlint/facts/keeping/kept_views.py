@@ -11,7 +11,6 @@ import libcst as cst
 from torchlint.facts.keeping.gathering import Gathering
 from torchlint.facts.keeping.views import View, Views
 from torchlint.facts.turns.repetition import Repetition, Turn
-from torchlint.facts.values.extents import Extents
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Store, Value
 from torchlint.facts.values.writing import Use, parts, text_of
 
@@ -66,7 +65,7 @@ class _Search:
         self.facts = facts
         self.solution = facts.solution
         self.views = Views(facts.solution, facts.steps)
-        self.gathering = Gathering(facts, Extents(facts.flows, facts.steps))
+        self.gathering = Gathering(facts)
 
     def inserted(self) -> Iterator[KeptView]:
         """``firsts.append(hidden[:, 0])`` in a loop."""

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.turns.repetition import Repetitions
 from torchlint.facts.values.domain import ClassReference, Container
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Value
 from torchlint.facts.values.homes import places_of
@@ -71,7 +70,7 @@ class Novelty:
         self.facts = facts
         self.solution = facts.solution
         self.tensors = tensors
-        self.repetitions = Repetitions(facts)
+        self.repetitions = facts.repetitions
 
     def of(self, value: Value) -> Loop | Function | None:
         """What brings another value of ``value`` with each turn (or call), or None when nothing is known to."""

@@ -25,7 +25,7 @@ WRAPPERS = frozenset(["builtins.enumerate", "builtins.iter", "builtins.list", "b
 """Functions that yield as many items as their first argument."""
 
 
-class Extents:
+class LoopLengths:
     """Says of the loops of one file how long they run."""
 
     def __init__(self, facts: Facts) -> None:

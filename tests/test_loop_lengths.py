@@ -11,7 +11,7 @@ HEAD = "import itertools\nfrom tqdm import tqdm\nLIMIT = 5\n"
 def is_short(header: str, body: str = "pass") -> bool:
     """What is said of a loop with this first line and body."""
     program = Program(f"{HEAD}{TRAINING}def run(args, most=20):\n    {header}\n        {body}\n")
-    return program.facts.extents.is_short(program.loop(header))
+    return program.facts.loop_lengths.is_short(program.loop(header))
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,6 @@ def test_a_short_training_is_no_trial() -> None:
         f"{TRAINING}for i in range(8):\n    model(x).sum().backward()\n"
         "for j in range(8):\n    model(x).sum().backward()\n    optimizer.step()\n"
     )
-    extents = program.facts.extents
-    assert extents.is_trial(program.loop("for i in"))
-    assert not extents.is_trial(program.loop("for j in"))
+    lengths = program.facts.loop_lengths
+    assert lengths.is_trial(program.loop("for i in"))
+    assert not lengths.is_trial(program.loop("for j in"))
