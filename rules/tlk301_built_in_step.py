@@ -77,10 +77,9 @@ class BuiltInStep(Rule):
 
 def _step(facts: Facts, construction: Construction) -> Finding:
     product, place = construction.product, construction.repeated_by
-    turn = construction.function or place
     light = product.kind in ("module", "loss") and not product.weighs
     build = "make one iterator" if product.kind == "iterator" else "build it once"
-    advice: tuple[str | LineOf, ...] = (f"; {build}, ", *facts.outside(turn))
+    advice: tuple[str | LineOf, ...] = (f"; {build}, ", *facts.outside(place))
     if product.is_operation:
         same = "the function of `torch.nn.functional` that does the same"
         advice = (f"; call {same}",) if construction.follows_input else (*advice, f", or call {same}")
@@ -89,7 +88,7 @@ def _step(facts: Facts, construction: Construction) -> Finding:
         node=statement,
         message=(
             f"`{_written(facts, construction)}` is built anew in ",
-            *facts.each_turn(turn),
+            *facts.each_turn(place),
             _cost(construction),
             *advice,
         ),

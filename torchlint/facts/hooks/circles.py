@@ -73,11 +73,6 @@ class Circle:
     owner: Class | None
     is_forever: bool
 
-    @property
-    def function(self) -> Function | None:
-        """The function each call of which makes one, None when a loop does or nobody is seen to."""
-        return self.by if isinstance(self.by, Function) else None
-
 
 def circles(facts: Facts) -> list[Circle]:
     """Every circle that is made again and again, or lasts for ever; at most one for each statement."""

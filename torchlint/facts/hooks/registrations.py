@@ -66,11 +66,6 @@ class PiledHook:
     is_supposed: bool
     kept: bool
 
-    @property
-    def function(self) -> Function | None:
-        """The function each call of which registers it, None when a loop does."""
-        return self.by if isinstance(self.by, Function) else None
-
 
 def registrations(facts: Facts) -> list[Registration]:
     """Every hook that the file registers."""

@@ -53,11 +53,6 @@ class Compilation:
     repeated_by: Loop | Function
 
     @property
-    def function(self) -> Function | None:
-        """The function each call of which compiles, None when a loop does."""
-        return self.repeated_by if isinstance(self.repeated_by, Function) else None
-
-    @property
     def verb(self) -> str:
         """What it does: "compiles", "traces"."""
         return COMPILERS.get(self.name, "compiles")

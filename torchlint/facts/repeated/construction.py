@@ -69,11 +69,6 @@ class Construction:
     holder: str = ""
     piles_up: bool = False
 
-    @property
-    def function(self) -> Function | None:
-        """The function each call of which builds it, None when a loop does."""
-        return self.repeated_by if isinstance(self.repeated_by, Function) else None
-
 
 def constructions(facts: Facts) -> list[Construction]:
     """Everything that is built again and again, at most one for each statement, the weightiest."""

@@ -48,11 +48,6 @@ class Growth:
     is_optimizer: bool
     repeated_by: Loop | Function
 
-    @property
-    def function(self) -> Function | None:
-        """The function each call of which adds, None when a loop does."""
-        return self.repeated_by if isinstance(self.repeated_by, Function) else None
-
 
 def growths(facts: Facts) -> list[Growth]:
     """Every addition that is repeated and never taken back, one for each statement and what grows there."""

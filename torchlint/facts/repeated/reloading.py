@@ -36,11 +36,6 @@ class Reload:
     repeated_by: Loop | Function
     weighs: bool
 
-    @property
-    def function(self) -> Function | None:
-        """The function each call of which reads, None when a loop does."""
-        return self.repeated_by if isinstance(self.repeated_by, Function) else None
-
 
 def reloads(facts: Facts) -> list[Reload]:
     """Every load that is repeated with nothing new to read."""
