@@ -100,5 +100,4 @@ def _fix(facts: Facts, kept: KeptView) -> Fix | None:
 def _written(facts: Facts, kept: KeptView) -> str:
     """How the base is written, at most 40 characters."""
     node = kept.base.syntax
-    text = facts.code(node) if node is not None else "a larger tensor"
-    return text if len(text) <= 40 else text[:37] + "..."
+    return facts.shortly(node) if node is not None else "a larger tensor"

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.facts.building.names import import_names
 from torchlint.facts.values.graph import Function, Loop, Op, Value, ValueGraph
-from torchlint.facts.values.writing import Use, operands
+from torchlint.facts.values.writing import Use, operands, shortened
 from torchlint.rule import LineOf
 from torchlint.tree import parents
 
@@ -37,6 +37,10 @@ class Wording:
         """The source of a node on one line, without the comments and blank lines before it."""
         return " ".join(self.module.code_for_node(node).split())
 
+    def shortly(self, node: cst.CSTNode) -> str:
+        """The source of a node on one line and at most 40 characters."""
+        return shortened(self.code(node))
+
     def statement_of(self, value: Value) -> cst.CSTNode:
         """The statement in which a value is computed."""
         return value.statement if value.statement is not None else self.module
@@ -44,7 +48,7 @@ class Wording:
     def called(self, call: Value) -> str:
         """How the program writes what a CALL calls, shortened to 40 characters."""
         text = self.code(call.syntax.func) if isinstance(call.syntax, cst.Call) else call.name
-        return text if len(text) <= 40 else text[:37] + "..."
+        return shortened(text)
 
     @cached_property
     def _imports(self) -> dict[str, str]:
@@ -75,7 +79,7 @@ class Wording:
         if isinstance(node, cst.AugAssign):
             node = node.target
         text = self.code(node) if node is not None else use.value.name or "it"
-        return text if len(text) <= 40 else text[:37] + "..."
+        return shortened(text)
 
     def name_in(self, call: Value, value: Value) -> str:
         """How the program writes a value where a call is given it."""

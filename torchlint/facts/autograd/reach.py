@@ -27,7 +27,7 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.graph import Backward, Function, Loop, Op, Place, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import allocations_of, places_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -126,7 +126,7 @@ class _Walk:
 
     def _filled(self, value: Value) -> list[Value]:
         """The containers that ``value`` may be into which graphs are put after they were made."""
-        made = [a.allocation for a in sorted_values(self.solution.final(value)) if isinstance(a, Container)]
+        made = allocations_of(self.solution, value)
         return [
             allocation
             for allocation in made

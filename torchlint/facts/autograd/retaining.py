@@ -10,6 +10,7 @@ from torchlint.facts.autograd.reach import Reach, reach_of
 from torchlint.facts.values.domain import Tool
 from torchlint.facts.values.graph import Backward, Op, Value
 from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.literals import is_true
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -40,7 +41,7 @@ def retained_in_vain(facts: Facts) -> list[Retaining]:
     found = []
     for backward in facts.graph.backwards:
         call = backward.call
-        if call is None or not _is_on(_flag(call)) or call.argument(-1, "create_graph") is not None:
+        if call is None or not is_true(_flag(call)) or call.argument(-1, "create_graph") is not None:
             continue
         reach = reach_of(facts, backward)
         if reach.is_open or reach.is_met_again() or _is_carried(facts, reach):
@@ -64,10 +65,6 @@ def _stored(facts: Facts, reach: Reach) -> str:
 def _flag(call: Value) -> Value | None:
     """The argument ``retain_graph``; None when it is not given."""
     return call.argument(POSITIONS.get(call.callee.name, 1), "retain_graph")
-
-
-def _is_on(flag: Value | None) -> bool:
-    return flag is not None and flag.op is Op.CONSTANT and flag.name == "True"
 
 
 def _is_carried(facts: Facts, reach: Reach) -> bool:

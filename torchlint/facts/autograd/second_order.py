@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.values.domain import History, Module, Tensor, Tool
 from torchlint.facts.values.graph import Backward, Function, Loop, Op, Value
+from torchlint.facts.values.literals import is_true
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -56,7 +57,7 @@ def _creates_graph(call: Value) -> bool:
     if call.callee.op is Op.EXTERNAL and call.callee.name != BACKWARD:
         return False  # `autograd.grad` puts nothing into `.grad`
     flag = call.argument(3 if call.callee.op is Op.EXTERNAL else 2, "create_graph")
-    return flag is not None and flag.op is Op.CONSTANT and flag.name == "True"
+    return is_true(flag)
 
 
 def _is_in_step(facts: Facts, function: Function, loop: Loop | None) -> bool:

@@ -14,9 +14,9 @@ import libcst as cst
 
 from torchlint.facts.autograd.reach import may_be_recorded
 from torchlint.facts.values.arithmetic import Arithmetic
-from torchlint.facts.values.domain import Container, Tensor, Tool, sorted_values
+from torchlint.facts.values.domain import Tensor, Tool
 from torchlint.facts.values.graph import Backward, Loop, Op, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import allocations_of, places_of
 from torchlint.facts.values.writing import Use, operands
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class _Search:
         pending, seen = [self.backward.root], set()
         while pending:
             value = pending.pop()
-            containers = self._containers(value)
+            containers = allocations_of(self.solution, value)
             if value in seen or (self.flows.live(value) is None and not containers):
                 continue
             seen.add(value)
@@ -113,9 +113,6 @@ class _Search:
         """
         loops = (loop for loop in self.facts.graph.loops if value in loop.phis) if value.op is Op.PHI else ()
         return next(iter(loops), None)
-
-    def _containers(self, value: Value) -> list[Value]:
-        return [a.allocation for a in sorted_values(self.solution.final(value)) if isinstance(a, Container)]
 
     def _linear(self, value: Value) -> list[Value]:
         """What ``value`` is a linear function of."""

@@ -30,6 +30,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.writing import shortened
 from torchlint.tree import walk
 
 if TYPE_CHECKING:
@@ -372,7 +373,7 @@ class _Search:
         if held.value.op in (Op.PARAMETER, Op.READ, Op.PHI):
             return held.value.name
         text = self.facts.code(held.value.syntax) if held.value.syntax is not None else "it"
-        return text if len(text) <= 40 else text[:37] + "..."
+        return shortened(text)
 
     def _receiver(self, call: Value) -> str:
         node = call.syntax
@@ -381,4 +382,4 @@ class _Search:
             if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)
             else "it"
         )
-        return text if len(text) <= 40 else text[:37] + "..."
+        return shortened(text)

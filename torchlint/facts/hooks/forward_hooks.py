@@ -17,6 +17,7 @@ from torchlint.facts.values.externals import COLLECTIONS, Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class, runs_without_gradients
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Place, Value
 from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.literals import is_true
 from torchlint.facts.values.parameters import SAME_OBJECT
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Hooks:
             filled |= {p: named[p.name] for p in parameters if p.name in named}
             parameters = [p for p in parameters if p not in filled]
             positions = list(POSITIONS[name])
-            if name == "register_forward_hook" and _is_true(call.argument(-1, "with_kwargs")):
+            if name == "register_forward_hook" and is_true(call.argument(-1, "with_kwargs")):
                 positions[1] = 3
             tensors = tuple(parameters[i] for i in positions if i < len(parameters))
             module = callee.inputs[0] if callee.op is Op.ATTRIBUTE else None
@@ -300,10 +301,6 @@ def _has_item(row: Value, key: str | int | None) -> bool:
     """Whether ``row`` is a ``Sequential`` whose items are written out, with an item ``key``."""
     is_row = row.op is Op.CALL and row.callee.name.endswith(".Sequential") and None not in row.keys[1:]
     return is_row and isinstance(key, int) and -len(row.arguments) <= key < len(row.arguments)
-
-
-def _is_true(flag: Value | None) -> bool:
-    return flag is not None and flag.op is Op.CONSTANT and flag.name == "True"
 
 
 def _called_object(call: Value) -> Value | None:

@@ -17,6 +17,7 @@ import libcst as cst
 from torchlint.facts.building.names import constant_key, target_names
 from torchlint.facts.keeping.loading import Load, Parts
 from torchlint.facts.turns.repetition import Turn
+from torchlint.facts.values.frameworks import is_framework_training
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import places_of, targets_of
 from torchlint.tree import dotted, walk, walk_scope
@@ -146,19 +147,12 @@ class _Search:
             if loop.function is function and repetitions.turn(loop) is not Turn.OTHER
         ]
         for call in self.facts.steps.calls_in(function):
-            if call.syntax is not None and (self._trains_elsewhere(call) or self._holds(call)):
+            if call.syntax is not None and (is_framework_training(call) or self._holds(call)):
                 nodes.append(call.syntax)
         return sorted((_Work(node, self._order[node]) for node in nodes), key=lambda work: work.at)
 
     def _holds(self, call: Value) -> bool:
         return any(map(self.facts.repetitions.holds, self.solution.functions_of(call)))
-
-    def _trains_elsewhere(self, call: Value) -> bool:
-        """``Trainer(...).fit(model)``: a framework's object that runs the loop."""
-        if call.callee.op is not Op.ATTRIBUTE or call.callee.name not in ("fit", "train"):
-            return False
-        owner = call.callee.inputs[0]
-        return owner.op is Op.CALL and owner.callee.op is Op.EXTERNAL and owner.callee.name.endswith("Trainer")
 
     def _is_captured(self, name: str, function: Function) -> bool:
         """Whether another function reads the variable, at a time that is not known."""

@@ -14,10 +14,10 @@ from functools import cached_property
 
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import SINKS, Flows
-from torchlint.facts.values.domain import Container, sorted_values
+from torchlint.facts.values.domain import Container
 from torchlint.facts.values.externals import COLLECTIONS, Meaning, meaning_of
 from torchlint.facts.values.graph import Function, Key, Kind, Op, Place, Value
-from torchlint.facts.values.homes import places_of, targets_of
+from torchlint.facts.values.homes import allocations_of, places_of, targets_of
 from torchlint.facts.values.residence import Residence, Residences
 
 JOINS = frozenset(
@@ -137,7 +137,7 @@ class Fates:
 
     def of(self, value: Value) -> list[End]:
         """How the ways of a value, or of what is in a container, end."""
-        containers = [a.allocation for a in sorted_values(self.solution.final(value)) if isinstance(a, Container)]
+        containers = allocations_of(self.solution, value)
         pending = [value, *(alias for made in containers for alias in self.aliases(made))]
         seen: set[Value] = set()
         ends: list[End] = []

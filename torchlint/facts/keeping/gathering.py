@@ -9,9 +9,10 @@ import libcst as cst
 
 from torchlint.facts.autograd.insertions import is_bounded
 from torchlint.facts.turns.repetition import HOPS, Repetition, Turn, changes_with
-from torchlint.facts.values.domain import Container, sorted_values
+from torchlint.facts.values.domain import Container
 from torchlint.facts.values.frameworks import runs_without_gradients
 from torchlint.facts.values.graph import Function, Loop, Mode, Op, Store, Value
+from torchlint.facts.values.homes import allocations_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -109,7 +110,7 @@ class Gathering:
     def allocation(self, store: Store, repetition: Repetition) -> Value | None:
         """The container that takes it, if it lives through the turns; None for one of each turn, a window, a deque."""
         assert store.holder is not None
-        made = [a.allocation for a in sorted_values(self.solution.final(store.holder)) if isinstance(a, Container)]
+        made = allocations_of(self.solution, store.holder)
         if not made or any(self.is_within(one.function, one.loop, repetition) or is_bounded(one) for one in made):
             return None
         for reset in self.facts.graph.resets:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchlint import torch_api
-from torchlint.facts.values.domain import Container, Instance, Tool, sorted_values
+from torchlint.facts.values.domain import Container, Instance, Tool
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.parameters import SAME_OBJECT
@@ -211,10 +211,6 @@ class Holders:
     def holds_graph(self, value: Value, held: frozenset[Value]) -> bool:
         """Whether ``value`` is a tensor whose graph holds parameters of the object."""
         return self.facts.flows.live(value) is not None and self._is_computed_with(value, held)
-
-    def allocations(self, value: Value) -> list[Value]:
-        """The containers that ``value`` may be."""
-        return [a.allocation for a in sorted_values(self.solution.final(value)) if isinstance(a, Container)]
 
 
 def is_none(value: Value) -> bool:

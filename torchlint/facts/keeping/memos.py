@@ -13,7 +13,7 @@ from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store,
 from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.facts.values.novelty import Novelty
 from torchlint.facts.values.tensors import Tensors
-from torchlint.facts.values.writing import text_of
+from torchlint.facts.values.writing import shortened, text_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -99,7 +99,7 @@ class Memos:
             if isinstance(target, cst.Subscript) and isinstance(target.slice[-1].slice, cst.Index):
                 node = target.slice[-1].slice.value
         text = self.facts.code(node) if node is not None else store.index.name or "it"
-        return text if len(text) <= 40 else text[:37] + "..."
+        return shortened(text)
 
     def _homes(self, holder: Value) -> frozenset[Place | Value]:
         homes = homes_of(self.solution, holder)

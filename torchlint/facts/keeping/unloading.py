@@ -12,7 +12,7 @@ import libcst as cst
 from torchlint.facts.keeping.holders import Holders, is_none
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Drop, Function, Kind, Op, Place, Value
-from torchlint.facts.values.homes import homes_of, targets_of
+from torchlint.facts.values.homes import allocations_of, homes_of, targets_of
 from torchlint.tree import dotted, walk, walk_scope
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class Unloadings:
 
     def _is_born_with(self, container: Value, drop: Drop) -> bool:
         """Whether a container is made in the same turn, and so is gone with it."""
-        made = self.holders.allocations(container)
+        made = allocations_of(self.facts.solution, container)
         return drop.loop is not None and any(one.loop is drop.loop and one.function is drop.function for one in made)
 
     def _is_dropped_after(self, name: str, drop: Drop) -> bool:

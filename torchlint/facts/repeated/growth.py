@@ -11,8 +11,7 @@ import libcst as cst
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.turns.repetition import Repetition, Turn
-from torchlint.facts.values.domain import Instance, Module, Tool
-from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.domain import Instance, Tool
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.parameters import SAME_OBJECT
@@ -146,23 +145,17 @@ class _Search:
             if callee.name == "add_param_group" and call.arguments and self._is_optimizer(holder):
                 name = text_of(_receiver(call), holder)
                 return _Addition(holder, call.arguments[0], call, name, statement, is_optimizer=True)
-            if callee.name in REGISTERING and first is not None and self._is_module(holder):
+            if callee.name in REGISTERING and first is not None and self.facts.tensors.is_module(holder):
                 named = (call.argument(-1, word) for word in ("module", "param", "tensor"))
                 added = second or next(filter(None, named), None)
                 if added is not None and _varies(first):
                     return _Addition(holder, added, call, text_of(_receiver(call), holder), statement)
         elif callee.name == "builtins.setattr" and len(call.arguments) == 3:
             holder, key, added = call.arguments
-            if self._is_module(holder) and _varies(key) and self._is_module(added):
+            if self.facts.tensors.is_module(holder) and _varies(key) and self.facts.tensors.is_module(added):
                 written = call.syntax.args[0].value if isinstance(call.syntax, cst.Call) else None
                 return _Addition(holder, added, call, text_of(written, holder), statement)
         return None
-
-    def _is_module(self, value: Value) -> bool:
-        return any(
-            isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
-            for atom in self.solution.final(value)
-        )
 
     def _is_optimizer(self, value: Value) -> bool:
         return any(isinstance(atom, Tool) and atom.kind == "optimizer" for atom in self.solution.final(value))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.values.frameworks import is_framework_training
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.literals import literal
 from torchlint.tree import walk
@@ -136,7 +137,7 @@ class LoopLengths:
         for call in self.facts.steps.calls_in(function):
             if call.syntax is None or not counts(call.syntax):
                 continue
-            if _has_framework_train(call):
+            if is_framework_training(call):
                 return call.syntax
             for callee in self.facts.solution.functions_of(call) if depth else ():
                 found = self._training(callee, lambda _: True, depth - 1, call)
@@ -154,14 +155,6 @@ def is_entered_by_stack(facts: Facts, call: Value) -> bool:
         and isinstance(outer.func, cst.Attribute)
         and outer.func.attr.value in ("enter_context", "enter_async_context")
     )
-
-
-def _has_framework_train(call: Value) -> bool:
-    """``Trainer(...).fit(...)`` of a trainer that is imported."""
-    if call.callee.op is not Op.ATTRIBUTE or call.callee.name not in ("fit", "train"):
-        return False
-    trainer = call.callee.inputs[0]
-    return trainer.op is Op.CALL and trainer.callee.op is Op.EXTERNAL and trainer.callee.name.endswith("Trainer")
 
 
 def _tests_that_leave(loop: cst.CSTNode) -> Iterator[cst.BaseExpression]:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.values.domain import NO_GRAPH, PLAIN, Abstract, Module, Tool
-from torchlint.facts.values.graph import Class, Function
+from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.tree import dotted
 
 MODULE_BASES = frozenset(
@@ -187,3 +187,11 @@ def annotated(annotation: cst.CSTNode) -> Abstract | None:
     if name in ("int", "float", "str", "bool"):
         return PLAIN
     return None
+
+
+def is_framework_training(call: Value) -> bool:
+    """``Trainer(...).fit(model)`` of a trainer that is imported: a framework's object that runs the loop."""
+    if call.callee.op is not Op.ATTRIBUTE or call.callee.name not in ("fit", "train"):
+        return False
+    trainer = call.callee.inputs[0]
+    return trainer.op is Op.CALL and trainer.callee.op is Op.EXTERNAL and trainer.callee.name.endswith("Trainer")

@@ -27,5 +27,10 @@ def places_of(solution: Solution, value: Value) -> list[Place]:
 
 def homes_of(solution: Solution, holder: Value) -> list[Place | Value]:
     """All that a holder stands for: itself, the places it is read from, the containers it may be."""
-    containers = [a.allocation for a in sorted_values(solution.final(holder)) if isinstance(a, Container)]
+    containers = allocations_of(solution, holder)
     return [holder, *places_of(solution, holder), *containers]
+
+
+def allocations_of(solution: Solution, value: Value) -> list[Value]:
+    """The containers that ``value`` may be, each by the value that made it."""
+    return [a.allocation for a in sorted_values(solution.final(value)) if isinstance(a, Container)]

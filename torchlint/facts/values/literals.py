@@ -55,3 +55,8 @@ def _evaluated(constant: Value) -> object:
             return UNWRITTEN
         return written
     return UNWRITTEN
+
+
+def is_true(flag: Value | None) -> bool:
+    """Whether a flag is given and written ``True`` right there."""
+    return flag is not None and flag.op is Op.CONSTANT and flag.name == "True"

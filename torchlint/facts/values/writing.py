@@ -89,5 +89,9 @@ def text_of(target: cst.CSTNode | None, value: Value) -> str:
     """How the program writes a holder, on one line and at most 40 characters."""
     if target is None:
         return value.name or "it"
-    text = " ".join(cst.Module([]).code_for_node(target).split())
+    return shortened(" ".join(cst.Module([]).code_for_node(target).split()))
+
+
+def shortened(text: str) -> str:
+    """The text itself, or its beginning where it is longer than 40 characters."""
     return text if len(text) <= 40 else text[:37] + "..."
