@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import traceback
+from dataclasses import replace
 from pathlib import Path
 
 from torchlint.verify.harness import NotAProgram, fixture, measure
@@ -24,7 +25,7 @@ def execute(task: Task) -> Outcome:
     gc.freeze()
     with captured_output() as printed, scratch_folder():
         outcome = _run(task)
-    return Outcome(outcome.ending, outcome.detail, outcome.drawn, outcome.series, outcome.result, printed.lines)
+    return replace(outcome, printed=printed.lines)
 
 
 def _run(task: Task) -> Outcome:

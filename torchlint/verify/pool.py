@@ -67,7 +67,7 @@ def measure_all(
                 except queue.Empty:
                     return
                 if not forked:
-                    process.restart()
+                    process.stop()
                 for runs in share:
                     outcomes.update(_run_program(process, runs))
                     on_done()
@@ -133,12 +133,8 @@ class _Process:
         self.stop()
         return Outcome(Ending.KILLED, f"the measuring process {_how_it_ended(code)}")
 
-    def restart(self) -> None:
-        """Begin with a new process."""
-        self.stop()
-
     def stop(self) -> None:
-        """End the process and all that it started."""
+        """End the process; the next task starts a new one."""
         if self._running is None:
             return
         self._running.kill()

@@ -215,7 +215,8 @@ def _row(folder: Folder, run: _Run, fixed: _Run | None, options: Options) -> Row
         figures=run.figures,
         fixed_figures=reference,
     )
-    objection = _mishap(run, fixed) or (_objection_to_leak(row) if program.kind is Kind.LEAK else _objection(found, ""))
+    judged = _objection_to_leak(row) if program.kind is Kind.LEAK else _objection(found, "")
+    objection = _mishap(run, fixed, least_steps(options.device)) or judged
     if objection:
         return replace(row, verdict=Verdict.FAILS, sentence=objection)
     return replace(row, sentence="; ".join(j.sentence for j in found if j.harm is row.harm))
@@ -228,14 +229,14 @@ def _foremost(harms: Sequence[Harm], found: Iterable[Judgement]) -> Harm:
     return ranked[0]
 
 
-def _mishap(run: _Run, fixed: _Run | None) -> str:
+def _mishap(run: _Run, fixed: _Run | None, least: int) -> str:
     """A run that went wrong, in one line; "" when none did."""
     for one in (run, fixed):
         if one is None:
             continue
         if one.mishap:
             return f"{one.program.path.name}: {one.mishap}"
-        if one.figures.drawn < one.figures.warm_up + LATEST_STEPS + 2:
+        if one.figures.drawn < least:
             return f"{one.program.path.name}: it drew {one.figures.drawn} batches, too few to judge"
     return ""
 
