@@ -67,6 +67,11 @@ def add_line(statement: cst.CSTNode, text: str, *, before: bool = False) -> Edit
     """Another statement on the line after (or before) a simple one; None where there is no line of its own for it."""
     if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
         return None
+    return put_beside(statement, text, before=before)
+
+
+def put_beside(statement: cst.CSTNode, text: str, *, before: bool = False) -> Edit:
+    """Another statement of the same block behind (or before) one of any kind."""
 
     def build(node: cst.CSTNode) -> cst.FlattenSentinel[cst.CSTNode]:
         added = cst.parse_statement(text)
@@ -112,12 +117,3 @@ def give_argument(call: cst.Call, keyword: str, value: str) -> Edit:
         return node.with_changes(args=[*args, given])
 
     return Edit(call, build)
-
-
-def follow_by(statement: cst.CSTNode, added: str) -> Edit:
-    """A statement of its own behind another one of the same block."""
-
-    def build(node: cst.CSTNode) -> cst.FlattenSentinel[cst.CSTNode]:
-        return cst.FlattenSentinel([node, cst.parse_statement(added)])
-
-    return Edit(statement, build)

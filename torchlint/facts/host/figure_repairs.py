@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.edits import put_beside
 from torchlint.facts.host.figures import OpenFigure, maker_of
-from torchlint.rule import Edit, Fix
+from torchlint.rule import Fix
 from torchlint.tree import walk
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def close(facts: Facts, figure: OpenFigure) -> Fix | None:
         return None
     written = f"{pyplot}.close({names[0] if names else ''})"
     safe = bool(names) and not _is_handed_on(facts, names[0], rest)
-    return Fix(f"Close the figure: `{written}`", (_behind(rest[last], written),), safe=safe)
+    return Fix(f"Close the figure: `{written}`", (put_beside(rest[last], written),), safe=safe)
 
 
 def _bound(small: cst.BaseSmallStatement, maker: cst.Call, is_figure: bool) -> list[str] | None:
@@ -91,11 +92,3 @@ def _is_bound_here(facts: Facts, node: cst.CSTNode) -> bool:
     element = facts.parents.get(node)
     target = facts.parents.get(element) if isinstance(element, cst.Element) else None
     return target is not None and isinstance(facts.parents.get(target), cst.AssignTarget)
-
-
-def _behind(statement: cst.CSTNode, written: str) -> Edit:
-    def build(node: cst.CSTNode) -> cst.FlattenSentinel[cst.CSTNode]:
-        added = cst.SimpleStatementLine([cst.Expr(cst.parse_expression(written))])
-        return cst.FlattenSentinel([node, added])
-
-    return Edit(statement, build)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.edits import follow_by, give_argument
+from torchlint.edits import give_argument, put_beside
 from torchlint.rule import Fix
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def drop(kept: Checkpoint) -> Fix | None:
     if kept.drop_after is None:
         return None
     names = ", ".join(kept.names)
-    return Fix(f"Delete `{names}`", (follow_by(kept.drop_after, f"del {names}"),), safe=True)
+    return Fix(f"Delete `{names}`", (put_beside(kept.drop_after, f"del {names}"),), safe=True)
 
 
 def load_on_host(facts: Facts, load: Load) -> Fix | None:
