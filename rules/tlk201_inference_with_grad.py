@@ -69,7 +69,9 @@ class InferenceWithGrad(Rule):
         for inference in facts.inferences.found.values():
             if inference.function in facts.guarded_in_vain:
                 continue  # TLK202 names the guard that has no effect
-            if inference.inline:
+            if inference.elsewhere:
+                yield from self._elsewhere(facts, inference)
+            elif inference.inline:
                 yield from self._inline(facts, inference)
             else:
                 yield self._whole(facts, inference)
@@ -90,6 +92,24 @@ class InferenceWithGrad(Rule):
             evidence=_evidence(facts, inference),
             fix=facts.guard(inference.function, safe=not inference.leaves),
         )  # fmt: skip
+
+    def _elsewhere(self, facts: Facts, inference: Inference) -> Iterator[Finding]:
+        forwards = {facts.called(forward): forward for forward in reversed(inference.forwards)}
+        for called, forward in forwards.items():
+            statement = facts.statement_of(forward)
+            advice = "guard this call with `torch.no_grad()`"
+            if not inference.others_guard:
+                advice = "decorate it there with `@torch.no_grad()`, or guard this call"
+            yield Finding(
+                node=statement,
+                message=(
+                    f"`{called}` runs forwards in another file with gradients on and throws the graph away: every"
+                    f" activation is kept until the output is dropped, GPU memory peaks; {advice}",
+                ),
+                level=Level.WARNING if inference.others_guard else Level.NOTE,
+                memory=Memory.PEAK,
+                evidence=(Step(statement, "called here with gradients on"),),
+            )
 
     def _inline(self, facts: Facts, inference: Inference) -> Iterator[Finding]:
         forwards = {facts.statement_of(forward): forward for forward in reversed(inference.forwards)}

@@ -8,6 +8,7 @@ from os import PathLike, fspath
 from torchlint.config import Settings
 from torchlint.diagnostic import Diagnostic
 from torchlint.plan import plan
+from torchlint.project.project import Project
 from torchlint.run import check_file, look, unlisted
 from torchlint.source import Source, Unreadable, decode_source
 
@@ -15,11 +16,11 @@ __all__ = ["check_paths", "check_source"]
 
 
 def check_source(source: str | bytes, path: str = "<string>", *, settings: Settings | None = None) -> list[Diagnostic]:
-    """Check one text; no file is opened.
+    """Check one text; only what it imports from its project is read from disk.
 
     Args:
         source: the text, or a file's bytes, which are decoded as Python does.
-        path: the name to put into the findings.
+        path: the name to put into the findings; what the text imports from its project is looked for from there.
         settings: what to report; the defaults when None.
 
     Returns:
@@ -33,7 +34,8 @@ def check_source(source: str | bytes, path: str = "<string>", *, settings: Setti
         decoded = decode_source(source, path, limit=wanted.max_file_size)
     else:
         decoded = Source(path, source.removeprefix("\ufeff"), has_bom=source.startswith("\ufeff"))
-    return list(look(decoded, wanted.selection(path)).shown)
+    project = None if path.startswith("<") else Project()
+    return list(look(decoded, wanted.selection(path), project=project).shown)
 
 
 def check_paths(
@@ -59,7 +61,9 @@ def check_paths(
     """
     found: list[Diagnostic] = []
     planned = plan([fspath(path) for path in paths], settings=settings)
-    for result in [*map(unlisted, planned.unreadable), *map(check_file, planned.jobs)]:
+    project = Project(job.path for job in planned.jobs)
+    checked = (check_file(job, project) for job in planned.jobs)
+    for result in [*map(unlisted, planned.unreadable), *checked]:
         if result.failure is not None:
             if on_failure is None:
                 raise Unreadable(f"{result.path}: {result.failure}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import gc
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from torchlint.depth import check_nesting, deep_recursion, parse_shallow
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
+    from torchlint.facts.summaries.imports import Imports
     from torchlint.positions import Located
+    from torchlint.project.project import Project
     from torchlint.rule import Finding, Fix, Rule
 
 
@@ -36,7 +38,14 @@ class Outcome:
     uses_torch: bool
 
 
-def check(source: Source, rules: Sequence[Rule], *, tree: ast.Module | None = None, use_screen: bool = True) -> Outcome:
+def check(
+    source: Source,
+    rules: Sequence[Rule],
+    *,
+    tree: ast.Module | None = None,
+    use_screen: bool = True,
+    project: Project | None = None,
+) -> Outcome:
     """Check one file.
 
     Args:
@@ -44,6 +53,7 @@ def check(source: Source, rules: Sequence[Rule], *, tree: ast.Module | None = No
         rules: the rules to run.
         tree: the file's tree by ``ast``, if the caller has it already.
         use_screen: False runs every rule on every file that uses torch.
+        project: where to look for what the file imports; without one it stands alone.
 
     Returns:
         all findings, those on suppressed lines too.
@@ -51,22 +61,29 @@ def check(source: Source, rules: Sequence[Rule], *, tree: ast.Module | None = No
     Raises:
         Unreadable: the file cannot be parsed, or is nested too deep.
     """
-    if not uses_torch(source.text):
+    if not concerns_torch(source, project):
         return Outcome((), False)  # not even parsed: what is wrong in it is for other tools to say
-    wanted = _screened(source, rules, tree, use_screen)
+    wanted = _screened(source, rules, tree, use_screen, project)
     if not wanted:
         return Outcome((), True)
     with _collector_paused(), deep_recursion():
         module = _parse(source)
-        findings = _findings(module, wanted)
+        findings = _findings(module, wanted, None if project is None else project.imports_of(source.path))
         diagnostics = _diagnostics(source, module, findings) if findings else []
     return Outcome(tuple(sorted(diagnostics, key=Diagnostic.sort_key)), True)
 
 
-def _screened(source: Source, rules: Sequence[Rule], tree: ast.Module | None, use_screen: bool) -> Sequence[Rule]:
+def concerns_torch(source: Source, project: Project | None) -> bool:
+    """Whether a file uses torch, a framework on it, or a module of its project that does; nothing is parsed."""
+    return uses_torch(source.text) or (project is not None and project.imports_torch(source))
+
+
+def _screened(
+    source: Source, rules: Sequence[Rule], tree: ast.Module | None, use_screen: bool, project: Project | None
+) -> Sequence[Rule]:
     try:
         if tree is None:
-            tree = parse_shallow(source.text)
+            tree = parse_shallow(source.text) if project is None else project.tree_of(source)
         else:
             check_nesting(source.text, tree)
     except SyntaxError:
@@ -87,11 +104,24 @@ def _parse(source: Source) -> cst.Module:
         raise Unreadable("syntax error") from error
 
 
-def _findings(module: cst.Module, rules: Sequence[Rule]) -> list[tuple[Rule, Finding]]:
+def _findings(module: cst.Module, rules: Sequence[Rule], imports: Imports | None = None) -> list[tuple[Rule, Finding]]:
     from torchlint.facts import Facts
 
-    facts = Facts(module)
-    return [(rule, finding) for rule in rules for finding in rule.check(facts)]
+    facts = Facts(module, imports)
+    elsewhere = facts.graph.foreign.nodes
+    return [
+        (rule, _here(finding, elsewhere))
+        for rule in rules
+        for finding in rule.check(facts)
+        if finding.node not in elsewhere
+    ]
+
+
+def _here(finding: Finding, elsewhere: Set[cst.CSTNode]) -> Finding:
+    """A finding without the steps of its evidence that stand in other files."""
+    if elsewhere.isdisjoint(step.node for step in finding.evidence):
+        return finding
+    return replace(finding, evidence=tuple(step for step in finding.evidence if step.node not in elsewhere))
 
 
 def _diagnostics(source: Source, module: cst.Module, findings: list[tuple[Rule, Finding]]) -> list[Diagnostic]:

@@ -17,6 +17,7 @@ from torchlint import __version__
 
 if TYPE_CHECKING:
     from torchlint.config import Settings
+    from torchlint.project.project import Project
 
 __all__ = ["Plugin"]
 
@@ -31,11 +32,13 @@ class Plugin:
         name, version: what ``flake8 --version`` says.
         extended: the codes given to flake8's own ``--select`` and ``--extend-select``: a code that is named
             whole there shows its notes, as it does on our command line.
+        project: what the files of this process import; None before the first one asks.
     """
 
     name: ClassVar[str] = "torchlint"
     version: ClassVar[str] = __version__
     extended: ClassVar[tuple[str, ...]] = ()
+    project: ClassVar[Project | None] = None
 
     def __init__(self, tree: ast.Module, filename: str, lines: Sequence[str]) -> None:
         """Take what flake8 has of a file.
@@ -54,6 +57,7 @@ class Plugin:
         """Remember which codes flake8 was asked for; flake8 calls this once in each of its processes."""
         named = (getattr(options, "select", None), getattr(options, "extend_select", None))
         cls.extended = tuple(code for codes in named for code in codes or ())
+        cls.project = None
 
     def run(self) -> Iterator[tuple[int, int, str, type[Any]]]:
         """Yield the findings as (line from 1, column from 0, "TLK101 message", this class); never raises."""
@@ -75,8 +79,18 @@ class Plugin:
         if len(source.text) > settings.max_file_size or settings.excludes(self._filename):
             return
         selection = settings.selection(self._filename)
-        for one in look(source, selection, tree=self._tree, heed_noqa=False).shown:
+        project = None if self._filename in _NAMELESS else self._project()
+        for one in look(source, selection, tree=self._tree, heed_noqa=False, project=project).shown:
             yield one.line, one.column - 1, f"{one.code} {' '.join(one.message.split())}"
+
+    @classmethod
+    def _project(cls) -> Project:
+        """What the files of this process import: each definition is read once."""
+        from torchlint.project.project import Project
+
+        if cls.project is None:
+            cls.project = Project()
+        return cls.project
 
     def _settings(self) -> Settings:
         """What counts for this file; the defaults where a pyproject.toml is broken."""

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from torchlint.catalog import rules
 from torchlint.diagnostic import Diagnostic, Level
-from torchlint.engine import check
-from torchlint.screen import uses_torch
+from torchlint.engine import check, concerns_torch
+from torchlint.project.project import Project
 from torchlint.selection import Selection
 from torchlint.source import SIZE_LIMIT, Source, Unreadable, encode_source, read_source
 from torchlint.suppress import Suppressions
@@ -153,6 +153,7 @@ def look(
     tree: ast.Module | None = None,
     use_screen: bool = True,
     heed_noqa: bool = True,
+    project: Project | None = None,
 ) -> Look:
     """Check one text once.
 
@@ -162,13 +163,14 @@ def look(
         tree: the text's syntax tree, where the caller has it already.
         use_screen: False to parse the file also when it cannot hold a finding.
         heed_noqa: False where somebody else applies ``# noqa``, as flake8 does.
+        project: where to look for what the text imports; without one it stands alone.
 
     Raises:
         Unreadable: the text cannot be parsed.
     """
     # Rules may import libcst, which costs more than all the rest of a file that does not use torch.
-    wanted = selection.rules(rules()) if uses_torch(source.text) else ()
-    outcome = check(source, wanted, tree=tree, use_screen=use_screen)
+    wanted = selection.rules(rules()) if concerns_torch(source, project) else ()
+    outcome = check(source, wanted, tree=tree, use_screen=use_screen, project=project)
     found = sorted(outcome.diagnostics, key=Diagnostic.sort_key)
     if heed_noqa and found:
         suppressions = Suppressions.of(source.text)
@@ -177,20 +179,20 @@ def look(
     return Look(shown=shown, hidden_notes=len(found) - len(shown), uses_torch=outcome.uses_torch)
 
 
-def check_text(source: Source, job: Job) -> Checked:
+def check_text(source: Source, job: Job, project: Project | None = None) -> Checked:
     """Check a text and, where the job asks for it, repair it in memory; nothing is written.
 
     Raises:
         Unreadable: the text cannot be parsed.
     """
-    first = look(source, job.selection, use_screen=job.use_screen)
+    first = look(source, job.selection, use_screen=job.use_screen, project=project)
     plain = _checked(source, first)
     if job.repairs is Repairs.NONE or not any(one.repair for one in first.shown):
         return plain
     from torchlint.fix import fix_source
 
     def find(text: Source) -> Sequence[Diagnostic]:
-        return look(text, job.selection, use_screen=job.use_screen).shown
+        return look(text, job.selection, use_screen=job.use_screen, project=project).shown
 
     try:
         outcome = fix_source(source, find, unsafe=job.repairs is Repairs.ALL)
@@ -200,18 +202,17 @@ def check_text(source: Source, job: Job) -> Checked:
     except Unreadable as error:
         return replace(plain, failure=f"cannot be fixed: {error.reason}")
     repaired = Source(source.path, outcome.text, source.encoding, source.has_bom)
-    left = _checked(repaired, look(repaired, job.selection, use_screen=job.use_screen))
+    left = _checked(repaired, look(repaired, job.selection, use_screen=job.use_screen, project=project))
     return replace(left, applied=len(outcome.applied), before=source.text, after=outcome.text, data=data)
 
 
-def check_file(job: Job) -> Checked:
+def check_file(job: Job, project: Project | None = None) -> Checked:
     """Read, check and, where the job asks for it, repair one file; never raises for what is wrong with it."""
-    try:
-        result = check_text(read_source(job.path, limit=job.limit), job)
-    except Unreadable as error:
-        return Checked(job.path, failure=f"cannot be checked: {error.reason}")
-    except Exception as error:
-        return Checked(job.path, failure=f"cannot be checked: {internal_error(error)}")
+    return write_repaired(job, _examined(job, project), project)
+
+
+def write_repaired(job: Job, result: Checked, project: Project | None = None) -> Checked:
+    """Write what was repaired, where the job asks for it; what stands in the file then is what is returned."""
     if result.data is None or not job.write:
         return result
     from torchlint.fix import write_atomic
@@ -220,9 +221,19 @@ def check_file(job: Job) -> Checked:
         write_atomic(job.path, result.data)
     except OSError as error:
         # What was found in the repaired text is not what stands in the file: look again, and repair nothing.
-        untouched = check_file(replace(job, repairs=Repairs.NONE))
+        untouched = _examined(replace(job, repairs=Repairs.NONE), project)
         return replace(untouched, failure=f"cannot be fixed: {error.strerror or error}")
     return result
+
+
+def _examined(job: Job, project: Project | None) -> Checked:
+    """What checking a file gives, repaired in memory alone."""
+    try:
+        return check_text(read_source(job.path, limit=job.limit), job, project)
+    except Unreadable as error:
+        return Checked(job.path, failure=f"cannot be checked: {error.reason}")
+    except Exception as error:
+        return Checked(job.path, failure=f"cannot be checked: {internal_error(error)}")
 
 
 def unlisted(folder: tuple[str, str]) -> Checked:
@@ -232,13 +243,24 @@ def unlisted(folder: tuple[str, str]) -> Checked:
 
 
 def check_files(jobs: Sequence[Job], workers: int = 1) -> list[Checked]:
-    """The results of all jobs, in their order; the same for any number of ``workers`` (processes, from 1)."""
+    """The results of all jobs, in their order; the same for any number of ``workers`` (processes, from 1).
+
+    Nothing is written before all files are checked: what one file shows to another is what stood there at the start.
+    """
+    given = [job.path for job in jobs]
+    project = Project(given)
     if workers <= 1 or len(jobs) <= 1:
-        return [check_file(job) for job in jobs]
+        results = [_examined(job, project) for job in jobs]
+    else:
+        results = _examined_by_workers(jobs, given, min(workers, len(jobs)))
+    return [write_repaired(job, result, project) for job, result in zip(jobs, results, strict=True)]
+
+
+def _examined_by_workers(jobs: Sequence[Job], given: Sequence[str], workers: int) -> list[Checked]:
     from concurrent.futures.process import BrokenProcessPool
 
-    with _pool(min(workers, len(jobs))) as pool:
-        futures = [pool.submit(check_file, job) for job in jobs]
+    with _pool(workers, given) as pool:
+        futures = [pool.submit(_Worker.examine, job) for job in jobs]
         results = []
         for job, future in zip(jobs, futures, strict=True):
             try:
@@ -248,6 +270,26 @@ def check_files(jobs: Sequence[Job], workers: int = 1) -> list[Checked]:
         return results
 
 
+class _Worker:
+    """A worker process: it checks many files of one run, and they import much the same."""
+
+    project: ClassVar[Project | None] = None
+
+    @classmethod
+    def start(cls, given: Sequence[str]) -> None:
+        """Begin a process for a run over the files ``given``."""
+        import signal
+
+        # Ctrl-C reaches every process of the terminal: only the one that waits for the others is to answer.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        cls.project = Project(given)
+
+    @classmethod
+    def examine(cls, job: Job) -> Checked:
+        """Check one file of the run."""
+        return _examined(job, cls.project)
+
+
 def internal_error(error: Exception) -> str:
     """One phrase for an exception that nobody expected."""
     words = " ".join(str(error).split())
@@ -255,13 +297,11 @@ def internal_error(error: Exception) -> str:
 
 
 @contextmanager
-def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+def _pool(workers: int, given: Sequence[str]) -> Iterator[ProcessPoolExecutor]:
     """Processes that end at once when the run is interrupted."""
-    import signal
     from concurrent.futures import ProcessPoolExecutor
 
-    # Ctrl-C reaches every process of the terminal: only this one is to answer.
-    pool = ProcessPoolExecutor(workers, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
+    pool = ProcessPoolExecutor(workers, initializer=_Worker.start, initargs=(given,))
     try:
         yield pool
     finally:

@@ -12,6 +12,7 @@ from pathlib import Path
 from torchlint.config import BadConfig, Overrides, anchored, check_codes, nearest_settings
 from torchlint.console import complain, write, write_bytes
 from torchlint.plan import MissingPath, folder_of, plan
+from torchlint.project.project import Project
 from torchlint.report import renderer, statistics
 from torchlint.report.summary import plural
 from torchlint.run import Checked, Job, Repairs, Run, check_files, check_text, internal_error, unlisted
@@ -131,7 +132,7 @@ def _from_stdin(options: Namespace, overrides: Overrides) -> Run:
 def _check_bytes(data: bytes, job: Job) -> Checked:
     """Check what was read; never raises for what is wrong with it."""
     try:
-        return check_text(decode_source(data, job.path, limit=job.limit), job)
+        return check_text(decode_source(data, job.path, limit=job.limit), job, Project())
     except Unreadable as error:
         return Checked(job.path, failure=f"cannot be checked: {error.reason}")
     except Exception as error:

@@ -14,6 +14,7 @@ from torchlint.facts.autograd.contexts import OnContext, on_contexts
 from torchlint.facts.autograd.contracts import Contract, contracts
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.gradients import Zeroing, zeroings
+from torchlint.facts.autograd.handovers import Handovers
 from torchlint.facts.autograd.inference import Inferences
 from torchlint.facts.autograd.insertions import Insertion, Insertions
 from torchlint.facts.autograd.leftovers import Leftover, Leftovers
@@ -52,6 +53,7 @@ from torchlint.facts.repeated.compiling import Compilation, compilations
 from torchlint.facts.repeated.construction import Construction, constructions
 from torchlint.facts.repeated.growth import Growth, growths, made_for
 from torchlint.facts.repeated.reloading import Reload, reloads
+from torchlint.facts.summaries.imports import Imports, NoImports
 from torchlint.facts.turns.lifetimes import Lifetimes
 from torchlint.facts.turns.loop_lengths import LoopLengths
 from torchlint.facts.turns.modes import Modes
@@ -80,16 +82,17 @@ class Facts(Repairs):
         modes, flows, steps, lifetimes, inferences: the queries.
     """
 
-    def __init__(self, module: cst.Module) -> None:
-        """Compute the facts of a parsed file."""
-        super().__init__(module, build(module))
+    def __init__(self, module: cst.Module, project: Imports | None = None) -> None:
+        """Compute the facts of a parsed file; without a ``project`` it stands alone."""
+        project = project or NoImports()
+        super().__init__(module, build(module, project))
         self.solution = Solution(self.graph)
         self.solution.solve()
         frozen = frozen_subjects(self.solution)
         if frozen:
             self.solution = Solution(self.graph, frozen)
             self.solution.solve()
-        self.modes = Modes(self.solution)
+        self.modes = Modes(self.solution, project.guarding)
         self.flows = Flows(self.solution, self.modes)
         self.steps = Steps(self.solution, self.flows)
         self.lifetimes = Lifetimes(self.solution, self.flows, self.steps)
@@ -119,7 +122,7 @@ class Facts(Repairs):
     @cached_property
     def records(self) -> list[Record]:
         """Every tensor with a graph that is handed to an object, a callback or a buffer that keeps it."""
-        return Records(self).found()
+        return [*Records(self).found(), *Handovers(self).found()]
 
     @cached_property
     def contracts(self) -> list[Contract]:

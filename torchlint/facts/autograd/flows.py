@@ -56,8 +56,8 @@ class Flows:
                     self._into[place].append(store.value)
         graph = solution.graph
         self._ends = self._ends_of_gradients()
-        self.trained = self.ancestors(b.root for b in graph.backwards)
-        self.spent_roots = self.ancestors(b.root for b in graph.backwards if not b.retains)
+        self.trained = self.ancestors(b.root for b in graph.all_backwards())
+        self.spent_roots = self.ancestors(b.root for b in graph.all_backwards() if not b.retains)
 
     # -- what a value is, with callers looked through -------------------------------------------------------------
 
@@ -291,7 +291,7 @@ class Flows:
         graph = self.solution.graph
         results = [function.result for function in graph.functions if function.result is not None]
         kept = [store.value for store in graph.stores if store.attribute or store.place is not None]
-        return self.ancestors([*self._exits(), *results, *kept])
+        return self.ancestors([*self._exits(), *results, *kept, *graph.foreign.leaving])
 
     def _exits(self) -> list[Value]:
         """Values that leave what is seen: returned to unknown callers, given to unknown functions."""
@@ -299,10 +299,22 @@ class Flows:
         for function in graph.functions:
             if function.result is not None and not self.solution.callers.get(function):
                 exits.append(function.result)
-        for value in graph.values:
+        return exits + self._handed_on()
+
+    def _handed_on(self) -> list[Value]:
+        """Values that are given to code that is not seen, or to a function of another file that does so."""
+        exits: list[Value] = []
+        for value in self.solution.graph.values:
             if value.op is Op.CALL and value.is_bare and self.is_unknown_call(value):
                 exits.extend(value.arguments)
+        for parameter in self.solution.graph.foreign.hands_on:
+            exits.extend(self.solution.arguments_of(parameter))
         return exits
+
+    @cached_property
+    def handed_on(self) -> frozenset[Value]:
+        """All that flows into an argument of code that is not seen."""
+        return self.ancestors(self._handed_on())
 
     def is_unknown_call(self, call: Value) -> bool:
         """Whether a CALL runs code that is not seen and that may train on its arguments."""
@@ -367,7 +379,7 @@ class Flows:
     @cached_property
     def training_functions(self) -> frozenset[Function]:
         """The functions in which, or in whose calls, a backward runs."""
-        direct = {backward.function for backward in self.solution.graph.backwards if not backward.by_contract}
+        direct = {backward.function for backward in self.solution.graph.all_backwards() if not backward.by_contract}
         return frozenset(direct | self.solution.callers_above(direct))
 
     def _ends_of_gradients(self) -> frozenset[Value]:

@@ -12,6 +12,7 @@ from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Module
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Mode, Op, Value
+from torchlint.guarding import Guarding
 
 GUARDED_BY_THEMSELVES = frozenset(["generate"])
 """Methods of models that are known to switch gradients off: transformers' ``generate``."""
@@ -27,6 +28,8 @@ class Inference:
         inline: True when only these statements infer, since the function trains as well (or is a module's body).
         says_eval: True when the model was put into evaluation mode before: the program says that it infers.
         leaves: True when something with a graph leaves the function.
+        elsewhere: True when all its forwards run in functions of other files, where they can be guarded as well.
+        others_guard: True when other callers of those functions guard them, and this one does not.
     """
 
     function: Function
@@ -34,6 +37,8 @@ class Inference:
     inline: bool
     says_eval: bool
     leaves: bool
+    elsewhere: bool
+    others_guard: bool
 
 
 class Inferences:
@@ -45,6 +50,7 @@ class Inferences:
         self.flows = flows
         self.steps = steps
         self._is_used_by_hook = is_used_by_hook
+        self._elsewhere: dict[Function, bool] = {}
 
     @cached_property
     def found(self) -> dict[Function, Inference]:
@@ -78,13 +84,22 @@ class Inferences:
             inline = self._does_more(function)
             says_eval = any(call.evaluating for call in forwards)
             leaves = any(call in self.flows.leaving for call in forwards)
-            found[function] = Inference(function, tuple(forwards), inline, says_eval, leaves)
+            elsewhere = all(map(self.runs_elsewhere, forwards))
+            others_guard = elsewhere and all(map(self._is_guarded_by_others, forwards))
+            found[function] = Inference(function, tuple(forwards), inline, says_eval, leaves, elsewhere, others_guard)
 
     def _says_so_or_drops_it(self, function: Function, call: Value) -> bool:
         """The model was put into evaluation mode, or the graph does not even leave the function."""
-        if call.evaluating:
+        if call.evaluating or self._evaluates_elsewhere(call):
             return True
-        return not self._does_more(function) and call not in self.flows.leaving
+        if self._does_more(function):
+            return False
+        return call not in self.flows.leaving or self.runs_elsewhere(call)
+
+    def _evaluates_elsewhere(self, call: Value) -> bool:
+        """Whether a function of another file puts its model into evaluation mode for this call."""
+        functions = [function for function in self.solution.functions_of(call) if function.is_foreign]
+        return any(inner.evaluating for function in functions for inner in self.steps.calls_in(function))
 
     def _result_is_dropped(self, function: Function, call: Value) -> bool:
         """The graph goes to callers in this file, and none of them uses it."""
@@ -105,6 +120,8 @@ class Inferences:
         """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""
         if not self.flows.modes.records(call) or self._is_used(call):
             return False
+        if self.runs_elsewhere(call):
+            return True
         if not self.flows.live_parts(call):
             return self._is_detached_method(call)
         callees = self.solution.functions_of(call)
@@ -113,6 +130,32 @@ class Inferences:
         if self._on_a_dummy(call):
             return False
         return self.steps.calls_module(call) or (any(map(self._runs_forward, callees)) and self._begins_in_module(call))
+
+    def runs_elsewhere(self, call: Value) -> bool:
+        """Whether a function of another file runs forwards for this call whose graph does not even leave it."""
+        return any(map(self._infers_elsewhere, self.solution.functions_of(call)))
+
+    def _is_guarded_by_others(self, call: Value) -> bool:
+        """Whether other files guard what this one calls with gradients on."""
+        called_elsewhere = self.solution.graph.foreign.called_elsewhere
+        functions = [function for function in self.solution.functions_of(call) if function.is_foreign]
+        return any(called_elsewhere[function]() is Guarding.MIXED for function in functions)
+
+    def _infers_elsewhere(self, function: Function) -> bool:
+        if not function.is_foreign or self.steps.trains(function):
+            return False
+        if function not in self._elsewhere:
+            self._elsewhere[function] = False  # a cycle of calls adds nothing to itself
+            self._elsewhere[function] = any(map(self._is_dropped, self.steps.calls_in(function)))
+        return self._elsewhere[function]
+
+    def _is_dropped(self, call: Value) -> bool:
+        """Whether a call in a function of another file runs a forward, under its caller's grad mode, for nothing."""
+        if call.mode is not Mode.INHERITED or self._is_used(call):
+            return False
+        if self.steps.calls_module(call):
+            return call.evaluating or call not in self.solution.graph.foreign.leaving
+        return self.runs_elsewhere(call)
 
     def _begins_in_module(self, call: Value) -> bool:
         """Whether the graph that a helper returns begins with a forward, and not with any operation on a leaf."""

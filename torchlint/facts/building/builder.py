@@ -7,20 +7,22 @@ import libcst as cst
 from torchlint.facts.building.names import import_names, scope_names
 from torchlint.facts.building.state import State
 from torchlint.facts.building.statements import StatementBuilder
+from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.values.graph import Function, Mode, ValueGraph
 from torchlint.tree import dotted, walk, walk_scope
 
 
-def build(module: cst.Module) -> ValueGraph:
+def build(module: cst.Module, project: Imports) -> ValueGraph:
     """Build the value graph of a module.
 
     Args:
         module: a parsed file.
+        project: what it imports from its project.
 
     Returns:
         the graph of all its functions and classes.
     """
-    builder = StatementBuilder(module, scope_names(module), _module_imports(module))
+    builder = StatementBuilder(module, scope_names(module), _module_imports(module), project)
     builder.context_helpers = _context_helpers(module)
     builder.breaks, builder.continues = [], []
     builder.state.mode = Mode.ON

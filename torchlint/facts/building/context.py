@@ -10,6 +10,8 @@ import libcst as cst
 from torchlint import torch_api
 from torchlint.facts.building.names import ScopeNames, assigned_in, constant_key, path_of
 from torchlint.facts.building.state import State
+from torchlint.facts.summaries.imports import Imports
+from torchlint.facts.summaries.linking import Linker
 from torchlint.facts.values.graph import (
     Backward,
     Class,
@@ -40,10 +42,18 @@ class Context(ABC):
         pending: functions whose bodies are still to be built.
     """
 
-    def __init__(self, module: cst.Module, scopes: dict[cst.CSTNode, ScopeNames], imports: dict[str, str]) -> None:
+    def __init__(
+        self,
+        module: cst.Module,
+        scopes: dict[cst.CSTNode, ScopeNames],
+        imports: dict[str, str],
+        project: Imports,
+    ) -> None:
         """Begin at the first statement of ``module``."""
         self.function = Function("<module>", module, None, None)
         self.graph = ValueGraph(self.function, functions=[self.function])
+        self.linker = Linker(self.graph.foreign, project)
+        self.project = project
         self.scopes = scopes
         self.imports = imports
         self.classes: dict[cst.ClassDef, Class] = {}

@@ -10,7 +10,8 @@ import libcst as cst
 from torchlint.facts.building.context import Context
 from torchlint.facts.building.guards import is_setter, mode_of_argument, mode_of_guard
 from torchlint.facts.building.names import BUILTINS, constant_key, constant_of, path_of
-from torchlint.facts.values.graph import Kind, Loop, Op, Reset, Value
+from torchlint.facts.summaries.summary import PartKind
+from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Reset, Value
 from torchlint.tree import arguments_in_order
 
 INSERTING = frozenset(
@@ -32,6 +33,9 @@ INSERTING = frozenset(
 
 EMPTYING = frozenset(["clear", "pop", "popleft", "popitem", "get_nowait"])
 """Methods that take something out of their receiver."""
+
+OPAQUE = (PartKind.UNKNOWN, PartKind.MADE, PartKind.IMPORTED)
+"""Kinds of globals of other files of which their name tells as much."""
 
 NAMED = frozenset(["named_parameters", "named_buffers", "named_modules", "named_children"])
 """Methods of modules whose items are pairs of a name and an object."""
@@ -69,6 +73,8 @@ class ExpressionBuilder(Context):
     def read(self, name: str, node: cst.CSTNode | None) -> Value:
         """The value of a variable: of this function, of one around it, of the module, or built in."""
         known = self.state.variables.get(name)
+        if known is not None and known.op is Op.EXTERNAL:
+            known = self.state.variables[name] = self._linked(known)
         if known is not None:
             return known
         if name in self.imports and name not in self.names.assigned:
@@ -84,9 +90,27 @@ class ExpressionBuilder(Context):
             return self.external(f"builtins.{name}", node)
         return self.unknown(node)
 
+    def imported(self, name: str, node: cst.CSTNode) -> Value:
+        """What an import binds; the project is asked what it is when it is first used."""
+        return self.make(Op.EXTERNAL, (), node, name=self.project.absolute(name))
+
+    def _linked(self, value: Value) -> Value:
+        """An imported object, linked in where the project defines it."""
+        linked = self.external(value.name, value.syntax)
+        return value if linked.op is Op.EXTERNAL else linked
+
     def external(self, name: str, node: cst.CSTNode | None) -> Value:
-        """An imported or built-in object."""
-        return self.make(Op.EXTERNAL, (), node, name=name)
+        """An imported or built-in object; what the project defines is linked in."""
+        linked = None if name.startswith("builtins.") else self.linker.link(name)
+        if isinstance(linked, Class):
+            return self.make(Op.CLASS, (), node, name=self.project.absolute(name), reference=linked)
+        if isinstance(linked, Function):
+            return self.make(Op.FUNCTION, (), node, name=self.project.absolute(name), reference=linked)
+        if linked and any(part.kind not in OPAQUE for part in linked):
+            value = self.make(Op.GIVEN, (), node, name=self.project.absolute(name))
+            self.linker.given(name, value)
+            return value
+        return self.make(Op.EXTERNAL, (), node, name=self.project.absolute(name))
 
     def _attribute(self, node: cst.Attribute) -> Value:
         path = path_of(node)

@@ -133,7 +133,7 @@ class StatementBuilder(ExpressionBuilder):
 
     def _import(self, node: cst.Import | cst.ImportFrom) -> None:
         for local, full in import_names(node):
-            self.assign(cst.Name(local), self.external(full, node), None)
+            self.assign(cst.Name(local), self.imported(full, node), None)
 
     # -- compound statements --------------------------------------------------------------------------------------
 
@@ -316,6 +316,7 @@ class StatementBuilder(ExpressionBuilder):
             value = self.visit(argument.value)
             if value.op is Op.CLASS and isinstance(value.reference, Class):
                 parents.append(value.reference)
+                bases += [value.name] if value.reference.is_foreign else []
             else:
                 bases.append(value.name if value.op is Op.EXTERNAL else dotted(argument.value) or "")
         cls = Class(node.name.value, node, len(self.graph.classes), tuple(bases), tuple(parents))

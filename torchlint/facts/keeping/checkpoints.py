@@ -77,7 +77,8 @@ class _Search:
         parts = self.facts.loads.parts(load.call)
         if not parts.copies or parts.keeps:
             return None
-        functions = dict.fromkeys(value.function for value in sorted(parts.heavy, key=lambda v: v.index))
+        here = sorted((v for v in parts.heavy if not v.function.is_foreign), key=lambda v: v.index)
+        functions = dict.fromkeys(value.function for value in here)
         for function in functions:
             found = self._in_function(load, parts, function)
             if found is not None:

@@ -42,6 +42,9 @@ class Lifetimes:
             for target in targets_of(solution, store) if tables else ():
                 for table in tables:
                     table[target].append(_Position(store.function, store.loop))
+        for place, function in solution.graph.foreign.resets:
+            self._resets[place].append(_Position(function, None))
+            self._cuts[place].append(_Position(function, None))
         for reset in solution.graph.resets:
             for target in homes_of(solution, reset.holder):
                 self._resets[target].append(_Position(reset.function, reset.loop))

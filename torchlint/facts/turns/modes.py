@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
 from torchlint.facts.values.frameworks import runs_without_gradients
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.solve import Solution
+from torchlint.guarding import Guarding
 
 BOTH = frozenset([Mode.ON, Mode.OFF])
 
@@ -15,9 +16,10 @@ BOTH = frozenset([Mode.ON, Mode.OFF])
 class Modes:
     """Answers whether gradients are recorded at a value, all callers in the file considered."""
 
-    def __init__(self, solution: Solution) -> None:
-        """Read the callers from ``solution``."""
+    def __init__(self, solution: Solution, guarding: Callable[[str], Guarding] = lambda _: Guarding.UNSEEN) -> None:
+        """Read the callers from ``solution``; ``guarding`` says how other files call a function of a name."""
         self.solution = solution
+        self._guarding = guarding
         self._entry: dict[Function, frozenset[Mode]] = {}
 
     def entry(self, function: Function) -> frozenset[Mode]:
@@ -37,6 +39,8 @@ class Modes:
         calls: Iterable[Value] | None = self.solution.callers.get(function)
         if not calls and function.owner is not None:
             calls = self._called_by_name.get(function.name)
+        if not calls and not function.is_foreign and self._guarding(function.name) in (Guarding.ALWAYS, Guarding.MIXED):
+            return frozenset([Mode.OFF])  # where one caller guards and another does not, the other one is to be told
         if not calls:
             outside = self.solution.graph.module.guard
             return BOTH if outside is Mode.MAYBE else frozenset([outside])

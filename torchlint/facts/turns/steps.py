@@ -7,7 +7,8 @@ from collections import defaultdict
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.values.domain import Instance, Module, Tool
 from torchlint.facts.values.frameworks import is_module_class, runs_without_gradients, trains_on_result
-from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
+from torchlint.facts.values.parameters import has_parameters
 from torchlint.facts.values.solve import Solution
 
 DEPTH = 4
@@ -22,11 +23,11 @@ class Steps:
         self.solution = solution
         self.flows = flows
         self._calls: dict[Function, list[Value]] = defaultdict(list)
-        for value in solution.graph.values:
+        for value in solution.graph.all_values():
             if value.op is Op.CALL:
                 self._calls[value.function].append(value)
         self._training_loops: dict[Function, list[Loop | None]] = defaultdict(list)
-        for backward in solution.graph.backwards:
+        for backward in solution.graph.all_backwards():
             if not backward.by_contract:
                 self._training_loops[backward.function].append(backward.loop)
         self._optimizer_loops: dict[Function, list[Loop | None]] = defaultdict(list)
@@ -36,6 +37,7 @@ class Steps:
                 self._optimizer_loops[value.function].append(value.loop)
         self._trains: dict[Function, bool] = {}
         self._steps: dict[Loop, bool] = {}
+        self._networks: dict[Class, bool] = {}
 
     def _is_optimizer_step(self, value: Value) -> bool:
         if value.op is not Op.CALL or value.callee.op is not Op.ATTRIBUTE or value.callee.name != "step":
@@ -137,9 +139,15 @@ class Steps:
             callee = callee.inputs[0]
         return any(
             (isinstance(atom, Module) and atom.has_parameters)
-            or (isinstance(atom, Instance) and is_module_class(atom.cls))
+            or (isinstance(atom, Instance) and self._is_network(atom.cls))
             for atom in self.solution.final(callee)
         )
+
+    def _is_network(self, cls: Class) -> bool:
+        """Whether the instances of a class begin graphs when they are called; a loss without parameters begins none."""
+        if cls not in self._networks:
+            self._networks[cls] = is_module_class(cls) and (not cls.is_foreign or has_parameters(self.solution, cls))
+        return self._networks[cls]
 
     def is_repeated(self, function: Function) -> bool:
         """Whether ``function``, of which no caller is seen, is by itself the body of a loop that stands elsewhere."""

@@ -68,7 +68,9 @@ class Evidence:
         for value in self.solution.graph.values:
             if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
                 self._from_method(value)
-        for backward in self.solution.graph.backwards:
+        for parameter in self.solution.graph.foreign.modules:
+            self._prove(parameter, Module())
+        for backward in self.solution.graph.all_backwards():
             self._prove_live(backward.root, backward)
         return self.changed
 

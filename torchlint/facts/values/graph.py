@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from itertools import chain
 from typing import TypeAlias
 
 import libcst as cst
+
+from torchlint.facts.values.foreign import Foreign
 
 
 class Mode(Enum):
@@ -45,6 +48,7 @@ class Op(Enum):
     COMPARISON = auto()
     CONTAINER = auto()
     CALL = auto()
+    GIVEN = auto()
     UNKNOWN = auto()
 
 
@@ -285,6 +289,7 @@ class Function:
         result: a PHI of all that it returns (or yields).
         guard: the grad mode that a decorator gives it, INHERITED without one.
         decorators: full dotted names.
+        is_foreign: it stands in another file.
     """
 
     name: str
@@ -297,6 +302,7 @@ class Function:
     guard: Mode = Mode.INHERITED
     parameters: list[Value] = field(default_factory=list)
     result: Value | None = None
+    is_foreign: bool = False
 
     @property
     def is_static(self) -> bool:
@@ -311,13 +317,14 @@ class Function:
 
 @dataclass(eq=False, slots=True)
 class Class:
-    """A class of the file.
+    """A class of the file, or one that it imports from its project.
 
     Attributes:
         number: its number in the file.
         bases: full dotted names of bases that are not in this file.
-        parents: bases in this file.
+        parents: bases in this file and in others of the project.
         methods: its own methods by name.
+        is_foreign: it stands in another file.
     """
 
     name: str
@@ -326,6 +333,7 @@ class Class:
     bases: tuple[str, ...] = ()
     parents: tuple[Class, ...] = ()
     methods: dict[str, Function] = field(default_factory=dict)
+    is_foreign: bool = False
 
     def lineage(self) -> list[Class]:
         """This class and its ancestors in this file, nearest first; a cycle of bases ends."""
@@ -355,7 +363,7 @@ class Class:
 class ValueGraph:
     """All that the builder found in one file.
 
-    ``buffers`` has each ``register_buffer`` as (on what, which name).
+    ``buffers`` has each ``register_buffer`` as (on what, which name); ``foreign`` is what other files bring in.
     """
 
     module: Function
@@ -368,3 +376,12 @@ class ValueGraph:
     resets: list[Reset] = field(default_factory=list)
     drops: list[Drop] = field(default_factory=list)
     buffers: list[tuple[Value, str]] = field(default_factory=list)
+    foreign: Foreign = field(default_factory=Foreign)
+
+    def all_values(self) -> Iterator[Value]:
+        """The file's own values and those of other files."""
+        return chain(self.values, self.foreign.values)
+
+    def all_backwards(self) -> Iterator[Backward]:
+        """The file's own backwards and those of other files."""
+        return chain(self.backwards, self.foreign.backwards)

@@ -70,6 +70,8 @@ class Solution:
         self._carried: dict[Value, set[Value | Place]] = defaultdict(set)
         self._reached: set[tuple[Store, Value | Place]] = set()
         self._optimistic = True
+        self._linked = 0
+        self._known_attributes = 0
         self._visits: Counter[Value] = Counter()
 
     # -- reading --------------------------------------------------------------------------------------------------
@@ -184,9 +186,8 @@ class Solution:
     def solve(self) -> None:
         """Run to the fixpoint."""
         for value in self.graph.values:
-            if value.op is Op.CONTAINER:
-                for key, item in zip(value.keys, value.inputs, strict=True):
-                    self._put(value, key, item)
+            self._fill(value)
+        self._adopt()
         evidence = Evidence(self)
         for _ in range(ROUNDS):
             self._settle()
@@ -201,15 +202,41 @@ class Solution:
     def _settle(self) -> None:
         """Run to a fixpoint: first as if what nothing reached were not there, then as unknown."""
         self._visits.clear()
-        self._dirty.update(self.graph.values)
+        self._dirty.update(self.graph.all_values())
         for self._optimistic in (True, False):
             if not self._optimistic:
-                self._dirty.update(value for value in self.graph.values if not self.abstract.get(value))
+                self._dirty.update(value for value in self.graph.all_values() if not self.abstract.get(value))
             for _ in range(ROUNDS):
                 self._drain()
                 reached = [self._reach(store) for store in self.graph.stores]
                 if not any(reached):
                     break
+
+    def _fill(self, value: Value) -> None:
+        """Put the items of a literal into the container that it makes."""
+        if value.op is Op.CONTAINER:
+            for key, item in zip(value.keys, value.inputs, strict=True):
+                self._put(value, key, item)
+
+    def _adopt(self) -> None:
+        """Take in what has been linked from other files since this was last asked."""
+        foreign = self.graph.foreign
+        for value in foreign.values[self._linked :]:
+            self._fill(value)
+            self._dirty.add(value)
+        self._linked = len(foreign.values)
+        for place, value in foreign.attributes[self._known_attributes :]:
+            self.stored[place].append(value)
+            self._carried[value].add(place)
+            self.touch(place)
+        self._known_attributes = len(foreign.attributes)
+
+    def given(self, value: Value) -> Abstract:
+        """What another file says that ``value`` is; more of that file may be linked on the way."""
+        realise = self.graph.foreign.realise
+        abstract = UNKNOWN if realise is None else realise(value)
+        self._adopt()
+        return abstract
 
     def _drain(self) -> None:
         while self._dirty:

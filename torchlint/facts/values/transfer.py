@@ -278,6 +278,10 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
     return PLAIN if isinstance(atom, Plain) else UNKNOWN
 
 
+def _given(solution: Solution, value: Value) -> Abstract:
+    return solution.given(value)
+
+
 def _call(solution: Solution, value: Value) -> Abstract:
     return solution.calls.call(value)
 
@@ -327,5 +331,5 @@ _HANDLERS: dict[Op, Callable[[Solution, Value], Abstract]] = {
     Op.CONSTANT: _constant, Op.EXTERNAL: _external, Op.FUNCTION: _function, Op.CLASS: _class,
     Op.PARAMETER: _parameter, Op.PHI: _phi, Op.READ: _read, Op.ATTRIBUTE: _attribute, Op.SUBSCRIPT: _subscript,
     Op.ELEMENT: _element, Op.OPERATION: _operation, Op.COMPARISON: _comparison, Op.CONTAINER: _container,
-    Op.CALL: _call,
+    Op.CALL: _call, Op.GIVEN: _given,
 }  # fmt: skip

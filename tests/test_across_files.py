@@ -1,0 +1,286 @@
+"""What a file imports from its project is known: functions, classes, meters, models, guards, wherever they stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from torchlint import check_paths
+from torchlint.config import Settings
+from torchlint.run import Job, check_files
+
+LOOP = """
+    import torch
+    from torch import nn
+    {imports}
+
+    def train(loader, optimizer, net: nn.Module):
+        kept = []
+        {before}
+        for x, y in loader:
+            loss = (net(x) - y).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            {each}
+        return kept
+"""
+
+METER = """
+    class Meter:
+        def __init__(self):
+            self.reset()
+
+        def reset(self):
+            self.total = 0
+            self.count = 0
+
+        def update(self, value, n=1):
+            self.total += value{ending} * n
+            self.count += n
+
+        def average(self):
+            return self.total / self.count
+"""
+
+
+class Project:
+    """A folder of files that is checked in one run."""
+
+    def __init__(self, folder: Path, files: dict[str, str]) -> None:
+        self.folder = folder
+        (folder / "pyproject.toml").touch()
+        for name, text in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(dedent(text))
+
+    def found(self, *names: str) -> list[str]:
+        """``file: CODE level`` of each finding when the named files (all without names) are checked in one run."""
+        paths = [self.folder / name for name in names] or [self.folder]
+        notes = Settings(notes=True)
+        return [
+            f"{Path(one.path).relative_to(self.folder).as_posix()}: {one.code} {one.level.name.lower()}"
+            for one in check_paths(paths, settings=notes)
+        ]
+
+
+def loop(imports: str = "", before: str = "pass", each: str = "pass") -> str:
+    return LOOP.format(imports=imports, before=before, each=each)
+
+
+# -- functions ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("returned", "leaks"),
+    [
+        ("value * 2", True),
+        ("value", True),
+        ("value.detach()", False),
+        ("value.item()", False),
+        ("float(value)", False),
+    ],
+)
+def test_what_a_helper_in_another_file_returns_is_known(tmp_path: Path, returned: str, leaks: bool) -> None:
+    helper = f"def shown(value):\n    return {returned}\n"
+    project = Project(
+        tmp_path, {"tools.py": helper, "train.py": loop("from tools import shown", each="kept.append(shown(loss))")}
+    )
+    assert project.found() == (["train.py: TLK102 error"] if leaks else [])
+
+
+def test_a_name_is_followed_through_modules_that_only_import_it(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path,
+        {
+            "lib/__init__.py": "from .tools import *\n",
+            "lib/tools/__init__.py": "from .numbers import shown as displayed\n",
+            "lib/tools/numbers.py": "def shown(value):\n    return value.item()\n",
+            "train.py": loop("import lib", each="kept.append(lib.displayed(loss))"),
+        },
+    )
+    assert project.found() == []
+
+
+def test_a_helper_that_calls_another_of_its_file_is_known(tmp_path: Path) -> None:
+    helper = "def _number(value):\n    return value.item()\n\ndef shown(value):\n    return _number(value)\n"
+    project = Project(
+        tmp_path, {"tools.py": helper, "train.py": loop("from tools import shown", each="kept.append(shown(loss))")}
+    )
+    assert project.found() == []
+
+
+def test_modules_that_import_each_other_are_no_circle(tmp_path: Path) -> None:
+    first = "from second import half\n\ndef shown(value):\n    return half(value)\n"
+    second = "from first import shown\n\ndef half(value):\n    return shown(value) / 2\n"
+    project = Project(
+        tmp_path,
+        {
+            "first.py": first,
+            "second.py": second,
+            "train.py": loop("from first import shown", each="kept.append(shown(loss))"),
+        },
+    )
+    assert project.found() == []
+
+
+def test_what_lies_outside_of_the_project_stays_unknown(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"train.py": loop("from elsewhere import shown", each="kept.append(shown(loss))")})
+    assert project.found() == []
+
+
+# -- classes --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("ending", "found"), [("", ["train.py: TLK105 error"]), (".item()", [])])
+def test_a_meter_in_another_file_keeps_what_it_is_given(tmp_path: Path, ending: str, found: list[str]) -> None:
+    project = Project(
+        tmp_path,
+        {
+            "meters.py": METER.format(ending=ending),
+            "train.py": loop("from meters import Meter", "meter = Meter()", "meter.update(net(x).mean())"),
+        },
+    )
+    assert project.found("train.py") == found
+
+
+def test_a_meter_that_is_made_or_reset_in_each_step_keeps_one(tmp_path: Path) -> None:
+    files = {"meters.py": METER.format(ending="")}
+    made = Project(
+        tmp_path, files | {"train.py": loop("from meters import Meter", each="meter = Meter(); meter.update(loss)")}
+    )
+    assert made.found("train.py") == []
+    reset = loop("from meters import Meter", "meter = Meter()", "meter.reset(); meter.update(loss)")
+    assert Project(tmp_path, files | {"train.py": reset}).found("train.py") == []
+
+
+def test_a_model_of_another_file_has_parameters(tmp_path: Path) -> None:
+    model = """
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Linear(3, 3)
+
+            def forward(self, x):
+                return self.body(x)
+    """
+    use = """
+        from model import Net
+
+        def collect(loader):
+            net, outputs = Net(), []
+            for x in loader:
+                outputs.append(net(x).sum())
+            return sum(float(o) for o in outputs)
+    """
+    project = Project(tmp_path, {"model.py": model, "use.py": use})
+    assert "use.py: TLK102 error" in project.found("use.py")
+
+
+def test_attributes_of_a_base_class_in_another_file_are_shared(tmp_path: Path) -> None:
+    base = """
+        class Base:
+            def __init__(self):
+                self.history = []
+
+            def note(self, value):
+                self.history.append(value)
+    """
+    trainer = """
+        import torch
+        from base import Base
+
+        class Trainer(Base):
+            def fit(self, loader, net: torch.nn.Module, optimizer):
+                for x, y in loader:
+                    loss = (net(x) - y).pow(2).mean()
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                    self.history.append(loss)
+                    self.note(loss)
+    """
+    project = Project(tmp_path, {"base.py": base, "trainer.py": trainer})
+    assert project.found() == ["trainer.py: TLK102 warning", "trainer.py: TLK105 warning"]
+
+
+# -- guards ---------------------------------------------------------------------------------------------------------
+
+TAGGER = """
+    import torch
+    from torch import nn
+
+    class Tagger:
+        def __init__(self):
+            self.net = nn.Linear(3, 3)
+
+        def predict(self, x):
+            self.net.eval()
+            return self.net(x).argmax(1).tolist()
+"""
+
+USE = """
+    {torch}
+    from tagger import Tagger
+
+    def tag(batches):
+        tagger = Tagger()
+        {guard}:
+            return [tagger.predict(x) for x in batches]
+"""
+
+GUARDED = USE.format(torch="import torch", guard="with torch.no_grad()")
+OPEN = USE.format(torch="", guard="if batches")
+
+
+def test_a_function_whose_callers_in_other_files_all_guard_is_silent(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"tagger.py": TAGGER, "first.py": GUARDED, "second.py": GUARDED})
+    assert project.found() == []
+    assert project.found("tagger.py") == ["tagger.py: TLK201 warning"]
+
+
+def test_of_callers_that_guard_and_callers_that_do_not_the_latter_are_told(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"tagger.py": TAGGER, "first.py": GUARDED, "second.py": OPEN})
+    assert project.found() == ["second.py: TLK201 warning"]
+
+
+def test_where_no_caller_guards_the_function_is_told_and_its_caller_gets_a_note(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"tagger.py": TAGGER, "second.py": OPEN})
+    assert project.found() == ["second.py: TLK201 note", "tagger.py: TLK201 warning"]
+
+
+# -- runs -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Project:
+    files = {"tagger.py": TAGGER, "first.py": GUARDED, "second.py": OPEN, "meters.py": METER.format(ending="")}
+    train = loop("from meters import Meter", "meter = Meter()", "meter.update(loss)")
+    return Project(tmp_path, files | {"train.py": train})
+
+
+def test_neither_workers_nor_the_order_of_files_change_a_finding(mixed: Project) -> None:
+    jobs = [Job(str(path), Settings().selection(str(path))) for path in sorted(mixed.folder.glob("*.py"))]
+    alone = check_files(jobs)
+    assert [file.diagnostics for file in check_files(jobs, workers=2)] == [file.diagnostics for file in alone]
+    assert [file.diagnostics for file in check_files(jobs[::-1])][::-1] == [file.diagnostics for file in alone]
+    assert any(file.diagnostics for file in alone)
+
+
+def test_one_file_and_the_tree_agree_on_what_a_file_imports(mixed: Project) -> None:
+    of_tree = [line for line in mixed.found() if line.startswith("train.py")]
+    assert mixed.found("train.py") == of_tree == ["train.py: TLK105 warning"]
+
+
+def test_an_import_that_cannot_be_read_is_unknown(tmp_path: Path) -> None:
+    files = {
+        "tools.py": "def shown(value:\n",
+        "train.py": loop("from tools import shown", each="kept.append(shown(loss))"),
+    }
+    assert Project(tmp_path, files).found("train.py") == []

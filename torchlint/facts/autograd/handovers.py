@@ -1,0 +1,93 @@
+"""Handovers: tensors with a graph that are given to functions of other files which keep them beyond the step.
+
+``meter.update(loss)`` with a meter that the project defines elsewhere: what the meter does is known from its summary,
+and the call that hands the graph over is where it can be detached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torchlint.facts.autograd.records import Record
+from torchlint.facts.values.foreign import Keep
+from torchlint.facts.values.graph import Function, Mode, Op, Place, Value
+from torchlint.facts.values.homes import homes_of, places_of
+from torchlint.facts.values.writing import Use, operands, text_of
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+
+class Handovers:
+    """Finds what a file hands over to be kept elsewhere."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Work on ``facts``."""
+        self.facts = facts
+        self.solution, self.flows = facts.solution, facts.flows
+
+    def found(self) -> Iterator[Record]:
+        """A record for each call and each holder in another file that keeps a live argument of it step after step."""
+        # Asking for a method makes it, with what it keeps.
+        for function, keeps in list(self.solution.graph.foreign.keeps.items()):
+            for call in self._calls(function) if keeps else ():
+                for keep in keeps:
+                    record = self._record(call, function, keep) if keep.grows else None
+                    if record is not None:
+                        yield record
+
+    def _calls(self, function: Function) -> list[Value]:
+        """The calls of a function in this file, in source order."""
+        calls = self.solution.callers.get(function, {})
+        return sorted((call for call in calls if not call.function.is_foreign), key=lambda call: call.index)
+
+    def _record(self, call: Value, function: Function, keep: Keep) -> Record | None:
+        argument = self.solution.callers[function][call].get(function.parameters[keep.position])
+        if argument is None or self.flows.live(argument) is None or not self._keeps_graph(call, keep):
+            return None
+        holder = self._holder(call, function, keep)
+        homes: list[Place | Value] = list(self._places(function, keep))
+        if holder is not None and not (keep.into == 0 and function.owner is not None):
+            homes += homes_of(self.solution, holder)
+        if not self.facts.lifetimes.outlives(homes, call.function, call.loop) or self._is_used(function, keep):
+            return None
+        written = next((use for use in operands(call) if use.value is argument), Use(argument, None))
+        name = keep.attribute if holder is None else text_of(None, holder)
+        statement = self.facts.statement_of(call)
+        return Record(statement, (written,), holder or call, name, statement, self.facts.called(call), False, False)
+
+    def _keeps_graph(self, call: Value, keep: Keep) -> bool:
+        """Whether gradients are on where the tensor is kept, or do not matter since it is kept as it is."""
+        if not keep.is_computed:
+            return True
+        return keep.mode is Mode.ON or (keep.mode is Mode.INHERITED and self.facts.modes.records(call))
+
+    def _holder(self, call: Value, function: Function, keep: Keep) -> Value | None:
+        """The object that keeps: the receiver of the call or one of its arguments; None for a global."""
+        if keep.into < 0:
+            return None
+        given = self.solution.callers[function][call].get(function.parameters[keep.into])
+        if given is None and keep.into == 0 and call.callee.op is Op.ATTRIBUTE:
+            return call.callee.inputs[0]
+        return given
+
+    def _places(self, function: Function, keep: Keep) -> Iterator[Place]:
+        if keep.into == 0 and function.owner is not None:
+            yield Place(function.owner.root(), keep.attribute)
+
+    def _is_used(self, function: Function, keep: Keep) -> bool:
+        """Whether what is kept may be trained on: read as an attribute, or by a method, on the way to a backward."""
+        if any(place in self._trained_places for place in self._places(function, keep)):
+            return True
+        owner = function.owner
+        readers = [owner.method(name) for name in keep.readers] if owner is not None else []
+        calls = (call for reader in readers if reader is not None for call in self.solution.callers.get(reader, {}))
+        return any(self.flows.may_be_trained_on(call) for call in calls)
+
+    @cached_property
+    def _trained_places(self) -> frozenset[Place]:
+        """The attributes that are read on the way to a backward of this file."""
+        reads = (value for value in self.flows.trained if value.op is Op.ATTRIBUTE and not value.function.is_foreign)
+        return frozenset(place for value in reads for place in places_of(self.solution, value))

@@ -1,0 +1,379 @@
+"""Linking: summaries of other files become functions, classes and values of a file's own value graph.
+
+What is linked stands apart in :class:`~torchlint.facts.values.graph.Foreign`: the solver computes with it and calls
+resolve to it, but nobody who walks over the file's own functions and stores meets it, and no finding can stand in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import libcst as cst
+
+from torchlint.facts.building.names import all_parameters
+from torchlint.facts.summaries.imports import Found, Imports
+from torchlint.facts.summaries.skeletons import class_syntax, function_syntax
+from torchlint.facts.summaries.summary import (
+    CallSummary,
+    ClassSummary,
+    FunctionSummary,
+    ParameterSummary,
+    Part,
+    PartKind,
+    Shape,
+)
+from torchlint.facts.values.domain import (
+    UNKNOWN,
+    Abstract,
+    Argument,
+    Atom,
+    ClassReference,
+    Container,
+    Derived,
+    Differentiable,
+    External,
+    FunctionReference,
+    History,
+    Instance,
+    Module,
+    Plain,
+    Tensor,
+    Tool,
+    Unknown,
+)
+from torchlint.facts.values.foreign import Foreign, Keep
+from torchlint.facts.values.graph import Backward, Class, Function, Loop, Mode, Op, Place, Value
+
+FURTHEST = 3
+"""How many imports away from the file what it needs is followed."""
+
+FIRST_INDEX = 1_000_000_000
+"""Values of other files come after the file's own ones wherever an order is asked for."""
+
+SYMBOLIC = (PartKind.GIVEN, PartKind.COMPUTED, PartKind.RESULT, PartKind.OWN)
+
+
+@dataclass
+class _Unit:
+    """The definitions that one top-level name of another file needs, and what was made of them."""
+
+    found: Found
+    hops: int
+    module: Function
+    functions: dict[str, Function] = field(default_factory=dict)
+    classes: dict[str, Class] = field(default_factory=dict)
+
+
+class _Methods(dict[str, Function]):
+    """The methods of a class of another file, each made when it is first asked for: most are never called here."""
+
+    def __init__(self, summary: ClassSummary, make: Callable[[FunctionSummary], Function]) -> None:
+        super().__init__()
+        self._known = {method.name: method for method in summary.methods}
+        self._make = make
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known
+
+    def __missing__(self, name: str) -> Function:
+        self[name] = self._make(self._known[name])
+        return self[name]
+
+
+class Linker:
+    """Makes what a file imports part of its value graph, when it is first asked for."""
+
+    def __init__(self, foreign: Foreign, imports: Imports) -> None:
+        """Put what is made into ``foreign``."""
+        self.foreign = foreign
+        self.imports = imports
+        self._units: dict[tuple[str, str], _Unit] = {}
+        self._containers: dict[tuple[Value, Part], Value] = {}
+        self._shapes: dict[Value, tuple[Shape, _Unit]] = {}
+        foreign.realise = self.realise
+
+    def link(self, name: str) -> Class | Function | Shape | None:
+        """What an imported dotted name stands for; None for what is not of the project.
+
+        Args:
+            name: as the file imports it, relative names with their dots.
+
+        Returns:
+            the class or function that was made of its summary, or the shape of a global.
+        """
+        linked = self._linked(name, self.imports, 1)
+        return None if linked is None else linked[0]
+
+    def given(self, name: str, value: Value) -> None:
+        """Say that ``value`` of the file is the global ``name`` of another."""
+        linked = self._linked(name, self.imports, 1)
+        if linked is not None and isinstance(linked[0], tuple):
+            self._shapes[value] = (linked[0], linked[1])
+
+    def realise(self, value: Value) -> Abstract:
+        """The abstract value of a GIVEN value."""
+        known = self._shapes.get(value)
+        if known is None:
+            return UNKNOWN
+        shape, unit = known
+        return frozenset(self._atom(part, unit, value) for part in shape) or UNKNOWN
+
+    # -- definitions ----------------------------------------------------------------------------------------------
+
+    def _linked(self, name: str, imports: Imports, hops: int) -> tuple[Class | Function | Shape, _Unit] | None:
+        found = imports.find(name) if hops <= FURTHEST else None
+        if found is None:
+            return None
+        unit = self._unit(found, hops)
+        (part, *others) = found.summary.shape or (Part(PartKind.UNKNOWN),)
+        if not others and part.kind is PartKind.CLASS:
+            cls = self._class(part.name, unit)
+            if cls is None:
+                return None
+            if not found.rest:
+                return (cls, unit)
+            method = cls.method(found.rest[0]) if len(found.rest) == 1 else None
+            return None if method is None else (method, unit)
+        if found.rest:
+            return None
+        if not others and part.kind is PartKind.FUNCTION:
+            function = self._function(part.name, unit)
+            return None if function is None else (function, unit)
+        return found.summary.shape, unit
+
+    def _unit(self, found: Found, hops: int) -> _Unit:
+        key = (found.path, found.summary.name)
+        if key not in self._units:
+            module = Function("<module>", cst.Module([]), None, None)
+            module.result = None
+            self._units[key] = _Unit(found, hops, module)
+        return self._units[key]
+
+    def _class(self, name: str, unit: _Unit) -> Class | None:
+        if name in unit.classes:
+            return unit.classes[name]
+        summary = next((cls for cls in unit.found.summary.classes if cls.name == name), None)
+        if summary is None:
+            return None
+        cls = unit.classes[name] = Class(name, class_syntax(summary), FIRST_INDEX + len(self.foreign.classes))
+        self.foreign.nodes.add(cls.syntax)
+        cls.is_foreign = True
+        self.foreign.classes.append(cls)
+        parents, bases = [], []
+        for base in summary.bases:
+            if base.startswith(":"):
+                known = self._class(base[1:], unit)
+                parents += [known] if known is not None else []
+                continue
+            bases.append(unit.found.imports.absolute(base))
+            linked = self._linked(base, unit.found.imports, unit.hops + 1)
+            if linked is not None and isinstance(linked[0], Class) and cls not in linked[0].lineage():
+                parents.append(linked[0])
+        cls.bases, cls.parents = tuple(bases), tuple(parents)
+        cls.methods = _Methods(summary, lambda method: self._method(method, cls, unit))
+        root = cls.root()
+        for attribute, shape in summary.attributes:
+            self.foreign.attributes.append((Place(root, attribute), self._given(shape, unit, unit.module)))
+        return cls
+
+    def _method(self, summary: FunctionSummary, cls: Class, unit: _Unit) -> Function:
+        made = self._make_function(summary, cls, unit)
+        self.foreign.resets += [(Place(cls.root(), attribute), made) for attribute in summary.resets]
+        return made
+
+    def _function(self, name: str, unit: _Unit) -> Function | None:
+        owner, _, method = name.rpartition(".")
+        if owner:
+            cls = self._class(owner, unit)
+            return cls.methods[method] if cls is not None and method in cls.methods else None
+        if name not in unit.functions:
+            summary = next((function for function in unit.found.summary.functions if function.name == name), None)
+            if summary is None:
+                return None
+            unit.functions[name] = self._make_function(summary, None, unit, name)
+        return unit.functions[name]
+
+    def _make_function(self, summary: FunctionSummary, owner: Class | None, unit: _Unit, name: str = "") -> Function:
+        function = Function(
+            summary.name, function_syntax(summary), owner, unit.module, summary.is_async, summary.is_generator,
+            summary.decorators, Mode(summary.guard), is_foreign=True,
+        )  # fmt: skip
+        if name:
+            unit.functions[name] = function  # a function may return itself
+        self.foreign.functions.append(function)
+        self.foreign.called_elsewhere[function] = partial(unit.found.imports.guarding, summary.name)
+        self.foreign.nodes.add(function.syntax)
+        for position, parameter in enumerate(summary.parameters):
+            function.parameters.append(self._parameter(parameter, position, function, unit))
+        calls = [self._call(call, function, unit) for call in summary.calls]
+        function.result = self._make(Op.PHI, (), function, name="<result>")
+        known = tuple(part for part in summary.result if part.kind not in (PartKind.RESULT, PartKind.OWN))
+        if known:
+            function.result.feed(self._given(known, unit, function))
+        for part in summary.result:
+            if part.kind is PartKind.RESULT:
+                function.result.feed(calls[part.position])
+            elif part.kind is PartKind.OWN:
+                function.result.feed(self._attribute(0, part.name.split("."), function, Mode.INHERITED))
+        self.foreign.keeps[function] = tuple(
+            Keep(k.position, k.into, k.attribute, k.grows, k.is_computed, Mode(k.mode), k.readers)
+            for k in summary.keeps
+        )
+        if summary.trains and not any(backward.function is function for backward in self.foreign.backwards):
+            self._backward(self._given((Part(PartKind.UNKNOWN),), unit, function), function, None)
+        return function
+
+    def _parameter(self, summary: ParameterSummary, position: int, function: Function, unit: _Unit) -> Value:
+        inputs = (self._given(summary.default, unit, function),) if summary.default else ()
+        syntax = all_parameters(function.syntax.params)[position]  # type: ignore[attr-defined]
+        value = self._make(Op.PARAMETER, inputs, function, name=summary.name, keys=(position,), syntax=syntax)
+        if summary.is_module:
+            self.foreign.modules.append(value)
+        if summary.escapes:
+            self.foreign.hands_on.add(value)
+        if summary.is_trained_on:
+            self._backward(value, function, None)
+        return value
+
+    def _call(self, summary: CallSummary, function: Function, unit: _Unit) -> Value:
+        """The skeleton of a call: what is called, where, and what becomes of it."""
+        loop = self._step(function, unit) if summary.in_step else None
+        if summary.base >= 0:
+            callee = self._attribute(summary.base, summary.path, function, Mode(summary.mode))
+        elif summary.function:
+            callee = self._given((Part(PartKind.FUNCTION, summary.function),), unit, function)
+        else:
+            callee = self._given((Part(PartKind.MODULE, flag=True),), unit, function)
+        given = tuple(function.parameters[position] for _, position in summary.arguments)
+        keys = (None, *(key for key, _ in summary.arguments))
+        call = self._make(
+            Op.CALL, (callee, *given), function, name=callee.name, keys=keys, mode=Mode(summary.mode), loop=loop
+        )
+        call.evaluating = summary.evaluating
+        if summary.leaves:
+            self.foreign.leaving.add(call)
+        if summary.is_trained_on:
+            self._backward(call, function, loop)
+        return call
+
+    def _attribute(self, base: int, path: Sequence[str], function: Function, mode: Mode) -> Value:
+        """What a parameter is, or an attribute of it, or of one of its attributes."""
+        value = function.parameters[base]
+        for attribute in path:
+            value = self._make(Op.ATTRIBUTE, (value,), function, name=attribute, mode=mode)
+        return value
+
+    def _step(self, function: Function, unit: _Unit) -> Loop:
+        """A loop over batches."""
+        loader = self._given((Part(PartKind.TOOL, "loader"),), unit, function)
+        syntax = cst.For(cst.Name("_"), cst.Name("_"), cst.IndentedBlock([]))
+        self.foreign.nodes.add(syntax)
+        return Loop(syntax, function, None, loader)
+
+    def _backward(self, root: Value, function: Function, loop: Loop | None) -> None:
+        self.foreign.backwards.append(Backward(root, False, function, loop, function.syntax))
+
+    def _given(self, shape: Shape, unit: _Unit, function: Function) -> Value:
+        value = self._make(Op.GIVEN, (), function)
+        self._shapes[value] = (shape, unit)
+        return value
+
+    def _make(
+        self,
+        op: Op,
+        inputs: tuple[Value, ...],
+        function: Function,
+        *,
+        name: str = "",
+        keys: tuple[str | int | None, ...] = (),
+        syntax: cst.CSTNode | None = None,
+        mode: Mode = Mode.INHERITED,
+        loop: Loop | None = None,
+    ) -> Value:
+        index = FIRST_INDEX + len(self.foreign.values)
+        value = Value(index, op, inputs, function, loop, mode, name, keys, syntax)
+        for source in inputs:
+            source.users.append(value)
+        self.foreign.values.append(value)
+        return value
+
+    # -- shapes ---------------------------------------------------------------------------------------------------
+
+    def _atom(self, part: Part, unit: _Unit, value: Value) -> Atom:
+        maker = self._ATOMS.get(part.kind)
+        return Unknown() if maker is None else maker(self, part, unit, value)
+
+    def _tensor(self, part: Part, unit: _Unit, value: Value) -> Atom:
+        history = History(part.name)
+        return Tensor(history, value if history is History.LIVE else None, self._decider(part, unit))
+
+    def _decider(self, part: Part, unit: _Unit) -> Function | None:
+        return self._function(part.by, unit) if part.by else None
+
+    def _imported(self, part: Part, unit: _Unit, _: Value) -> Atom:
+        linked = self._linked(part.name, unit.found.imports, unit.hops + 1)
+        if linked is None:
+            return External(unit.found.imports.absolute(part.name))
+        if isinstance(linked[0], Class):
+            return ClassReference(linked[0])
+        return FunctionReference(linked[0]) if isinstance(linked[0], Function) else Unknown()
+
+    def _made(self, part: Part, unit: _Unit, value: Value) -> Atom:
+        linked = self._linked(part.name, unit.found.imports, unit.hops + 1)
+        if linked is not None and isinstance(linked[0], Class):
+            return Instance(linked[0])
+        if linked is not None and isinstance(linked[0], Function):
+            return self._returned(linked[0].name, linked[1], value)
+        return Unknown()
+
+    def _returned(self, name: str, unit: _Unit, value: Value) -> Atom:
+        """What a function returns whatever it is given, where that is one thing."""
+        results = [function.result for function in unit.found.summary.functions if function.name == name]
+        if len(results) != 1 or len(results[0]) != 1 or results[0][0].kind in SYMBOLIC:
+            return Unknown()
+        return self._atom(results[0][0], unit, value)
+
+    def _container(self, part: Part, unit: _Unit, value: Value) -> Atom:
+        if (value, part) not in self._containers:
+            items = tuple(self._given(shape, unit, value.function) for _, shape in part.items)
+            keys = tuple(key for key, _ in part.items)
+            self._containers[value, part] = self._make(Op.CONTAINER, items, value.function, keys=keys)
+        return Container(self._containers[value, part])
+
+    def _argument(self, part: Part, unit: _Unit, _: Value) -> Atom:
+        function = self._function(part.name, unit)
+        return Unknown() if function is None else Argument(function.parameters[part.position])
+
+    def _derived(self, part: Part, unit: _Unit, _: Value) -> Atom:
+        function = self._function(part.name, unit)
+        return Unknown() if function is None else Derived(function.parameters[part.position], self._decider(part, unit))
+
+    def _instance(self, part: Part, unit: _Unit, _: Value) -> Atom:
+        cls = self._class(part.name, unit)
+        return Unknown() if cls is None else Instance(cls)
+
+    def _class_reference(self, part: Part, unit: _Unit, _: Value) -> Atom:
+        cls = self._class(part.name, unit)
+        return Unknown() if cls is None else ClassReference(cls)
+
+    def _function_reference(self, part: Part, unit: _Unit, _: Value) -> Atom:
+        function = self._function(part.name, unit)
+        return Unknown() if function is None else FunctionReference(function, part.flag)
+
+    _ATOMS: dict[PartKind, Callable[[Linker, Part, _Unit, Value], Atom]] = {
+        PartKind.PLAIN: lambda *_: Plain(),
+        PartKind.MODULE: lambda _, part, *__: Module(part.flag),
+        PartKind.TOOL: lambda _, part, *__: Tool(part.name),
+        PartKind.DIFFERENTIABLE: lambda *_: Differentiable(),
+        PartKind.TENSOR: _tensor,
+        PartKind.INSTANCE: _instance,
+        PartKind.CLASS: _class_reference,
+        PartKind.FUNCTION: _function_reference,
+        PartKind.IMPORTED: _imported,
+        PartKind.MADE: _made,
+        PartKind.CONTAINER: _container,
+        PartKind.GIVEN: _argument,
+        PartKind.COMPUTED: _derived,
+    }

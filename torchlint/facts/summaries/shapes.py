@@ -1,0 +1,112 @@
+"""Abstract values as plain data: what a value of one file is, in words that another file understands."""
+
+from __future__ import annotations
+
+from torchlint.facts.summaries.summary import UNKNOWN, Part, PartKind, Shape
+from torchlint.facts.values.domain import (
+    Abstract,
+    Argument,
+    Atom,
+    ClassReference,
+    Container,
+    Derived,
+    Differentiable,
+    External,
+    FunctionReference,
+    Instance,
+    Module,
+    Plain,
+    Tensor,
+    Tool,
+    sorted_values,
+)
+from torchlint.facts.values.graph import Class, Function, Op, Value
+from torchlint.facts.values.solve import Solution
+
+NESTING = 3
+"""How many containers deep a shape is told."""
+
+WIDEST = 12
+"""So many alternatives tell as little as none."""
+
+
+def name_of(function: Function) -> str:
+    """The name of a function within its file: ``Meter.update``; "" for one that stands in another function."""
+    if function.parent is None or function.parent.parent is not None or function.name == "<lambda>":
+        return ""
+    return f"{function.owner.name}.{function.name}" if function.owner is not None else function.name
+
+
+class Shapes:
+    """Turns the abstract values of one solved file into shapes."""
+
+    def __init__(self, solution: Solution, classes: frozenset[Class]) -> None:
+        """Work on ``solution``; ``classes`` are those at the file's top level, which others may name."""
+        self.solution = solution
+        self.classes = classes
+
+    def of(self, value: Value) -> Shape:
+        """The shape of a value, as a caller may rely on it."""
+        if (made := _imported_call(value)) is not None and self._is_vague(value):
+            return (Part(PartKind.MADE, made),)
+        return self.shape(self.solution.final(value))
+
+    def shape(self, abstract: Abstract, depth: int = NESTING) -> Shape:
+        """The shape of an abstract value."""
+        known = abstract - self._passed_here(abstract)
+        parts = dict.fromkeys(self._part(atom, depth) for atom in sorted_values(known))
+        return tuple(parts) if 0 < len(parts) <= WIDEST else UNKNOWN
+
+    def _is_vague(self, value: Value) -> bool:
+        return not any(isinstance(a, Module | Tensor | Container) for a in self.solution.final(value))
+
+    def _passed_here(self, abstract: Abstract) -> Abstract:
+        """What a parameter may be only since this file passes it: no business of other callers."""
+        parameters = (atom.parameter for atom in abstract if isinstance(atom, Argument))
+        return frozenset().union(*(self.solution.objects.get(parameter, ()) for parameter in parameters))
+
+    def _part(self, atom: Atom, depth: int) -> Part:
+        if isinstance(atom, Plain):
+            return Part(PartKind.PLAIN)
+        if isinstance(atom, Tensor):
+            by = name_of(atom.inherits) if atom.inherits is not None else ""
+            return Part(PartKind.TENSOR, atom.history.value, by=by)
+        if isinstance(atom, Module):
+            return Part(PartKind.MODULE, flag=atom.has_parameters)
+        if isinstance(atom, Tool):
+            return Part(PartKind.TOOL, atom.kind)
+        if isinstance(atom, External):
+            return Part(PartKind.IMPORTED, atom.name)
+        if isinstance(atom, Differentiable):
+            return Part(PartKind.DIFFERENTIABLE)
+        if isinstance(atom, Container) and depth > 0:
+            return Part(PartKind.CONTAINER, items=self._items(atom.allocation, depth))
+        return self._reference(atom) or Part(PartKind.UNKNOWN)
+
+    def _reference(self, atom: Atom) -> Part | None:
+        if isinstance(atom, Instance | ClassReference) and atom.cls in self.classes:
+            return Part(PartKind.INSTANCE if isinstance(atom, Instance) else PartKind.CLASS, atom.cls.name)
+        if isinstance(atom, FunctionReference) and (name := name_of(atom.function)):
+            return Part(PartKind.FUNCTION, name, flag=atom.bound)
+        if isinstance(atom, Argument | Derived) and (name := name_of(atom.parameter.function)):
+            position = atom.parameter.function.parameters.index(atom.parameter)
+            if isinstance(atom, Argument):
+                return Part(PartKind.GIVEN, name, position)
+            by = name_of(atom.inherits) if atom.inherits is not None else ""
+            return Part(PartKind.COMPUTED, name, position, by=by)
+        return None
+
+    def _items(self, allocation: Value, depth: int) -> tuple[tuple[str | int | None, Shape], ...]:
+        """What a container holds, one shape for each key."""
+        found: dict[str | int | None, Abstract] = dict(self.solution.fields.get(allocation, {}))
+        for key, item in self.solution.held.get(allocation, ()):
+            found[key] = found.get(key, frozenset()) | self.solution.final(item)
+        order = sorted(found, key=lambda key: (str(type(key)), str(key)))
+        return tuple((key, self.shape(found[key], depth - 1)) for key in order[:WIDEST])
+
+
+def _imported_call(value: Value) -> str | None:
+    """The imported name that a CALL calls."""
+    if value.op is Op.CALL and value.callee.op is Op.EXTERNAL and not value.callee.name.startswith("builtins."):
+        return value.callee.name
+    return None

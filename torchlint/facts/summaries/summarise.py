@@ -1,0 +1,332 @@
+"""From the facts of a file to summaries of what it defines."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint import torch_api
+from torchlint.facts.summaries.shapes import Shapes, name_of
+from torchlint.facts.summaries.summary import (
+    CallSummary,
+    ClassSummary,
+    FunctionSummary,
+    KeepSummary,
+    ParameterSummary,
+    Part,
+    PartKind,
+    Shape,
+    Summary,
+)
+from torchlint.facts.values.domain import (
+    Argument,
+    Container,
+    Derived,
+    History,
+    Module,
+    Tensor,
+    Unknown,
+    is_graphless,
+)
+from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
+from torchlint.facts.values.homes import places_of
+from torchlint.tree import dotted
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+MOST_CALLS = 24
+"""Of a function with more calls than this the first ones are told."""
+
+_THROUGH = (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE)
+
+
+def summarise(facts: Facts, name: str) -> Summary:
+    """What the top-level ``name`` of a file, or of the excerpt that defines it, is to other files."""
+    return _Summariser(facts).summary(name)
+
+
+class _Summariser:
+    def __init__(self, facts: Facts) -> None:
+        self.facts, self.solution, self.flows = facts, facts.solution, facts.flows
+        top = facts.graph.module
+        self.functions = [f for f in facts.graph.functions if f.parent is top and f.name != "<lambda>"]
+        at_top = {f.owner for f in self.functions if f.owner is not None}
+        bound = {v.reference for v in facts.graph.values if v.op is Op.CLASS and v.function is top}
+        self.classes = [c for c in facts.graph.classes if c in bound or c in at_top]
+        self.shapes = Shapes(facts.solution, frozenset(self.classes))
+        self._stores: dict[Function, list[Store]] = defaultdict(list)
+        for store in facts.graph.stores:
+            self._stores[store.function].append(store)
+        self._known_keeps: dict[Function, tuple[KeepSummary, ...]] = {}
+        self._read_by: dict[Function, frozenset[Place]] = {}
+
+    def summary(self, name: str) -> Summary:
+        functions = tuple(self._function(f) for f in self.functions if f.owner is None)
+        classes = tuple(map(self._class, self.classes))
+        return Summary(name, self._named(name), functions, classes)
+
+    def _named(self, name: str) -> Shape:
+        if any(cls.name == name for cls in self.classes):
+            return (Part(PartKind.CLASS, name),)
+        if any(f.name == name and f.owner is None for f in self.functions):
+            return (Part(PartKind.FUNCTION, name),)
+        return self._stored(Place(self.facts.graph.module, name))
+
+    def _stored(self, place: Place) -> Shape:
+        """What a global or an attribute may hold."""
+        parts = [part for value in self.solution.stored.get(place, ()) for part in self.shapes.of(value)]
+        evidence = frozenset(self.solution.evidence.get(place, ()))
+        if evidence:
+            parts = [part for part in parts if part.kind is not PartKind.UNKNOWN]
+            parts += self.shapes.shape(evidence)
+        return tuple(dict.fromkeys(parts))
+
+    # -- classes --------------------------------------------------------------------------------------------------
+
+    def _class(self, cls: Class) -> ClassSummary:
+        places = [*self.solution.stored, *(p for p in self.solution.evidence if isinstance(p, Place))]
+        names = {p.path for p in places if p.owner is cls and "." not in p.path and p.path not in cls.methods}
+        decorators = tuple(filter(None, (dotted(_undressed(d.decorator)) for d in cls.syntax.decorators)))
+        return ClassSummary(
+            name=cls.name,
+            bases=(*(f":{parent.name}" for parent in cls.parents), *cls.bases),
+            decorators=decorators,
+            methods=tuple(map(self._function, cls.methods.values())),
+            attributes=tuple((name, self._stored(Place(cls, name))) for name in sorted(names)),
+        )
+
+    # -- functions ------------------------------------------------------------------------------------------------
+
+    def _function(self, function: Function) -> FunctionSummary:
+        calls = self._calls(function)
+        return FunctionSummary(
+            name=function.name,
+            parameters=tuple(map(self._parameter, function.parameters)),
+            result=self._result(function, list(calls)),
+            decorators=function.decorators,
+            guard=function.guard.value,
+            is_async=function.is_async,
+            is_generator=function.is_generator,
+            calls=tuple(calls.values()),
+            keeps=self._keeps(function),
+            resets=tuple(sorted(self._resets(function))),
+            trains=self.facts.steps.trains(function),
+        )
+
+    def _parameter(self, parameter: Value) -> ParameterSummary:
+        syntax = parameter.syntax
+        annotation, star = "", ""
+        if isinstance(syntax, cst.Param):
+            star = str(syntax.star or "")
+            annotation = (dotted(syntax.annotation.annotation) or "") if syntax.annotation is not None else ""
+        evidence = self.solution.evidence.get(parameter, ())
+        return ParameterSummary(
+            name=parameter.name,
+            star=star,
+            annotation=annotation,
+            default=self.shapes.of(parameter.inputs[0]) if parameter.inputs else (),
+            is_module=any(isinstance(atom, Module) for atom in evidence),
+            is_trained_on=any(isinstance(atom, Tensor) and atom.history is History.LIVE for atom in evidence),
+            escapes=parameter in self.flows.handed_on,
+        )
+
+    def _result(self, function: Function, calls: list[Value]) -> Shape:
+        parts: list[Part] = []
+        for value in function.result.inputs if function.result is not None else ():
+            vague = any(isinstance(atom, Unknown) for atom in self.solution.final(value))
+            base, path = _path_from_parameter(value, function)
+            if vague and value in calls:
+                parts.append(Part(PartKind.RESULT, position=calls.index(value)))
+            elif path and base == 0 and function.owner is not None:
+                parts.append(Part(PartKind.OWN, ".".join(path)))
+            else:
+                parts += self.shapes.of(value)
+        return tuple(dict.fromkeys(parts))
+
+    def _calls(self, function: Function) -> dict[Value, CallSummary]:
+        """The calls of modules and of what ``self`` holds."""
+        found: dict[Value, CallSummary] = {}
+        for call in self.facts.steps.calls_in(function):
+            base, path = _path_from_parameter(call.callee, function)
+            if path and path[-1] in torch_api.module_methods() and path[-1] != "forward":
+                continue
+            called = self._called(call) if base < 0 else ""
+            if base >= 0 or called or self.facts.steps.calls_module(call):
+                around = call.loop.around() if call.loop is not None else []
+                found[call] = CallSummary(
+                    function=called,
+                    base=base,
+                    path=path,
+                    arguments=tuple(_passed_on(call, function)),
+                    mode=call.mode.value,
+                    evaluating=call.evaluating,
+                    in_step=any(map(self.facts.steps.is_step, around)),
+                    is_trained_on=call in self.flows.trained,
+                    leaves=call in self.flows.leaving,
+                )
+        return dict(list(found.items())[:MOST_CALLS])
+
+    def _called(self, call: Value) -> str:
+        """The function of the file that a CALL calls, where that is one."""
+        functions = [f for f in self.solution.functions_of(call) if f.owner is None]
+        return name_of(functions[0]) if len(functions) == 1 else ""
+
+    def _resets(self, function: Function) -> Iterator[str]:
+        """The attributes that a method sets anew."""
+        root = function.owner.root() if function.owner is not None else None
+        for place in self.solution.stored if root is not None else ():
+            if place.owner is root and function in self.facts.lifetimes.resetters([place]):
+                yield place.path
+
+    # -- what is kept ---------------------------------------------------------------------------------------------
+
+    def _keeps(self, function: Function) -> tuple[KeepSummary, ...]:
+        if function not in self._known_keeps:
+            self._known_keeps[function] = ()  # a cycle of calls keeps no more than it does
+            found = [keep for store in self._stores[function] for keep in self._kept_by(store)]
+            for call in self.facts.steps.calls_in(function):
+                for callee in self.solution.functions_of(call):
+                    found += self._kept_through(call, callee)
+            self._known_keeps[function] = tuple(dict.fromkeys(found))
+        return self._known_keeps[function]
+
+    def _kept_by(self, store: Store) -> Iterator[KeepSummary]:
+        """What a store of a function keeps of what the function is given."""
+        kept = store.added if store.added is not None else store.value
+        given = dict(self._positions(kept, store.function))
+        target = self._target(store) if given else None
+        if target is None:
+            return
+        into, attribute = target
+        grows = store.kind is not Kind.ASSIGN or self._is_added_to_itself(store)
+        readers = self._readers(store.function, attribute) if into == 0 else ()
+        for position, is_computed in given.items():
+            if position != into:
+                yield KeepSummary(position, into, attribute, grows, is_computed, store.mode.value, readers)
+
+    def _kept_through(self, call: Value, callee: Function) -> Iterator[KeepSummary]:
+        """What a function keeps by calling another that keeps."""
+        binding = self.solution.callers[callee][call]
+        for keep in self._keeps(callee):
+            argument = binding.get(callee.parameters[keep.position])
+            target = self._target_through(keep, call, callee, binding)
+            for position, is_computed in self._positions(argument, call.function) if argument and target else ():
+                into, attribute = target  # type: ignore[misc]
+                mode = call.mode.value if keep.mode == "inherited" else keep.mode
+                readers = self._readers(call.function, attribute) if into == 0 else ()
+                computed = is_computed or keep.is_computed
+                yield replace(keep, position=position, into=into, attribute=attribute, mode=mode,
+                              is_computed=computed, readers=(*keep.readers, *readers) if into else readers)  # fmt: skip
+
+    def _target_through(
+        self, keep: KeepSummary, call: Value, callee: Function, binding: dict[Value, Value | None]
+    ) -> tuple[int, str] | None:
+        if keep.into < 0:
+            return keep.into, keep.attribute
+        holder = binding.get(callee.parameters[keep.into])
+        if holder is None and keep.into == 0 and call.callee.op is Op.ATTRIBUTE:
+            holder = call.callee.inputs[0]
+        if holder is None:
+            return None
+        found = self._holder(holder, call.function)
+        if found is None:
+            return None
+        into, attribute = found
+        return into, attribute or keep.attribute
+
+    def _target(self, store: Store) -> tuple[int, str] | None:
+        """(the parameter whose object keeps, -1 for a global; the attribute) of a store."""
+        if store.place is not None:
+            return (-1, store.place.path) if store.place.owner is self.facts.graph.module else None
+        if store.holder is None:
+            return None
+        if store.attribute:
+            found = self._holder(store.holder, store.function)
+            return None if found is None or found[1] else (found[0], store.attribute)
+        return self._holder(store.holder, store.function)
+
+    def _holder(self, holder: Value, function: Function) -> tuple[int, str] | None:
+        """The parameter (or global) that leads to a holder, and the first attribute on the way."""
+        attribute = ""
+        while holder.op in _THROUGH:
+            attribute = holder.name if holder.op is Op.ATTRIBUTE else attribute
+            holder = holder.inputs[0]
+        if holder.op is Op.PARAMETER and holder.function is function:
+            return function.parameters.index(holder), attribute
+        place = holder.place
+        if place is not None and place.owner is self.facts.graph.module:
+            return -1, place.path
+        return None
+
+    def _positions(self, value: Value, function: Function) -> Iterator[tuple[int, bool]]:
+        """The parameters of ``function`` that ``value`` is, or is computed from, on every path; never one by choice."""
+        abstract = self.solution.final(value)
+        for atom in abstract:
+            if isinstance(atom, Container) and len(abstract) == 1:
+                for _, item in self.solution.held.get(atom.allocation, ()):
+                    if not any(isinstance(a, Container) for a in self.solution.final(item)):
+                        yield from self._positions(item, function)
+        if any(map(is_graphless, abstract)):
+            return  # detached, or made a number, on one path: the program looks after it
+        found: dict[int, bool] = {}
+        for atom in abstract:
+            if isinstance(atom, Argument | Derived) and atom.parameter.function is function:
+                found[function.parameters.index(atom.parameter)] = isinstance(atom, Derived)
+        yield from found.items()
+
+    def _is_added_to_itself(self, store: Store) -> bool:
+        """``self.total = self.total + value``."""
+        targets = set(self._places(store))
+        return any(
+            place in targets for value in store.value.computed_from() for place in places_of(self.solution, value)
+        )
+
+    def _places(self, store: Store) -> Iterable[Place]:
+        if store.place is not None:
+            return (store.place,)
+        if store.holder is None or not store.attribute:
+            return ()
+        return self.solution.places(store.holder, store.attribute)
+
+    def _readers(self, function: Function, attribute: str) -> tuple[str, ...]:
+        """The methods of the class whose results hold, or are computed from, an attribute."""
+        if function.owner is None:
+            return ()
+        place = Place(function.owner.root(), attribute)
+        methods = [m for cls in function.owner.lineage() for m in cls.methods.values() if m.result is not None]
+        return tuple(method.name for method in methods if place in self._places_behind(method))
+
+    def _places_behind(self, method: Function) -> frozenset[Place]:
+        """The attributes and globals of which a method's result is made."""
+        if method not in self._read_by:
+            behind = self.flows.ancestors([method.result] if method.result is not None else [])
+            reads = (value for value in behind if value.op in (Op.READ, Op.ATTRIBUTE))
+            self._read_by[method] = frozenset(place for value in reads for place in places_of(self.solution, value))
+        return self._read_by[method]
+
+
+def _path_from_parameter(callee: Value, function: Function) -> tuple[int, tuple[str, ...]]:
+    """``self.net.encode``: 0 and ("net", "encode"); -1 for what no parameter leads to by attributes alone."""
+    path: list[str] = []
+    while callee.op is Op.ATTRIBUTE:
+        path.append(callee.name)
+        callee = callee.inputs[0]
+    if callee not in function.parameters:
+        return -1, ()
+    return function.parameters.index(callee), tuple(reversed(path))
+
+
+def _passed_on(call: Value, function: Function) -> Iterator[tuple[str | int, int]]:
+    """The parameters of a function that a call in it is given as they are, each with its position or keyword there."""
+    for key, argument in zip(call.keys[1:], call.arguments, strict=True):
+        if key is not None and argument in function.parameters:
+            yield key, function.parameters.index(argument)
+
+
+def _undressed(decorator: cst.BaseExpression) -> cst.BaseExpression:
+    return decorator.func if isinstance(decorator, cst.Call) else decorator

@@ -1,0 +1,201 @@
+"""A summary: what a definition of one file is to a file that imports it.
+
+Plain, immutable, serialisable data: names and abstract values, no text and no place of the file that it was made of. It
+depends on that file alone; what the file imports itself stays a name (:class:`Part` of kind IMPORTED or MADE) that is
+followed where the summary is linked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+Key: TypeAlias = "str | int | None"
+
+
+class PartKind(Enum):
+    """Which alternative of an abstract value a part stands for; see ``values/domain.py``."""
+
+    PLAIN = "plain"
+    UNKNOWN = "unknown"
+    TENSOR = "tensor"
+    """``name``: its history; ``by``: the function whose callers decide on the grad mode."""
+    MODULE = "module"
+    """``flag``: it has parameters."""
+    TOOL = "tool"
+    INSTANCE = "instance"
+    """Of the class ``name`` of the same file."""
+    FUNCTION = "function"
+    """The function or method ``name`` of the same file; ``flag``: its first parameter is given."""
+    CLASS = "class"
+    IMPORTED = "imported"
+    """What the file imports under the dotted ``name``."""
+    MADE = "made"
+    """What calling the imported ``name`` gives."""
+    CONTAINER = "container"
+    GIVEN = "given"
+    """What the caller passes for the parameter at ``position`` of the function ``name``."""
+    COMPUTED = "computed"
+    """A tensor computed, differentiably, from that; ``by`` as for TENSOR."""
+    OWN = "own"
+    """What the attribute ``name`` (dotted for one of another) of the method's ``self`` holds."""
+    RESULT = "result"
+    """What the call at ``position`` of the function's summary returns."""
+    DIFFERENTIABLE = "differentiable"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One alternative of a :data:`Shape`; which fields count depends on the kind."""
+
+    kind: PartKind
+    name: str = ""
+    position: int = 0
+    flag: bool = False
+    by: str = ""
+    items: tuple[tuple[Key, Shape], ...] = ()
+
+
+Shape: TypeAlias = "tuple[Part, ...]"
+"""An abstract value without a graph to point into: its alternatives, in a fixed order."""
+
+PLAIN: Shape = (Part(PartKind.PLAIN),)
+UNKNOWN: Shape = (Part(PartKind.UNKNOWN),)
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterSummary:
+    """A parameter.
+
+    Attributes:
+        name: its name.
+        star: "", "*" or "**".
+        annotation: the dotted name that it is annotated with, "" without one.
+        default: what it is when nothing is passed; empty without a default.
+        is_module: the function uses it as a module.
+        is_trained_on: the function runs a backward that starts from it or from what is computed from it.
+        escapes: the function hands it on to code that is not seen.
+    """
+
+    name: str
+    star: str = ""
+    annotation: str = ""
+    default: Shape = ()
+    is_module: bool = False
+    is_trained_on: bool = False
+    escapes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CallSummary:
+    """A call that matters to callers: of a module, of a function of the same file, or of what a parameter is or holds.
+
+    Attributes:
+        function: the function that is called, of the same file; "" when it is none.
+        base: the parameter that leads to what is called, from 0; -1 for a module that is found otherwise.
+        path: the attributes that lead from it to what is called.
+        arguments: for each parameter that is passed on, the position or keyword under which, and its own position.
+        mode: the grad mode there, by its value.
+        evaluating: ``.eval()`` was called before it.
+        in_step: it stands in a loop over steps.
+        is_trained_on: its result flows into a backward.
+        leaves: its graph, if it has one, leaves the function.
+    """
+
+    function: str
+    base: int
+    path: tuple[str, ...]
+    arguments: tuple[tuple[str | int, int], ...]
+    mode: str
+    evaluating: bool = False
+    in_step: bool = False
+    is_trained_on: bool = False
+    leaves: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KeepSummary:
+    """A function keeps what it is given.
+
+    Attributes:
+        position: the parameter that is kept, from 0.
+        into: the parameter whose object keeps it (0 is ``self`` of a method); -1 for a global of the module.
+        attribute: the attribute, or the global's name; "" when the object is itself the container.
+        grows: True when it is added to what is kept already, False when it replaces that.
+        is_computed: what is kept is computed from the parameter, not the parameter itself.
+        mode: the grad mode there, by its value.
+        readers: methods of the class whose results hold what is kept.
+    """
+
+    position: int
+    into: int
+    attribute: str
+    grows: bool
+    is_computed: bool
+    mode: str
+    readers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSummary:
+    """A function or a method.
+
+    Attributes:
+        name: its name.
+        parameters: in the order in which positions bind, starred ones last.
+        result: what it returns or yields.
+        decorators: full dotted names.
+        guard: the grad mode that a decorator gives it, by its value.
+        calls: the calls that matter.
+        keeps: what it keeps of what it is given.
+        resets: attributes of ``self`` that it sets anew.
+        trains: a backward or an optimizer step runs in it.
+    """
+
+    name: str
+    parameters: tuple[ParameterSummary, ...] = ()
+    result: Shape = ()
+    decorators: tuple[str, ...] = ()
+    guard: str = "inherited"
+    is_async: bool = False
+    is_generator: bool = False
+    calls: tuple[CallSummary, ...] = ()
+    keeps: tuple[KeepSummary, ...] = ()
+    resets: tuple[str, ...] = ()
+    trains: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClassSummary:
+    """A class.
+
+    Attributes:
+        name: its name.
+        bases: full dotted names; those of the same file begin with a colon.
+        decorators: full dotted names.
+        methods: its own, by name in source order.
+        attributes: what its instances hold, by name in alphabetical order.
+    """
+
+    name: str
+    bases: tuple[str, ...] = ()
+    decorators: tuple[str, ...] = ()
+    methods: tuple[FunctionSummary, ...] = ()
+    attributes: tuple[tuple[str, Shape], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What the top-level name of a file stands for, with all that it refers to in that file.
+
+    Attributes:
+        name: the name that was asked for.
+        shape: what it stands for.
+        functions, classes: what shapes refer to by name.
+    """
+
+    name: str
+    shape: Shape
+    functions: tuple[FunctionSummary, ...] = ()
+    classes: tuple[ClassSummary, ...] = field(default=())

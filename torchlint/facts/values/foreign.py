@@ -1,0 +1,69 @@
+"""What other files of the project bring into a file's value graph, apart from what the file holds itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from torchlint.facts.values.domain import Abstract
+    from torchlint.facts.values.graph import Backward, Class, Function, Mode, Place, Value
+    from torchlint.guarding import Guarding
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """A function of another file keeps what it is given.
+
+    Attributes:
+        position: the parameter that is kept, from 0.
+        into: the parameter whose object keeps it (0 is ``self`` of a method); -1 for a global of its file.
+        attribute: the attribute, or the global's name; "" when the object is itself the container.
+        grows: True when it is added to what is kept already, False when it replaces that.
+        is_computed: what is kept is computed from the parameter, not the parameter itself.
+        mode: the grad mode there.
+        readers: methods of the class whose results hold what is kept.
+    """
+
+    position: int
+    into: int
+    attribute: str
+    grows: bool
+    is_computed: bool
+    mode: Mode
+    readers: tuple[str, ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class Foreign:
+    """What other files of the project bring into a file's value graph; see ``summaries/linking.py``.
+
+    Attributes:
+        values, functions, classes, backwards: as of :class:`ValueGraph`.
+        attributes: what the attributes of its classes hold.
+        resets: places that a function sets anew.
+        keeps: what functions keep of what they are given.
+        modules: parameters that are used as modules.
+        leaving: calls whose graph leaves the function that they stand in.
+        hands_on: parameters that are handed on to code that is not seen.
+        called_elsewhere: how the other files of the run call a function.
+        nodes: the syntax that was made up for all of these; nothing of it stands in the file.
+        realise: the abstract value of a GIVEN value.
+    """
+
+    values: list[Value] = field(default_factory=list)
+    functions: list[Function] = field(default_factory=list)
+    classes: list[Class] = field(default_factory=list)
+    backwards: list[Backward] = field(default_factory=list)
+    attributes: list[tuple[Place, Value]] = field(default_factory=list)
+    resets: list[tuple[Place, Function]] = field(default_factory=list)
+    keeps: dict[Function, tuple[Keep, ...]] = field(default_factory=dict)
+    modules: list[Value] = field(default_factory=list)
+    leaving: set[Value] = field(default_factory=set)
+    hands_on: set[Value] = field(default_factory=set)
+    called_elsewhere: dict[Function, Callable[[], Guarding]] = field(default_factory=dict)
+    nodes: set[cst.CSTNode] = field(default_factory=set)
+    realise: Callable[[Value], Abstract] | None = None

@@ -1,0 +1,100 @@
+"""Who calls a function from other files, and whether gradients are off there.
+
+Only files that were given to the run are looked at, and only for a function of which a finding would say that no caller
+guards it. A call is judged by what stands around it in its file: a ``with``, a decorator.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+
+from torchlint.depth import parse_shallow
+from torchlint.guarding import Guarding
+from torchlint.project.excerpt import imported_names
+from torchlint.project.modules import Modules
+from torchlint.source import Unreadable
+
+__all__ = ["Callers"]
+
+_GUARD = re.compile("no_grad|inference_mode|set_grad_enabled")
+
+GUARDS = frozenset(["no_grad", "inference_mode"])
+"""What switches gradients off, by the last part of its name: torch's own and what wraps it."""
+
+
+class Callers:
+    """The calls in the files of a run, by the name that is called."""
+
+    def __init__(self, given: tuple[str, ...], modules: Modules, text_of: Callable[[str], str]) -> None:
+        """Look through the files ``given`` when first asked; ``text_of`` reads one."""
+        self._given = given
+        self._modules = modules
+        self._text_of = text_of
+        self._calls: dict[str, dict[str, list[bool]]] = {}
+
+    def guarding(self, path: str, name: str) -> Guarding:
+        """How the other files call ``name``, a function or a method of the file ``path``.
+
+        A file that does not import ``path`` is taken for one that calls something else of that name.
+        """
+        if name == "forward" or name.startswith("__"):
+            return Guarding.UNSEEN  # called by other names
+        # Files without a guard are only read where another file has one: most functions are guarded nowhere.
+        if True not in self._found(path, name, self._guarding):
+            return Guarding.UNSEEN
+        return Guarding.MIXED if False in self._found(path, name, self._given) else Guarding.ALWAYS
+
+    def _found(self, path: str, name: str, files: Iterable[str]) -> set[bool]:
+        """Whether gradients are off at the calls of ``name`` in those of ``files`` that import ``path``."""
+        found: set[bool] = set()
+        for other in files:
+            if other != path and name in self._text_of(other):
+                calls = self._calls_in(other).get(name, [])
+                found.update(calls if calls and self._imports(other, path) else ())
+        return found
+
+    @cached_property
+    def _guarding(self) -> tuple[str, ...]:
+        """The files in which gradients are switched off anywhere."""
+        return tuple(path for path in self._given if _GUARD.search(self._text_of(path)))
+
+    def _imports(self, importer: str, path: str) -> bool:
+        located = (self._modules.locate(importer, name) for name in imported_names(self._text_of(importer)))
+        return any(location is not None and location.path == path for location in located)
+
+    def _calls_in(self, path: str) -> dict[str, list[bool]]:
+        """For each name that a file calls, whether gradients are off there, call by call."""
+        if path not in self._calls:
+            self._calls[path] = {}
+            try:
+                tree = parse_shallow(self._text_of(path))
+            except (Unreadable, SyntaxError):
+                return {}
+            for name, is_guarded in _calls(tree, False):
+                self._calls[path].setdefault(name, []).append(is_guarded)
+        return self._calls[path]
+
+
+def _calls(node: ast.AST, is_guarded: bool) -> Iterator[tuple[str, bool]]:
+    """The names that the code under ``node`` calls, each with whether a guard stands around the call."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        is_guarded = any(_is_guard(decorator) for decorator in node.decorator_list)
+    elif isinstance(node, ast.With) and any(_is_guard(item.context_expr) for item in node.items):
+        is_guarded = True
+    elif isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        yield name, is_guarded
+    for child in ast.iter_child_nodes(node):
+        yield from _calls(child, is_guarded)
+
+
+def _is_guard(node: ast.expr) -> bool:
+    """``torch.no_grad()``, ``no_grad``, ``torch.set_grad_enabled(False)``."""
+    function = node.func if isinstance(node, ast.Call) else node
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    if name == "set_grad_enabled" and isinstance(node, ast.Call):
+        return any(isinstance(a, ast.Constant) and a.value is False for a in node.args)
+    return name in GUARDS

@@ -1,0 +1,192 @@
+"""The project around the files of a run: what they import is read from disk and summarised, each definition once.
+
+A summary depends on the text of one file alone, so neither the order in which files are asked for nor the number of
+processes that ask changes it, and modules that import each other are no circle. What a definition imports in its turn
+is followed where it is linked (``facts/summaries/linking.py``).
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchlint.depth import deep_recursion, parse_shallow
+from torchlint.guarding import Guarding
+from torchlint.project.callers import Callers
+from torchlint.project.excerpt import Outline, imported_names
+from torchlint.project.modules import Location, Modules
+from torchlint.screen import uses_torch
+from torchlint.source import SIZE_LIMIT, Source, Unreadable, read_source
+
+if TYPE_CHECKING:
+    # Importing these brings libcst, which a run over files without torch does not need.
+    from torchlint.facts.summaries.imports import Found, Imports
+    from torchlint.facts.summaries.summary import Summary
+
+__all__ = ["Project"]
+
+REEXPORTS = 6
+"""How many modules a name is followed through that only import it; a circle of them ends here."""
+
+MOST_OUTLINES = 200
+"""So many trees are held at a time; the oldest is dropped, and made again should it be asked for."""
+
+LONGEST_EXCERPT = 200_000
+"""A definition that needs more characters of its file than this is not summarised."""
+
+
+class Project:
+    """Summaries of what is imported, made when they are first asked for.
+
+    Texts that are checked but are not what lies on disk (standard input, an editor's buffer, a file that is being
+    repaired) are summarised from disk all the same: others see what is saved.
+    """
+
+    def __init__(self, given: Iterable[str] = (), *, limit: int = SIZE_LIMIT) -> None:
+        """Read nothing yet.
+
+        Args:
+            given: the files of the run, whose calls count.
+            limit: larger files are not read at all, in bytes.
+        """
+        self._limit = limit
+        self._modules = Modules()
+        self._callers = Callers(tuple(sorted(map(os.path.abspath, given))), self._modules, self._text)
+        self._texts: dict[str, str] = {}
+        self._outlines: dict[str, Outline | None] = {}
+        self._summaries: dict[tuple[str, str], Summary | None] = {}
+
+    def imports_of(self, path: str) -> Imports:
+        """What the file ``path`` may import; the file itself need not exist."""
+        return _FileImports(self, path)
+
+    def imports_torch(self, source: Source) -> bool:
+        """Whether a file imports, directly or as a re-export, a module of its project that uses torch."""
+        return any(self._uses_torch(source.path, name) for name in imported_names(source.text))
+
+    def _uses_torch(self, importer: str, name: str) -> bool:
+        location = self._modules.locate(importer, name)
+        for _ in range(REEXPORTS):
+            if location is None:
+                return False
+            text = self._text(location.path)
+            if uses_torch(text):
+                return True
+            outline = self._outline(location.path) if location.rest and not text.isspace() else None
+            imported = outline.imported(location.rest[0]) if outline is not None else None
+            location = self._modules.locate(location.path, imported) if imported is not None else None
+        return False
+
+    def _text(self, path: str) -> str:
+        """The text of a module; "" for one that cannot be read, which its own check reports."""
+        if path not in self._texts:
+            try:
+                self._texts[path] = read_source(path, limit=self._limit).text
+            except Unreadable:
+                self._texts[path] = ""
+        return self._texts[path]
+
+    def absolute(self, importer: str, name: str) -> str:
+        """See :meth:`Modules.absolute`."""
+        return self._modules.absolute(importer, name)
+
+    def guarding(self, path: str, name: str) -> Guarding:
+        """See :meth:`Callers.guarding`."""
+        return self._callers.guarding(os.path.abspath(path), name)
+
+    def find(self, importer: str, name: str) -> Found | None:
+        """The definition that ``name``, imported in the file ``importer``, stands for."""
+        location = self._modules.locate(importer, name)
+        return None if location is None else self._define(location, REEXPORTS)
+
+    def _define(self, location: Location, hops: int) -> Found | None:
+        outline = self._outline(location.path) if location.rest and hops else None
+        if outline is None:
+            return None
+        name, *rest = location.rest
+        summary = self._summary(location.path, name, outline)
+        if summary is not None:
+            from torchlint.facts.summaries.imports import Found
+
+            return Found(location.path, summary, tuple(rest), self.imports_of(location.path))
+        imported = outline.imported(name)
+        candidates = [imported] if imported is not None else [_member(star, name) for star in outline.stars]
+        for candidate in candidates:
+            there = self._modules.locate(location.path, ".".join([candidate, *rest]))
+            found = self._define(there, hops - 1) if there is not None and there != location else None
+            if found is not None:
+                return found
+        return None
+
+    def tree_of(self, source: Source) -> ast.Module:
+        """A file's tree by ``ast``, parsed once for its own check and for those that import it.
+
+        Raises:
+            Unreadable: the text is nested too deep.
+            SyntaxError: this Python cannot parse the text.
+        """
+        path = os.path.abspath(source.path)
+        # An editor's buffer that is not saved is nothing that other files see.
+        outline = self._outline(path) if self._text(path) == source.text else None
+        return parse_shallow(source.text) if outline is None else outline.tree
+
+    def _outline(self, path: str) -> Outline | None:
+        if path not in self._outlines:
+            if len(self._outlines) >= MOST_OUTLINES:
+                self._outlines.pop(next(iter(self._outlines)))
+            self._outlines[path] = _outline_of(self._text(path))
+        return self._outlines[path]
+
+    def _summary(self, path: str, name: str, outline: Outline) -> Summary | None:
+        key = (path, name)
+        if key not in self._summaries:
+            excerpt = outline.excerpt(name)
+            self._summaries[key] = None if excerpt is None else _summarised(excerpt, name)
+        return self._summaries[key]
+
+
+@dataclass(frozen=True)
+class _FileImports:
+    """What one file imports."""
+
+    project: Project
+    path: str
+
+    def absolute(self, name: str) -> str:
+        return self.project.absolute(self.path, name)
+
+    def guarding(self, name: str) -> Guarding:
+        return self.project.guarding(self.path, name)
+
+    def find(self, name: str) -> Found | None:
+        return self.project.find(self.path, name)
+
+
+def _member(module: str, name: str) -> str:
+    return f"{module}{name}" if module.endswith(".") else f"{module}.{name}"
+
+
+def _outline_of(text: str) -> Outline | None:
+    """The top level of a file; None for one that cannot be parsed, which its own check reports."""
+    try:
+        return Outline(text, parse_shallow(text))
+    except (Unreadable, SyntaxError):
+        return None
+
+
+def _summarised(excerpt: str, name: str) -> Summary | None:
+    import libcst as cst
+
+    from torchlint.facts import Facts
+    from torchlint.facts.summaries.summarise import summarise
+
+    if len(excerpt) > LONGEST_EXCERPT:
+        return None
+    try:
+        with deep_recursion():
+            return summarise(Facts(cst.parse_module(excerpt)), name)
+    except (cst.ParserSyntaxError, cst.CSTValidationError):
+        return None
