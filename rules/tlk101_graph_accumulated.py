@@ -83,6 +83,7 @@ class GraphAccumulated(Rule):
             level=retention.level,
             memory=retention.memory,
             evidence=(
+                *((Step(born, f"`{accumulation.name}` begins here, and lives on"),) if born is not None else ()),
                 *retention.evidence(),
                 Step(accumulation.statement, f"`{accumulation.name}` keeps it here"),
             ),

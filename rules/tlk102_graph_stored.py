@@ -90,7 +90,11 @@ class GraphStored(Rule):
             ),
             level=level,
             memory=memory,
-            evidence=(*retention.evidence(), Step(insertion.statement, f"`{insertion.name}` keeps it here")),
+            evidence=(
+                *((Step(made, f"`{insertion.name}` is made here, and lives on"),) if made is not None else ()),
+                *retention.evidence(),
+                Step(insertion.statement, f"`{insertion.name}` keeps it here"),
+            ),
             fix=facts.detach("Detach what is stored", insertion.parts),
             explained_by="TLK201" if retention.inferred else None,
         )

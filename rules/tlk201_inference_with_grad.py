@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from torchlint.facts.autograd.inference import Inference
 
 
+CALLERS = 2
+"""So many callers are named as evidence."""
+
+
 class InferenceWithGrad(Rule):
     """Evaluation or prediction runs a network with gradients on.
 
@@ -132,5 +136,7 @@ def _evidence(facts: Facts, inference: Inference) -> tuple[Step, ...]:
     steps = [Step(node, "a forward records a graph here") for node in dict.fromkeys(calls)]
     callers = facts.solution.callers.get(inference.function)
     if not callers:
-        steps.append(Step(inference.function.syntax, "no caller that guards it is seen in this file"))
+        steps.append(Step(inference.function.syntax, "no caller that guards it is seen in this run"))
+    recording = sorted(filter(facts.modes.records, callers or ()), key=lambda call: call.index)
+    steps += [Step(facts.statement_of(call), "called from here with gradients on") for call in recording[:CALLERS]]
     return tuple(steps)

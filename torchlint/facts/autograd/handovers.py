@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchlint.facts.autograd.records import Record
 from torchlint.facts.values.foreign import Keep
 from torchlint.facts.values.graph import Function, Mode, Op, Place, Value
 from torchlint.facts.values.homes import homes_of, places_of
-from torchlint.facts.values.writing import Use, operands, text_of
+from torchlint.facts.values.writing import Use, operands
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -54,9 +56,19 @@ class Handovers:
         if not self.facts.lifetimes.outlives(homes, call.function, call.loop) or self._is_used(function, keep):
             return None
         written = next((use for use in operands(call) if use.value is argument), Use(argument, None))
-        name = keep.attribute if holder is None else text_of(None, holder)
-        statement = self.facts.statement_of(call)
-        return Record(statement, (written,), holder or call, name, statement, self.facts.called(call), False, False)
+        name, statement = self._name(call, holder, keep), self.facts.statement_of(call)
+        file, into = self.solution.graph.foreign.files[function], self.facts.called(call)
+        keeper = f"`{function.name}` in {file} adds it to `{keep.attribute or name}`"
+        return Record(statement, (written,), holder or call, name, statement, into, False, False, keeper=keeper)
+
+    def _name(self, call: Value, holder: Value | None, keep: Keep) -> str:
+        """How the program writes what keeps: ``meter`` of ``meter.update(loss)``, an argument, the name of a global."""
+        if holder is None:
+            return keep.attribute
+        node = call.syntax.func if isinstance(call.syntax, cst.Call) else None
+        if call.callee.inputs and holder is call.callee.inputs[0] and isinstance(node, cst.Attribute):
+            return self.facts.shortly(node.value)
+        return self.facts.name_in(call, holder)
 
     def _keeps_graph(self, call: Value, keep: Keep) -> bool:
         """Whether gradients are on where the tensor is kept, or do not matter since it is kept as it is."""

@@ -50,6 +50,7 @@ class Record:
         bounded: True for a ``deque(maxlen=...)``.
         trained: True when the program trains through what is handed over, too: it cannot be detached there.
         into_container: False for a buffer that is written in place.
+        keeper: what keeps it in another file, in words; "" for a holder of this one.
     """
 
     statement: cst.CSTNode
@@ -61,6 +62,7 @@ class Record:
     bounded: bool
     trained: bool
     into_container: bool = True
+    keeper: str = ""
 
 
 @dataclass(frozen=True)

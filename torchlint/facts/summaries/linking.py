@@ -6,6 +6,7 @@ resolve to it, but nobody who walks over the file's own functions and stores mee
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -205,6 +206,7 @@ class Linker:
         self.foreign.functions.append(function)
         self.foreign.called_elsewhere[function] = partial(unit.found.imports.guarding, summary.name)
         self.foreign.nodes.add(function.syntax)
+        self.foreign.files[function] = os.path.basename(unit.found.path)
         for position, parameter in enumerate(summary.parameters):
             function.parameters.append(self._parameter(parameter, position, function, unit))
         calls = [self._call(call, function, unit) for call in summary.calls]

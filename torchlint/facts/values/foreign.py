@@ -49,6 +49,7 @@ class Foreign:
         modules: parameters that are used as modules.
         leaving: calls whose graph leaves the function that they stand in.
         hands_on: parameters that are handed on to code that is not seen.
+        files: the name of the file in which a function stands.
         called_elsewhere: how the other files of the run call a function.
         nodes: the syntax that was made up for all of these; nothing of it stands in the file.
         realise: the abstract value of a GIVEN value.
@@ -64,6 +65,7 @@ class Foreign:
     modules: list[Value] = field(default_factory=list)
     leaving: set[Value] = field(default_factory=set)
     hands_on: set[Value] = field(default_factory=set)
+    files: dict[Function, str] = field(default_factory=dict)
     called_elsewhere: dict[Function, Callable[[], Guarding]] = field(default_factory=dict)
     nodes: set[cst.CSTNode] = field(default_factory=set)
     realise: Callable[[Value], Abstract] | None = None
