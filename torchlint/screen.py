@@ -32,6 +32,9 @@ _GATE = re.compile(
 )
 
 
+_IMPORT = re.compile(rf"^[ \t]*(?:import|from)[ \t]+(?:{'|'.join(FRAMEWORKS)})", re.MULTILINE)
+
+
 @dataclass(frozen=True)
 class Trigger:
     """Something a file must hold before a rule can find anything in it; all that is given must be there.
@@ -88,6 +91,11 @@ _INSERTING = frozenset(
 def uses_torch(text: str) -> bool:
     """Whether a file uses torch or a framework on it, or calls torch's own methods."""
     return _GATE.search(text) is not None
+
+
+def imports_framework(text: str) -> bool:
+    """Whether a file says that it imports torch or a framework on it: who imports that file may use torch through it."""
+    return _IMPORT.search(text) is not None
 
 
 def profile_of(tree: ast.AST) -> Profile:

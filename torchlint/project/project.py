@@ -17,8 +17,8 @@ from torchlint.depth import deep_recursion, parse_shallow
 from torchlint.guarding import Guarding
 from torchlint.project.callers import Callers
 from torchlint.project.excerpt import Outline, imported_names
-from torchlint.project.modules import Location, Modules
-from torchlint.screen import uses_torch
+from torchlint.project.modules import INITIALIZER, Location, Modules
+from torchlint.screen import imports_framework, uses_torch
 from torchlint.source import SIZE_LIMIT, Source, Unreadable, read_source
 
 if TYPE_CHECKING:
@@ -34,8 +34,11 @@ REEXPORTS = 6
 MOST_OUTLINES = 200
 """So many trees are held at a time; the oldest is dropped, and made again should it be asked for."""
 
-LONGEST_EXCERPT = 200_000
+LONGEST_EXCERPT = 100_000
 """A definition that needs more characters of its file than this is not summarised."""
+
+LONGEST_WITHOUT_TORCH = 6_000
+"""The same for a file that does not use torch: a meter or a helper is short, and a library of other things is not."""
 
 
 class Project:
@@ -56,6 +59,7 @@ class Project:
         self._modules = Modules()
         self._callers = Callers(tuple(sorted(map(os.path.abspath, given))), self._modules, self._text)
         self._texts: dict[str, str] = {}
+        self._torch_users: dict[str, bool] = {}
         self._outlines: dict[str, Outline | None] = {}
         self._summaries: dict[tuple[str, str], Summary | None] = {}
 
@@ -64,21 +68,18 @@ class Project:
         return _FileImports(self, path)
 
     def imports_torch(self, source: Source) -> bool:
-        """Whether a file imports, directly or as a re-export, a module of its project that uses torch."""
-        return any(self._uses_torch(source.path, name) for name in imported_names(source.text))
+        """Whether a file imports, directly or through a package that re-exports it, a module that uses torch."""
+        located = (self._modules.locate(source.path, name) for name in imported_names(source.text))
+        return any(self._uses_torch(location.path) for location in located if location is not None)
 
-    def _uses_torch(self, importer: str, name: str) -> bool:
-        location = self._modules.locate(importer, name)
-        for _ in range(REEXPORTS):
-            if location is None:
-                return False
-            text = self._text(location.path)
-            if uses_torch(text):
-                return True
-            outline = self._outline(location.path) if location.rest and not text.isspace() else None
-            imported = outline.imported(location.rest[0]) if outline is not None else None
-            location = self._modules.locate(location.path, imported) if imported is not None else None
-        return False
+    def _uses_torch(self, path: str) -> bool:
+        if path not in self._torch_users:
+            text = self._text(path)
+            self._torch_users[path] = imports_framework(text)  # packages that import each other add nothing to that
+            if not self._torch_users[path] and os.path.basename(path) == INITIALIZER:
+                located = (self._modules.locate(path, name) for name in imported_names(text))
+                self._torch_users[path] = any(self._uses_torch(there.path) for there in located if there is not None)
+        return self._torch_users[path]
 
     def _text(self, path: str) -> str:
         """The text of a module; "" for one that cannot be read, which its own check reports."""
@@ -144,7 +145,9 @@ class Project:
         key = (path, name)
         if key not in self._summaries:
             excerpt = outline.excerpt(name)
-            self._summaries[key] = None if excerpt is None else _summarised(excerpt, name)
+            longest = LONGEST_EXCERPT if uses_torch(outline.text) else LONGEST_WITHOUT_TORCH
+            is_told = excerpt is not None and len(excerpt) <= longest
+            self._summaries[key] = _summarised(excerpt, name) if excerpt is not None and is_told else None
         return self._summaries[key]
 
 
@@ -183,8 +186,6 @@ def _summarised(excerpt: str, name: str) -> Summary | None:
     from torchlint.facts import Facts
     from torchlint.facts.summaries.summarise import summarise
 
-    if len(excerpt) > LONGEST_EXCERPT:
-        return None
     try:
         with deep_recursion():
             return summarise(Facts(cst.parse_module(excerpt)), name)
