@@ -87,14 +87,18 @@ class TensorOnContext(Rule):
 def _consequence(kept: OnContext) -> tuple[Level, Memory, str]:
     """How grave it is, which memory it costs, and how to say so with the way out."""
     save = "; hand it to `save_for_backward`"
+    if kept.share.name == "VIEW":
+        save = "; hand the output to `save_for_backward` and take the view in `backward`"
     if not kept.is_circle:
         return Level.NOTE, Memory.PEAK, f": it stays as long as the graph, backward does not free it{save}"
+    if kept.cleared and kept.is_forever:
+        cost = ": `backward` drops it, but where no backward runs they hold each other where no collector looks"
+        return Level.NOTE, Memory.DEVICE_GROWS, f"{cost}{save}"
     if kept.cleared:
         cost = ": `backward` drops it, but where no backward runs the two hold each other until the cyclic collector"
         return Level.NOTE, Memory.PEAK, f"{cost} comes by{save}"
     if kept.is_forever:
         cost = ": they hold each other where no collector looks, and GPU memory grows each step"
-        later = "; hand the output to `save_for_backward` and take the view in `backward`"
-        return Level.ERROR, Memory.DEVICE_GROWS, cost + (later if kept.share.name == "VIEW" else save)
+        return Level.ERROR, Memory.DEVICE_GROWS, f"{cost}{save}"
     cost = ": the two hold each other, and only Python's cyclic collector frees their GPU memory, at some later step"
     return Level.WARNING, Memory.PEAK, f"{cost}{save}"

@@ -16,8 +16,14 @@ from torchlint.fix import fix_source
 from torchlint.rule import Level
 from torchlint.source import Source
 
-HEAD = "import torch\nfrom torch import autograd\n"
+HEAD = "import lib\nimport torch\nfrom torch import autograd\n"
 READ = "return grad * ctx.kept"
+
+
+LENT = """
+def lend(t):
+    return torch.from_dlpack(t.contiguous())
+"""
 
 
 def kept(source: str) -> list[OnContext]:
@@ -63,14 +69,24 @@ def test_an_output_on_the_context_is_found(forward: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "view", ["y[0]", "y.view(-1)", "y.t()", "y.T", "y[:, 1:]", "y.chunk(2)[0]", "torch.flatten(y)"]
-)
+    "view",
+    [
+        "y[0]", "y.view(-1)", "y.t()", "y.T", "y[:, 1:]", "y.chunk(2)[0]", "torch.flatten(y)", "y.__dlpack__()",
+        "torch.to_dlpack(y)", "torch.from_dlpack(torch.utils.dlpack.to_dlpack(y))", "lib.array(torch.to_dlpack(y))",
+    ],
+)  # fmt: skip
 def test_a_view_of_an_output_is_worse(view: str) -> None:
     source = function(f"y = x.exp()\nctx.kept = {view}\nreturn y")
     assert [one.share for one in kept(source)] == [Share.VIEW]
     assert [finding.level for finding in TensorOnContext().check(Facts(cst.parse_module(HEAD + source)))] == [
         Level.ERROR
     ]
+
+
+def test_a_function_that_lends_both_input_and_output_is_entered_by_each_call_alone() -> None:
+    forward = "y = x.new_empty(n)\na, b = lend(x), lend(y)\nrun(a, b)\nctx.kept = {}\nreturn y"
+    assert shares(forward.format("b"), rest=LENT) == [Share.VIEW]
+    assert shares(forward.format("a"), rest=LENT) == []
 
 
 def test_two_outputs_on_one_context_are_worse_than_one() -> None:

@@ -20,6 +20,15 @@ VIEWS = frozenset(
 
 VIEW_ATTRIBUTES = frozenset(["T", "mT", "H", "mH"])
 
+EXPORTS = frozenset(["torch.to_dlpack", "torch.utils.dlpack.to_dlpack"])
+"""What gives a tensor's memory away in a capsule, for another library to hold."""
+
+EXCHANGES = EXPORTS | frozenset(["torch.from_dlpack", "torch.utils.dlpack.from_dlpack", "numpy.from_dlpack"])
+"""The data exchange of arrays (DLPack): both ends share the memory, and the new one holds the tensor it came from."""
+
+DEPTH = 4
+"""Through how many calls, one in another, it is remembered by which of them a function was entered."""
+
 _BASIC = (cst.Integer, cst.Ellipsis)
 
 
@@ -35,53 +44,49 @@ class Identity:
     def roots(self, value: Value) -> frozenset[Value]:
         """Where the object that ``value`` may be was made: never a join, a parameter of a seen call or a result."""
         if value not in self._roots:
-            self._roots[value] = frozenset(self._walk([value]))
+            self._roots[value] = frozenset(self._walk(value, through_views=False))
         return self._roots[value]
 
     def bases(self, value: Value) -> frozenset[Value]:
         """The tensors of which ``value`` is a view, however many views lie between; its own roots if it is none."""
-        pending, seen, found = list(self.roots(value)), set[Value](), set[Value]()
-        while pending:
-            root = pending.pop()
-            if root in seen:
-                continue
-            seen.add(root)
-            base = _viewed(root)
-            if base is None:
-                found.add(root)
-            else:
-                pending.extend(self.roots(base))
-        return frozenset(found)
+        return frozenset(self._walk(value, through_views=True))
 
-    def _walk(self, pending: list[Value]) -> Iterator[Value]:
-        seen: set[Value] = set()
+    def _walk(self, value: Value, *, through_views: bool) -> Iterator[Value]:
+        """The ends of the ways behind ``value``; a way that went into a function leaves it by the same call."""
+        pending: list[tuple[Value, tuple[Value, ...]]] = [(value, ())]
+        seen = set(pending)
         while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            behind = self._behind(value)
-            if behind:
-                pending.extend(behind)
-            else:
-                yield value
+            current, calls = pending.pop()
+            behind = self._behind(current, calls)
+            if not behind and through_views and (base := _viewed(current)) is not None:
+                behind = [(base, calls)]
+            if not behind:
+                yield current
+            fresh = [way for way in behind if way not in seen]
+            seen.update(fresh)
+            pending.extend(fresh)
 
-    def _behind(self, value: Value) -> list[Value]:
-        """The values one of which ``value`` is; none where it is made there."""
+    def _behind(self, value: Value, calls: tuple[Value, ...]) -> list[tuple[Value, tuple[Value, ...]]]:
+        """The values one of which ``value`` is, with the calls by which they were entered; none where it is made."""
         if value.op is Op.PHI:
-            return list(value.inputs)
+            return [(choice, calls) for choice in value.inputs]
         if value.op is Op.PARAMETER:
-            return self.solution.arguments_of(value)
+            bound = self.solution.callers.get(value.function, {}).get(calls[-1], {}) if calls else {}
+            given = bound.get(value)
+            if given is not None:
+                return [(given, calls[:-1])]
+            return [(argument, ()) for argument in self.solution.arguments_of(value)]
         if value.op is Op.OPERATION and value.name.endswith("Assign"):
-            return [value.inputs[0]]
+            return [(value.inputs[0], calls)]
         if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
-            return self._item(value)
+            return [(item, calls if item.function is value.function else ()) for item in self._item(value)]
         if value.op is Op.CALL:
             changed = _changed(value)
             if changed is not None:
-                return [changed]
+                return [(changed, calls)]
             results = [function.result for function in self.solution.functions_of(value)]
-            return [result for result in results if result is not None and result.inputs]
+            entered = (*calls, value)[-DEPTH:]
+            return [(result, entered) for result in results if result is not None and result.inputs]
         return []
 
     def _item(self, value: Value) -> list[Value]:
@@ -116,11 +121,14 @@ def _viewed(value: Value) -> Value | None:
     """The tensor that a view shows."""
     if value.op is Op.CALL:
         callee = value.callee
-        if callee.op is Op.ATTRIBUTE and callee.name in VIEWS:
+        if callee.op is Op.ATTRIBUTE and (callee.name in VIEWS or callee.name == "__dlpack__"):
             return callee.inputs[0]
-        if callee.op is Op.EXTERNAL and callee.name.startswith("torch.") and value.arguments:
-            return value.arguments[0] if callee.name.removeprefix("torch.") in VIEWS else None
-        return None
+        if callee.op is not Op.EXTERNAL or not value.arguments:
+            return None
+        if callee.name.removeprefix("torch.") in VIEWS or callee.name in EXCHANGES:
+            return value.arguments[0]
+        # Whoever is given the capsule holds the tensor until the array that he makes of it is gone.
+        return next((argument for argument in value.arguments if _is_capsule(argument)), None)
     if value.op is Op.ATTRIBUTE and value.name in VIEW_ATTRIBUTES:
         return value.inputs[0]
     if value.op is Op.ELEMENT:
@@ -128,6 +136,12 @@ def _viewed(value: Value) -> Value | None:
     if value.op is Op.SUBSCRIPT and isinstance(value.syntax, cst.Subscript) and _is_basic(value.syntax):
         return value.inputs[0]
     return None
+
+
+def _is_capsule(value: Value) -> bool:
+    """Whether a value is a tensor's memory in a capsule."""
+    callee = value.callee if value.op is Op.CALL else None
+    return callee is not None and (callee.name in EXPORTS or callee.name == "__dlpack__")
 
 
 def _is_basic(node: cst.Subscript) -> bool:
