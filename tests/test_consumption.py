@@ -133,6 +133,36 @@ def test_what_is_only_read_after_its_backward_is_a_leak(end: str) -> None:
     assert kept("loss.backward()\noptimizer.step()", end=end) == ["losses"]
 
 
+STEP = """
+def train(model, loader, key, waiting=None):
+    for epoch in range(9):
+        losses = []
+        for x in loader:
+            {first}
+            output = model(x)
+            {early}
+            output[key].backward()
+            losses.append(output[key])
+        {late}
+"""
+PUT = 'output["mean"] = torch.stack(losses).mean()'
+
+
+@pytest.mark.parametrize(
+    ("lines", "leaks"),
+    [
+        ({"late": PUT}, ["losses"]),
+        ({"late": f"{PUT}; print(output)"}, ["losses"]),
+        ({"early": PUT}, []),
+        ({"late": f"{PUT}; output[key].backward()"}, []),
+        ({"first": "if waiting: waiting[key].backward()", "late": f"{PUT}; waiting = output"}, []),
+    ],
+)
+def test_what_is_put_into_an_output_after_its_backward_is_no_part_of_that(lines: dict[str, str], leaks: list) -> None:
+    filled = STEP.format(**{"first": "pass", "early": "pass", "late": "pass", **lines})
+    assert Program(TRAINING + filled).leaks() == leaks
+
+
 # -- spent or alive ---------------------------------------------------------------------------------------------------
 
 MODEL = """

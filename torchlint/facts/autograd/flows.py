@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from torchlint import torch_api
+from torchlint.facts.autograd.belated import Edges, by_belated, is_belated
 from torchlint.facts.turns.modes import Modes
 from torchlint.facts.values.domain import (
     Argument,
@@ -27,7 +28,7 @@ from torchlint.facts.values.domain import (
     sorted_values,
 )
 from torchlint.facts.values.frameworks import is_module_class
-from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Value
+from torchlint.facts.values.graph import Backward, Function, Kind, Mode, Op, Place, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.solve import Solution
 
@@ -56,8 +57,9 @@ class Flows:
                     self._into[place].append(store.value)
         graph = solution.graph
         self._ends = self._ends_of_gradients()
-        self.trained = self.ancestors(b.root for b in graph.all_backwards())
-        self.spent_roots = self.ancestors(b.root for b in graph.all_backwards() if not b.retains)
+        backwards = list(graph.all_backwards())
+        self.trained = self._behind(backwards)
+        self.spent_roots = self._behind([b for b in backwards if not b.retains])
 
     # -- what a value is, with callers looked through -------------------------------------------------------------
 
@@ -392,8 +394,13 @@ class Flows:
         alike = (v for v in graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
         return frozenset(ends | {v for v in alike if any(place in places for place in places_of(self.solution, v))})
 
-    def ancestors(self, roots: Iterable[Value]) -> frozenset[Value]:
-        """All values that flow into ``roots``.
+    def _behind(self, backwards: list[Backward]) -> frozenset[Value]:
+        """All values that flow into the roots of ``backwards``, in time for them."""
+        groups = by_belated(self.solution, backwards)
+        return frozenset().union(*(self.ancestors(roots, belated) for belated, roots in groups))
+
+    def ancestors(self, roots: Iterable[Value], belated: Edges = frozenset()) -> frozenset[Value]:
+        """All values that flow into ``roots``; not by what is put into an object too late (``belated``).
 
         A path may leave a function through its parameters (to the callers' arguments) or enter one through its result,
         but not leave by another call than it entered: once inside a callee, its parameters lead nowhere, since the
@@ -417,6 +424,8 @@ class Flows:
                 continue
             through_place = value.op in (Op.READ, Op.ATTRIBUTE)
             for source in self.sources(value):
+                if belated and is_belated(self.solution, value, source, belated):
+                    continue
                 stays = through_place or source.function is value.function
                 pending.append((source, may_ascend and stays))
         return frozenset(seen)
