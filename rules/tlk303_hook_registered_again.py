@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchlint.facts.values.graph import Function
 from torchlint.hook_names import OF_ALL, OF_OBJECTS, OF_TENSORS
 from torchlint.rule import Finding, Harm, Level, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
@@ -45,7 +46,8 @@ class HookRegisteredAgain(Rule):
     The handle is removed in the same turn (`with`, `remove()`, also in a helper or by the hook itself); it is
     registered once, in `__init__`, before the loop or under a condition that holds once; the module is new in each
     turn; the tensor is an activation, which goes with its step and takes its hooks along. A function that hooks a
-    module which it is handed, runs it and leaves the hook there is a note where nobody is seen to call it twice.
+    module which it is handed, runs it and leaves the hook there is a note where nobody is seen to call it twice; so is
+    an object that hooks the model it is made for, is no module itself and has nothing to take its hooks off again.
 
     ## Fix safety
     There is no automatic fix: whether to remove the hook or to register it once is for a person to say.
@@ -72,6 +74,8 @@ class HookRegisteredAgain(Rule):
 def _finding(facts: Facts, piled: PiledHook) -> Finding:
     registration, place = piled.registration, piled.by
     statement = facts.statement_of(registration.call)
+    if piled.of_object:
+        return _left(facts, piled)
     what = "its handle is kept, but never removed in time" if piled.kept else "its handle is dropped"
     return Finding(
         node=statement,
@@ -87,4 +91,20 @@ def _finding(facts: Facts, piled: PiledHook) -> Finding:
             Step(statement, "the hook is registered here"),
             Step(place.syntax, "this is what repeats it"),
         ),
+    )
+
+
+def _left(facts: Facts, piled: PiledHook) -> Finding:
+    owner = piled.by.owner if isinstance(piled.by, Function) else None
+    name = owner.name if owner is not None else "this"
+    statement = facts.statement_of(piled.registration.call)
+    return Finding(
+        node=statement,
+        message=(
+            f"each `{name}` leaves a hook on {piled.subject}, which it was given, and drops the handle: nothing takes it off"
+            " again, and the next one made for the same model adds its own; keep the handles and `remove()` them",
+        ),
+        level=Level.NOTE,
+        memory=Memory.HOST_GROWS,
+        evidence=(Step(statement, "the hook is registered here"),),
     )

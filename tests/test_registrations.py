@@ -264,3 +264,34 @@ def test_a_manager_has_to_remove_what_it_registers() -> None:
     assert levels(MANAGER.format("pass") + loop("with tapped(net) as h:\n    net(x)\n    h.remove()")) == []
     silent = MANAGER.format("pass").replace("yield handle", "yield []")
     assert levels(silent + loop("with tapped(net):\n    net(x)")) == [Level.WARNING]
+
+
+WATCH = """
+class Watch({base}):
+    def __init__(self, model, width):
+        super().__init__()
+        self.model = {model}
+        self.hooks = []
+        self.start()
+    def start(self):
+        for layer in self.model.modules():
+            {register}
+    {rest}
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ({}, [Level.NOTE]),
+        ({"rest": "def calibrate(self):\n        self.start()"}, []),
+        ({"base": "nn.Module"}, []),
+        ({"model": "nn.Linear(width, width)"}, []),
+        ({"register": "self.hooks.append(layer.register_forward_hook(note))"}, []),
+        ({"register": "layer.handle = layer.register_forward_hook(note)"}, []),
+        ({"rest": "def stop(self):\n        for hook in self.hooks:\n            hook.remove()"}, []),
+    ],
+)
+def test_an_object_that_leaves_hooks_on_the_model_it_was_given(lines: dict[str, str], found: list[Level]) -> None:
+    usual = {"base": "object", "model": "model", "register": "layer.register_forward_hook(note)", "rest": "pass"}
+    assert levels(f"{OBJECTS}{WATCH.format(**{**usual, **lines})}") == found

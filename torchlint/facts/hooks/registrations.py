@@ -16,6 +16,7 @@ from torchlint.facts.building.names import assigned_in
 from torchlint.facts.hooks.handles import PASSING, Handles
 from torchlint.facts.turns.repetition import HOPS, Repetition, Turn
 from torchlint.facts.values.domain import History, Instance, Module, Tensor
+from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.hook_names import OF_ALL, OF_OBJECTS, OF_TENSORS
@@ -58,6 +59,7 @@ class PiledHook:
         by: the loop each turn of which does, or the function each call of which does.
         is_supposed: nobody is seen to call that function more than once.
         kept: the handle is kept somewhere.
+        of_object: each object that is made leaves one on a module that it was given.
     """
 
     registration: Registration
@@ -65,6 +67,7 @@ class PiledHook:
     by: Loop | Function
     is_supposed: bool
     kept: bool
+    of_object: bool = False
 
 
 def registrations(facts: Facts) -> list[Registration]:
@@ -109,7 +112,7 @@ class HookLifetimes:
             return None
         repetition = self._repetition(call, registration.subject)
         if repetition is None:
-            return self._supposed(registration)
+            return self._supposed(registration) or self._left_by_object(registration)
         entered = [link for link in repetition.chain if call in self.facts.identity.roots(link)]
         if any(map(self.handles.is_managed, entered)) or self.handles.is_removed(call, repetition):
             return None
@@ -213,6 +216,48 @@ class HookLifetimes:
         if not runs or self.handles.removals(call):
             return None
         return PiledHook(registration, self._subject(registration), function, True, not call.is_bare)
+
+    def _left_by_object(self, registration: Registration) -> PiledHook | None:
+        """An object that puts hooks on the module it is made for, and keeps no handle to take them off again.
+
+        A module that does so with a part of itself goes with it; any other object leaves them to its successor.
+        """
+        call, subject = registration.call, registration.subject
+        if subject is None or registration.is_of_tensor or not call.is_bare or self.handles.is_managed(call):
+            return None
+        made = self._makers(call.function)
+        owner = made.owner if made is not None else None
+        if made is None or owner is None or is_module_class(owner) or self._is_ended(call):
+            return None
+        given = set(made.parameters[1:])
+        if given.isdisjoint(part for value in self.way(subject, ()) for part in (value, *self._stored(value))):
+            return None
+        return PiledHook(registration, self._subject(registration), made, True, False, of_object=True)
+
+    def _makers(self, function: Function) -> Function | None:
+        """The ``__init__`` in which ``function`` runs, and in nothing else."""
+        seen = set[Function]()
+        while function.name != "__init__":
+            callers = {call.function for call in self.solution.callers.get(function, ())}
+            if len(callers) != 1 or function in seen:
+                return None
+            seen.add(function)
+            (function,) = callers
+        return function
+
+    def _stored(self, value: Value) -> list[Value]:
+        """What an attribute holds."""
+        if value.op is not Op.ATTRIBUTE:
+            return []
+        places = self.solution.places(value.inputs[0], value.name)
+        return [kept for place in places for kept in self.solution.stored.get(place, ())]
+
+    def _is_ended(self, call: Value) -> bool:
+        """Whether the hook, or another method of its class, takes hooks away: by tables, by a name, by handles."""
+        owner = call.function.owner
+        methods = [method for cls in owner.lineage() for method in cls.methods.values()] if owner is not None else []
+        nodes = (node for method in methods for node in walk(method.syntax))
+        return any(isinstance(node, cst.Attribute) and node.attr.value == "remove" for node in nodes)
 
     # -- on what --------------------------------------------------------------------------------------------------
 
