@@ -46,7 +46,9 @@ class BuiltInStep(Rule):
     ## When it is not a leak
     It is built when first needed (`if self.optimizer is None:`), for a new phase, in `__init__` or a builder, once
     for each epoch; the model of a fold is dropped (`del model`) before the next, or lives in a function of its own.
-    What has no parameters costs time only and is a note, and so is a model that is dropped one line too late.
+    What has no parameters costs time only and is a note, and so is a model that is dropped one line too late. A note as
+    well is `copy.deepcopy(model)` in every step or for every task of a step; a copy for each client, fold or epoch that
+    trains it through loops of its own is left alone.
 
     ## Fix safety
     There is no automatic fix: where it is to be built instead is for a person to say, and results change when an
@@ -77,9 +79,12 @@ class BuiltInStep(Rule):
 
 def _step(facts: Facts, construction: Construction) -> Finding:
     product, place = construction.product, construction.repeated_by
-    light = product.kind in ("module", "loss") and not product.weighs
+    light = product.kind in ("module", "loss", "copy") and not product.weighs
     build = "make one iterator" if product.kind == "iterator" else "build it once"
     advice: tuple[str | LineOf, ...] = (f"; {build}, ", *facts.outside(place))
+    if product.kind == "copy":
+        advice = ("; copy it once and load its state in each turn, or call it with other parameters by"
+                  " `torch.func.functional_call`",)  # fmt: skip
     if product.is_operation:
         same = "the function of `torch.nn.functional` that does the same"
         advice = (f"; call {same}",) if construction.follows_input else (*advice, f", or call {same}")
@@ -87,7 +92,7 @@ def _step(facts: Facts, construction: Construction) -> Finding:
     return Finding(
         node=statement,
         message=(
-            f"`{_written(facts, construction)}` is built anew in ",
+            f"`{_written(facts, construction)}` is {'made' if product.kind == 'copy' else 'built'} anew in ",
             *facts.each_turn(place),
             _cost(construction),
             *advice,
@@ -109,6 +114,7 @@ def _cost(construction: Construction) -> str:
         "scheduler": ": it costs time, and starts its count again each time",
         "scaler": ": it costs time, and never learns its scale",
         "loader": ": it costs time, and starts its workers again each time",
+        "copy": ": every parameter and buffer is allocated and copied each time",
         "iterator": ": it starts the workers of the loader again, for one batch",
     }[product.kind]
 
@@ -135,9 +141,10 @@ def _trial(facts: Facts, construction: Construction) -> Finding:
 
 
 def _written(facts: Facts, construction: Construction) -> str:
-    """What is built as the program calls it: ``nn.Linear``, ``next(iter(loader))``."""
+    """What is built as the program calls it: ``nn.Linear``, ``next(iter(loader))``, ``deepcopy(model)``."""
     call = construction.call
-    if construction.product.kind == "iterator" and call.syntax is not None:
+    whole = {"iterator": "next(iter(...))", "copy": "deepcopy(...)"}.get(construction.product.kind)
+    if whole is not None and call.syntax is not None:
         text = facts.code(call.syntax)
-        return text if len(text) <= 40 else "next(iter(...))"
+        return text if len(text) <= 40 else whole
     return facts.called(call)

@@ -406,3 +406,28 @@ def test_an_iterator_for_one_batch() -> None:
     assert "`next(iter(old_loader))`" in message(source)
     assert "make one iterator, before line N" in message(source)
     assert built(source.replace("next(iter(old_loader))", "next(old_iter)")) == []
+
+
+# -- copies of a model ----------------------------------------------------------------------------------------
+
+
+def test_a_copy_of_the_model_in_every_step_or_for_every_task_of_one() -> None:
+    head = "import copy\n"
+    assert built(head + train("other = copy.deepcopy(model)", "model.train()\nmodel.eval()")) == [
+        "copy.deepcopy by loop"
+    ]
+    tasks = "for task in range(4):\n    other = copy.deepcopy(model)\n    other(x[task])"
+    assert built(head + train(tasks, "model.eval()")) == ["copy.deepcopy by loop"]
+    assert levels(head + train(tasks, "model.eval()")) == [Level.NOTE]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "other = copy.deepcopy(x)",
+        "if step % 100 == 0:\n    best = copy.deepcopy(model)",
+        "state = copy.deepcopy(model.state_dict())",
+    ],
+)
+def test_what_is_no_copy_of_a_model_in_every_step(body: str) -> None:
+    assert built("import copy\n" + train(body, "model.eval()")) == []

@@ -15,7 +15,17 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.turns.repetition import Repetition, Turn, changes_with
-from torchlint.facts.values.domain import ClassReference, FunctionReference, History, Tensor, Tool, sorted_values
+from torchlint.facts.values.domain import (
+    Atom,
+    ClassReference,
+    FunctionReference,
+    History,
+    Instance,
+    Module,
+    Tensor,
+    Tool,
+    sorted_values,
+)
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Value
@@ -37,7 +47,8 @@ class Product:
     """What a CALL builds.
 
     Attributes:
-        kind: "module", "loss", "optimizer", "scheduler", "scaler", "loader"; "iterator" of a loader for one batch.
+        kind: "module", "loss", "optimizer", "scheduler", "scaler", "loader"; "iterator" of a loader for one batch;
+            "copy" of a model.
         weighs: True for a module that has parameters.
         is_operation: True for a module of torch that only computes, as a function of ``torch.nn.functional`` does.
     """
@@ -111,11 +122,17 @@ class _Search:
             return None  # a class of the file that wraps its input
         if isinstance(loop, Function):
             return Construction(call, product, loop, follows)
+        if product.kind == "copy" and self._is_part_of_step(loop) and not follows:
+            return Construction(call, product, loop)
         if repetition.turn is Turn.HOLDS or (product.weighs and self._is_trained_in_turn(call, loop)):
             return self._trial(call, product, loop)
         if self._belongs_to_turn(call, product, repetition):
             return None
         return Construction(call, product, loop, follows)
+
+    def _is_part_of_step(self, loop: Loop) -> bool:
+        """Whether a loop runs within one step of an optimizer: over its tasks, its parts of a batch."""
+        return any(self.repetitions.turn(around) is Turn.TRAINS for around in loop.around()[1:])
 
     # -- what is built --------------------------------------------------------------------------------------------
 
@@ -147,12 +164,23 @@ class _Search:
             return Product(made.kind, weighs, is_operation=is_module and not weighs and not made.wraps)
         if meaning_of(name) is Meaning.MODULE and not name.endswith(LOADERS_OF_WEIGHTS):
             return Product("module", weighs=True)
+        if name == "copy.deepcopy" and call.arguments and self._is_model(call.arguments[0]):
+            return Product("copy")
         if name == "builtins.next" and call.arguments:
             source = call.arguments[0]
             if source.op is Op.CALL and source.callee.name == "builtins.iter" and source.arguments:
                 if self._is_loader(source.arguments[0]) and source.loop is call.loop:
                     return Product("iterator")
         return None
+
+    def _is_model(self, value: Value) -> bool:
+        """Whether ``value`` is a module with parameters."""
+        atoms = self.solution.final(value)
+        modules = (a.has_parameters if isinstance(a, Module) else self._is_network(a) for a in atoms)
+        return any(modules)
+
+    def _is_network(self, atom: Atom) -> bool:
+        return isinstance(atom, Instance) and is_module_class(atom.cls) and self._has_parameters(atom.cls)
 
     def _is_loader(self, value: Value) -> bool:
         atoms = self.solution.final(value)
