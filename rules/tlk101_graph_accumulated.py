@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.rule import Finding, Harm, Level, LineOf, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class GraphAccumulated(Rule):
     The sum, an alias or a value computed from it reaches a backward; it is set anew within the step; the addend has
     no graph (computed under `no_grad`, detached, a Python number, a count of correct answers).
 
+    What a call that is not seen returns beside the loss is a note: it has a graph unless that call detached it.
+
     ## Fix safety
     Safe where the addend is a tensor with a graph on every path: the numbers stay the same to the bit. Unsafe where
     it may be something else on another path.
@@ -69,6 +71,9 @@ class GraphAccumulated(Rule):
             retention = facts.retention(accumulation.held, accumulation.added)
             if retention is not None:
                 yield self._finding(facts, accumulation, retention)
+        for accumulation in facts.supposed_accumulations:
+            if not accumulation.is_state and facts.retention(accumulation.held, accumulation.added) is not None:
+                yield _supposed(facts, accumulation)
 
     def _finding(self, facts: Facts, accumulation: Accumulation, retention: Retention) -> Finding:
         born = accumulation.first.statement if accumulation.first is not None else None
@@ -90,3 +95,17 @@ class GraphAccumulated(Rule):
             fix=facts.detach("Detach what is added", accumulation.added),
             explained_by="TLK201" if retention.inferred else None,
         )
+
+
+def _supposed(facts: Facts, accumulation: Accumulation) -> Finding:
+    added = accumulation.added[0]
+    return Finding(
+        node=accumulation.statement,
+        message=(
+            f"`{accumulation.name}` keeps the graph of every `{facts.name_of(added)}` if it has one: it comes with a"
+            f" loss whose backward has run, from code that is not seen; add `{facts.detached(added)}`",
+        ),
+        level=Level.NOTE,
+        memory=Memory.HOST_GROWS,
+        evidence=(Step(accumulation.statement, f"`{accumulation.name}` keeps it here"),),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.rule import Finding, Harm, Level, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
@@ -44,6 +44,9 @@ class GraphInRunningState(Rule):
     ## When it is not a leak
     The update runs under `no_grad`, on `.data`, or on detached values; in meta-learning the state is trained through.
 
+    What a layer computes from its input under `if self.training:` by code that is not seen is a note: it has a graph
+    unless that code ended it.
+
     ## Fix safety
     Safe where the operand is a tensor with a graph on every path; the numbers stay the same to the bit.
 
@@ -69,6 +72,9 @@ class GraphInRunningState(Rule):
             retention = facts.retention(accumulation.held, carriers, may_leave=is_local)
             if retention is not None:
                 yield self._finding(facts, accumulation, carriers, retention)
+        for accumulation in facts.supposed_accumulations:
+            if accumulation.is_state and not facts.flows.is_trained_on(accumulation.held):
+                yield _supposed(facts, accumulation)
 
     def _finding(self, facts: Facts, accumulation: Accumulation, carriers: list[Use], retention: Retention) -> Finding:
         return Finding(
@@ -83,3 +89,18 @@ class GraphInRunningState(Rule):
             evidence=(*retention.evidence(), Step(accumulation.statement, f"`{accumulation.name}` keeps it here")),
             fix=facts.detach("Detach what the state is updated from", carriers, allow_any_tensor=True),
         )  # fmt: skip
+
+
+def _supposed(facts: Facts, accumulation: Accumulation) -> Finding:
+    use = accumulation.added[0]
+    return Finding(
+        node=accumulation.statement,
+        message=(
+            f"`{accumulation.name}` is updated from itself and `{facts.name_of(use)}` with gradients on: where that has"
+            f" a graph, the state's own grows with every step; use `{facts.detached(use)}` or update it under"
+            " `torch.no_grad()`",
+        ),
+        level=Level.NOTE,
+        memory=Memory.HOST_GROWS,
+        evidence=(Step(accumulation.statement, f"`{accumulation.name}` keeps it here"),),
+    )

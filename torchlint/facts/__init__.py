@@ -23,6 +23,7 @@ from torchlint.facts.autograd.retaining import Retaining, retained_in_vain
 from torchlint.facts.autograd.retention import Retention, cost_of, retention_of
 from torchlint.facts.autograd.second_order import GradientCycle, gradient_cycles
 from torchlint.facts.autograd.summed_loss import SummedLoss, summed_losses
+from torchlint.facts.autograd.supposed import Suppositions
 from torchlint.facts.autograd.untrained import UntrainedForward, untrained_forwards
 from torchlint.facts.building.builder import build
 from torchlint.facts.guards.guard_repairs import start_guarding
@@ -103,6 +104,11 @@ class Facts(Repairs):
     def accumulations(self) -> list[Accumulation]:
         """Every update of a holder from itself and a tensor with a graph that outlives a step, each once."""
         return Accumulations(self.lifetimes).found()
+
+    @cached_property
+    def supposed_accumulations(self) -> list[Accumulation]:
+        """Updates of holders that outlive a step from tensors which may have a graph, for all that is seen."""
+        return Suppositions(self).accumulations()
 
     @cached_property
     def insertions(self) -> list[Insertion]:

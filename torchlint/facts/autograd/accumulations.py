@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import libcst as cst
@@ -42,8 +43,9 @@ class Accumulation:
 class Accumulations:
     """Finds the accumulations of a file."""
 
-    def __init__(self, lifetimes: Lifetimes) -> None:
-        """Ask ``lifetimes`` how long holders live."""
+    def __init__(self, lifetimes: Lifetimes, brings: Callable[[Value], bool] | None = None) -> None:
+        """Ask ``lifetimes`` how long holders live, and ``brings`` what has a graph: without it, only the proven."""
+        self.brings = brings or lifetimes.flows.brings_graph
         self.lifetimes = lifetimes
         self.solution = lifetimes.solution
         self.flows = lifetimes.flows
@@ -124,7 +126,7 @@ class Accumulations:
             if operand is not source
             and operand.op is not Op.CONTAINER
             and not self.arithmetic.comes_from(operand, source)
-            and self.flows.brings_graph(operand)
+            and self.brings(operand)
         ]
         if not added and self.flows.is_leaf(source) and self.flows.live(update) is not None:
             added = [Use(source, None)]
@@ -182,7 +184,7 @@ class Accumulations:
             owner = owner.callee.inputs[0]
         if owner.op is not Op.ELEMENT or not _is_owned_by_module(owner):
             return None
-        added = tuple(use for use in operands(value)[1:] if self.flows.brings_graph(use.value))
+        added = tuple(use for use in operands(value)[1:] if self.brings(use.value))
         statement = value.statement
         if not added or statement is None or not self.flows.modes.records(value):
             return None

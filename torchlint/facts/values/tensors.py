@@ -30,6 +30,11 @@ _PYTHON = frozenset(name for kind in (str, bytes, int, float, list, dict, set, t
 
 _NUMBERS = (torch_api.Returns.NUMBER, torch_api.Returns.LIST, torch_api.Returns.ARRAY, torch_api.Returns.NOTHING)
 
+COLLECTIVES = frozenset(
+    f"torch.distributed.{name}" for name in ("all_reduce", "broadcast", "isend", "irecv", "recv", "reduce", "send")
+)
+"""Functions that send a tensor, their first argument, to other processes or fetch one."""
+
 
 class Tensors:
     """Says of the values of a file whether they are, or hold, tensors."""
@@ -126,6 +131,10 @@ class Tensors:
             return False
         return self._is_tensor(callee.inputs[0], seen)
 
+    def is_used_as_tensor(self, value: Value) -> bool:
+        """Whether the program does something with this very value that can be done with a tensor only."""
+        return self._is_used_as_tensor(value, set())
+
     def _is_used_as_tensor(self, value: Value, seen: set[Value]) -> bool:
         """Whether a module, a function of torch or a method that only tensors have is called with (or on) it."""
         for user in value.users:
@@ -147,7 +156,9 @@ class Tensors:
         return False
 
     def _takes_tensor(self, call: Value, value: Value) -> bool:
-        """Whether a function of torch computes with its first argument."""
+        """Whether a function of torch computes with its first argument, or sends it to other processes."""
+        if call.callee.name in COLLECTIVES:
+            return call.argument(0, "tensor") is value
         operation = torch_api.function(call.callee.name)
         computes = operation is not None and operation.history is torch_api.History.KEEPS
         return computes and call.argument(0) is value

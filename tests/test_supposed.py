@@ -1,0 +1,73 @@
+"""What may have a graph for all that is seen: what stands beside a loss, what a layer computes from its input."""
+
+from __future__ import annotations
+
+import pytest
+from programs import TRAINING, Program
+
+STEP = """
+def step(objective, x, y):
+    loss, parts = objective(model(x), y)
+    optimizer.zero_grad()
+    {back}
+    optimizer.step()
+    return {given}
+
+def run(objective, loader):
+    total = 0
+    for x, y in loader:
+        part = step(objective, x, y)
+        total += {added}
+    print(total)
+"""
+
+
+def supposed(source: str) -> list[str]:
+    return sorted(found.name for found in Program(source).facts.supposed_accumulations)
+
+
+@pytest.mark.parametrize(
+    ("lines", "names"),
+    [
+        ({}, ["total"]),
+        ({"given": "parts['box']"}, ["total"]),
+        ({"given": "parts.detach()"}, []),
+        ({"added": "part.item()"}, []),
+        ({"added": "part"}, []),  # nothing says that it is a tensor
+        ({"added": "part * len(x)"}, []),
+        ({"back": "loss.backward(retain_graph=True)"}, []),
+        ({"back": "pass"}, []),
+    ],
+)
+def test_what_a_call_returns_beside_the_loss(lines: dict[str, str], names: list[str]) -> None:
+    filled = {"back": "loss.backward()", "given": "parts", "added": "part.squeeze().unsqueeze(0)", **lines}
+    assert supposed(TRAINING + STEP.format(**filled)) == names
+
+
+LAYER = """
+from pool import pooled
+class Norm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(width))
+    def forward(self, x, index):
+        mean = pooled({given}, index)
+        if {test}:
+            self.mean = 0.9 * self.mean + 0.1 * mean.flatten()
+        return x - mean
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "names"),
+    [
+        ({}, ["self.mean"]),
+        ({"test": "self.training and self.track"}, ["self.mean"]),
+        ({"test": "not self.training"}, []),
+        ({"test": "self.track"}, []),
+        ({"given": "x.detach()", "index": "None"}, []),
+    ],
+)
+def test_what_a_layer_computes_from_its_input_while_it_trains(lines: dict[str, str], names: list[str]) -> None:
+    source = LAYER.format(**{"given": "x", "test": "self.training", **lines})
+    assert supposed(source.replace(", index)", ")") if "index" in lines else source) == names

@@ -1,0 +1,126 @@
+"""Tensors that may well have a graph, where the file does not show who decides: a note says "if it has one".
+
+Two things speak for a graph without proving it. What one call returns beside the loss that is trained on was computed
+in the same breath: ``loss, parts = criterion(...)``. And what a layer computes from its input while it trains has the
+graph of the layers before it, whoever they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.autograd.accumulations import Accumulation, Accumulations
+from torchlint.facts.values.domain import Carrier, is_graphless
+from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.graph import Op, Value
+from torchlint.tree import walk
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+FURTHEST = 200
+"""How many values are looked at behind one."""
+
+
+class Suppositions:
+    """Answers for one file."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Ask ``facts`` what is a tensor and what is trained on."""
+        self.facts = facts
+        self.solution, self.flows = facts.solution, facts.flows
+
+    def accumulations(self) -> list[Accumulation]:
+        """Updates from tensors that may have a graph, where no operand surely brings one."""
+        certain = {accumulation.statement for accumulation in self.facts.accumulations}
+        beside = Accumulations(self.facts.lifetimes, self.comes_beside_loss).found()
+        states = Accumulations(self.facts.lifetimes, self.is_from_layer_input).found()
+        found = [*beside, *(state for state in states if state.is_state and self._is_training(state))]
+        once = {accumulation.statement: accumulation for accumulation in reversed(found)}
+        return [once[statement] for statement in once if statement not in certain]
+
+    def comes_beside_loss(self, value: Value) -> bool:
+        """Whether ``value`` is computed from a tensor that a call returns beside one over which a backward runs."""
+        return bool(self._beside(value, set()))
+
+    def _beside(self, value: Value, seen: set[Value]) -> bool | None:
+        """Whether a tensor lies on the way from ``value`` back to what stands beside a loss; None without a way."""
+        if value in seen or len(seen) > FURTHEST or all(map(is_graphless, self.solution.final(value))):
+            return None
+        seen.add(value)
+        ways = [way for source in self._operands(value) if (way := self._beside(source, seen)) is not None]
+        if not ways and not self._is_beside_loss(value):
+            return None
+        return any(ways) or self.facts.tensors.is_used_as_tensor(value)
+
+    def is_from_layer_input(self, value: Value) -> bool:
+        """Whether ``value`` is a tensor that is computed from what a layer is called with."""
+        return self.facts.tensors.is_tensor(value) and any(map(_is_layer_input, self._behind(value)))
+
+    def _is_training(self, accumulation: Accumulation) -> bool:
+        """Whether a branch for training holds it: ``if self.training:`` in a layer, which is trained by a backward."""
+        node: cst.CSTNode | None = accumulation.statement
+        while node is not None and not isinstance(node, cst.FunctionDef):
+            branch, node = node, self.facts.parents.get(node)
+            if isinstance(node, cst.If) and branch is node.body and _asks_for_training(node.test):
+                return True
+        return False
+
+    def _behind(self, value: Value) -> list[Value]:
+        """What ``value`` is computed from as far as a graph may come along: nothing behind ``.detach()``."""
+        pending, seen = [value], dict[Value, None]()
+        while pending and len(seen) < FURTHEST:
+            current = pending.pop()
+            if current in seen or all(map(is_graphless, self.solution.final(current))):
+                continue
+            seen[current] = None
+            pending += self._operands(current)
+        return list(seen)
+
+    def _operands(self, value: Value) -> list[Value]:
+        if value.op in (Op.OPERATION, Op.PHI):
+            return list(value.inputs)
+        if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+            pair = value.inputs[0]
+            if pair.op is not Op.CONTAINER:
+                return [pair]
+            return [item for key, item in zip(pair.keys, pair.inputs, strict=True) if key == value.keys[0]]
+        if value.op is Op.PARAMETER:
+            return self.solution.arguments_of(value)
+        if value.op is not Op.CALL or not self.facts.modes.records(value):
+            return []
+        results = [f.result for f in self.solution.functions_of(value) if f.result is not None]
+        receiver = list(value.callee.inputs[:1]) if value.callee.op is Op.ATTRIBUTE else []
+        return results or [*receiver, *value.arguments]
+
+    def _is_beside_loss(self, value: Value) -> bool:
+        """Whether ``value`` is an item of what a call returns of which another item is trained on."""
+        if value.op not in (Op.ELEMENT, Op.SUBSCRIPT) or value.inputs[0].op is not Op.CALL:
+            return False
+        call, key = value.inputs[0], value.keys[0]
+        if key is None or not any(isinstance(atom, Carrier) for atom in self.solution.final(call)):
+            return False
+        others = (user for user in call.users if user.op in (Op.ELEMENT, Op.SUBSCRIPT) and user.keys[0] != key)
+        return self.facts.modes.records(call) and any(other in self.flows.spent_roots for other in others)
+
+
+def _is_layer_input(value: Value) -> bool:
+    """Whether ``value`` is what the forward of a layer of this file is called with from elsewhere."""
+    function = value.function
+    owner = function.owner
+    if value.op is not Op.PARAMETER or owner is None or function.name != "forward" or not is_module_class(owner):
+        return False
+    return value in function.parameters[1:]
+
+
+def _asks_for_training(test: cst.BaseExpression) -> bool:
+    """Whether a condition holds in training: it names ``.training``, and not to deny it."""
+    denied = {
+        inner for node in walk(test) if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not)
+        for inner in walk(node.expression)
+    }  # fmt: skip
+    return any(
+        isinstance(node, cst.Attribute) and node.attr.value == "training" and node not in denied for node in walk(test)
+    )
