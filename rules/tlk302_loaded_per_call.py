@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.rule import Finding, Harm, Level, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.repeated.reloading import Reload
+    from torchlint.facts.repeated.rereading import SecondCopy
 
 READING = frozenset(
     ["load", "load_state_dict_from_url", "load_url", "load_file", "from_pretrained", "pipeline", "load_model",
@@ -24,7 +25,8 @@ class LoadedPerCall(Rule):
     ## What it does
     Finds `torch.load` of a model or of weights, `torch.jit.load`, `torch.hub.load`, `from_pretrained` and the like in
     the steps of a loop, in `forward`, in a framework's step method, in a request handler, or in a helper that one of
-    these calls.
+    these calls. Finds as well a pipeline that a training loop reads as a whole, now and then, while parts of it are in
+    memory: `Pipe.from_pretrained(path, vae=vae)` after `unet = Net.from_pretrained(path, subfolder="unet")`.
 
     ## Why is this bad?
     Reading and unpickling a model takes many times as long as asking it once. While it is read the weights are there
@@ -69,8 +71,13 @@ class LoadedPerCall(Rule):
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each load that is repeated."""
+        told = set()
         for reload in facts.reloads:
+            told.add(reload.load.call)
             yield _finding(facts, reload)
+        for copy in facts.second_copies:
+            if copy.load.call not in told:
+                yield _second(facts, copy)
 
 
 def _finding(facts: Facts, reload: Reload) -> Finding:
@@ -83,4 +90,24 @@ def _finding(facts: Facts, reload: Reload) -> Finding:
         level=Level.WARNING if reload.weighs else Level.NOTE,
         memory=Memory.TIME,
         evidence=(Step(place.syntax, "this is what repeats it"),),
+    )
+
+
+def _second(facts: Facts, copy: SecondCopy) -> Finding:
+    call, names = copy.load.call, sorted(copy.parts)
+    again = " and ".join(f"`{name}`" for name in names)
+    first = min(copy.parts.values(), key=lambda part: part.index)
+    return Finding(
+        node=facts.statement_of(call),
+        message=(
+            f"`{facts.called(call)}` reads {again} once more (in memory since line ",
+            LineOf(facts.statement_of(first)),
+            f"): the weights are there twice while it runs; pass {', '.join(f'`{name}=...`' for name in names)}",
+        ),
+        level=Level.WARNING,
+        memory=Memory.PEAK,
+        evidence=(
+            *(Step(facts.statement_of(part), f"`{name}` is read here") for name, part in sorted(copy.parts.items())),
+            Step(copy.loop.syntax, "the loop in which the whole is read"),
+        ),
     )

@@ -104,3 +104,36 @@ def test_a_table_is_no_model() -> None:
     assert (
         reloaded(SERVE.replace('net = reader("net.pt")', 'net = torch.load("table.pt")').replace("(x))", "[x])")) == []
     )
+
+
+PIPELINE = """
+from diffusers import Pipe, Net
+def main(path, other, loader, optimizer):
+    unet = Net.from_pretrained(path, subfolder="unet")
+    unet.to("cuda")
+    plan = Net.from_pretrained(path, subfolder="plan")
+    for epoch in range(9):
+        for x in loader:
+            unet(x).sum().backward()
+            optimizer.step()
+        if epoch % 3 == 0:
+            pipe = {whole}
+            print(pipe(x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("whole", "names"),
+    [
+        ("Pipe.from_pretrained(path)", ["unet"]),
+        ("Pipe.from_pretrained(path, plan=plan)", ["unet"]),
+        ("Pipe.from_pretrained(path, unet=unet)", []),
+        ("Pipe.from_pretrained(path, **parts)", []),
+        ("Pipe.from_pretrained(other)", []),
+        ("Net.from_pretrained(path, subfolder='unet')", []),
+        ("Pipe.from_config(path)", []),
+    ],
+)
+def test_parts_that_are_read_once_more_with_the_whole(whole: str, names: list[str]) -> None:
+    found = Program(PIPELINE.format(whole=whole), head=HEAD).facts.second_copies
+    assert [name for copy in found for name in copy.parts] == names

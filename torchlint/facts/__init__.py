@@ -55,6 +55,7 @@ from torchlint.facts.repeated.construction import Construction, constructions
 from torchlint.facts.repeated.growth import Growth, growths, made_for
 from torchlint.facts.repeated.reloading import Reload, reloads
 from torchlint.facts.summaries.imports import Imports, NoImports
+from torchlint.facts.repeated.rereading import SecondCopy, second_copies
 from torchlint.facts.turns.lifetimes import Lifetimes
 from torchlint.facts.turns.loop_lengths import LoopLengths
 from torchlint.facts.turns.modes import Modes
@@ -240,6 +241,11 @@ class Facts(Repairs):
     def reloads(self) -> list[Reload]:
         """Models and weights that are read again and again."""
         return reloads(self)
+
+    @cached_property
+    def second_copies(self) -> list[SecondCopy]:
+        """Loads in training loops that read what is in memory already."""
+        return second_copies(self)
 
     @cached_property
     def snapshots(self) -> list[Snapshot]:

@@ -43,7 +43,7 @@ def reloads(facts: Facts) -> list[Reload]:
 
 
 def _of(facts: Facts, load: Load) -> Reload | None:
-    weighs = load.is_model or _is_a_model(facts, load)
+    weighs = load.is_model or is_a_model(facts, load)
     if not weighs and not load.name.endswith("from_pretrained"):
         return None
     repetition = _repetition(facts, load.call)
@@ -54,7 +54,7 @@ def _of(facts: Facts, load: Load) -> Reload | None:
     return Reload(load, repetition.by, weighs)
 
 
-def _is_a_model(facts: Facts, load: Load) -> bool:
+def is_a_model(facts: Facts, load: Load) -> bool:
     """Whether what is loaded is copied into a model, or used as one: called, put into evaluation mode."""
     parts = facts.loads.parts(load.call)
     if parts.copies or parts.keeps:
