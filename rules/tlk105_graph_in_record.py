@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchlint.facts.values.writing import Use
 from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.autograd.contracts import Contract
+    from torchlint.facts.autograd.kept_clones import KeptClone
     from torchlint.facts.autograd.records import Record
     from torchlint.facts.autograd.retention import Retention
 
@@ -44,7 +46,8 @@ class GraphInRecord(Rule):
 
     ## When it is not a leak
     What is recorded is trained on (a rollout of an on-policy method) or cleared in the step; the receiver detaches it;
-    gradients are off; torchmetrics' `update`, which runs without gradients.
+    gradients are off; torchmetrics' `update`, which runs without gradients. A `clone()` of a value of any kind, which
+    the program tests to be a tensor and keeps on an object, is a note: it has a graph if the value has one.
 
     ## Fix safety
     Safe where the value is a tensor with a graph on every path and the step does not train through the record.
@@ -77,6 +80,9 @@ class GraphInRecord(Rule):
         for contract in facts.contracts:
             if contract.statement not in told:
                 yield _by_contract(facts, contract)
+        for clone in facts.kept_clones:
+            if clone.store.statement not in told:
+                yield _cloned(facts, clone)
 
 
 def _finding(facts: Facts, record: Record, retention: Retention) -> Finding:
@@ -118,4 +124,21 @@ def _by_contract(facts: Facts, contract: Contract) -> Finding:
         memory=Memory.HOST_GROWS,
         evidence=(Step(contract.statement, contract.says),),
         fix=facts.detach("Detach what is recorded", contract.parts, allow_any_tensor=True),
+    )
+
+
+def _cloned(facts: Facts, clone: KeptClone) -> Finding:
+    name = facts.name_of(Use(clone.tensor, None))
+    statement = facts.statement_of(clone.call)
+    return Finding(
+        node=statement,
+        message=(
+            f"`{clone.holder}` (line ",
+            LineOf(clone.store.statement),
+            f") keeps this copy with the graph of `{name}` if it has one: `clone()` does not end it; keep"
+            f" `{name}.detach().clone()`",
+        ),
+        level=Level.NOTE,
+        memory=Memory.PEAK,
+        evidence=(Step(clone.store.statement, f"`{clone.holder}` keeps it here"),),
     )

@@ -102,7 +102,8 @@ def _left(facts: Facts, piled: PiledHook) -> Finding:
         node=statement,
         message=(
             f"each `{name}` leaves a hook on {piled.subject}, which it was given, and drops the handle: nothing"
-            " takes it off again, and the next one made for the same model adds its own; keep the handles and `remove()` them",
+            " takes it off again, and the next one made for the same model adds its own; keep the handles and"
+            " `remove()` them",
         ),
         level=Level.NOTE,
         memory=Memory.HOST_GROWS,

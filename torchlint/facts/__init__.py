@@ -17,6 +17,7 @@ from torchlint.facts.autograd.gradients import Zeroing, zeroings
 from torchlint.facts.autograd.handovers import Handovers
 from torchlint.facts.autograd.inference import Inferences
 from torchlint.facts.autograd.insertions import Insertion, Insertions
+from torchlint.facts.autograd.kept_clones import KeptClone, kept_clones
 from torchlint.facts.autograd.leftovers import Leftover, Leftovers
 from torchlint.facts.autograd.records import Record, Records
 from torchlint.facts.autograd.retaining import Retaining, retained_in_vain
@@ -130,6 +131,11 @@ class Facts(Repairs):
     def records(self) -> list[Record]:
         """Every tensor with a graph that is handed to an object, a callback or a buffer that keeps it."""
         return [*Records(self).found(), *Handovers(self).found()]
+
+    @cached_property
+    def kept_clones(self) -> list[KeptClone]:
+        """Copies of tensors that an object keeps, with the graph if there is one."""
+        return kept_clones(self)
 
     @cached_property
     def contracts(self) -> list[Contract]:
