@@ -112,6 +112,8 @@ def main(path, other, loader, optimizer):
     unet = Net.from_pretrained(path, subfolder="unet")
     unet.to("cuda")
     plan = Net.from_pretrained(path, subfolder="plan")
+    words = Net.from_pretrained(path, subfolder="words")
+    print(words("a cat"))
     for epoch in range(9):
         for x in loader:
             unet(x).sum().backward()

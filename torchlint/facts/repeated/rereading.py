@@ -14,6 +14,7 @@ from torchlint.facts.building.names import constant_of
 from torchlint.facts.keeping.loading import Load
 from torchlint.facts.repeated.reloading import is_a_model
 from torchlint.facts.turns.repetition import Turn
+from torchlint.facts.values.domain import Module
 from torchlint.facts.values.graph import Loop, Value
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _of(facts: Facts, load: Load) -> SecondCopy | None:
         and name not in call.keys
         and _path(facts, part) == _path(facts, load)
         and _is_in_memory(part.call, call, loop)
-        and is_a_model(facts, part)
+        and _has_weights(facts, part)
     }
     return SecondCopy(load, parts, loop) if parts else None
 
@@ -65,6 +66,12 @@ def _is_whole(load: Load) -> bool:
     """Whether a load names no folder within, and shows all that it is handed: no ``**parts``."""
     starred = None in load.call.keys[1:]
     return load.name.endswith(WHOLE) and "subfolder" not in load.call.keys and not starred
+
+
+def _has_weights(facts: Facts, part: Load) -> bool:
+    """Whether the program treats a part as a module: a tokenizer is called as well, and has no parameters."""
+    values = facts.loads.parts(part.call).whole
+    return any(isinstance(atom, Module) for value in values for atom in facts.solution.final(value))
 
 
 def _folder(load: Load) -> str | None:
