@@ -10,6 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.keeping.averaged import AveragedLoads
     from torchlint.facts.keeping.snapshots import Snapshot
 
 
@@ -44,7 +45,9 @@ class SnapshotsKept(Rule):
     ## When it is not a leak
     One copy replaces the other; only the last few are kept (`deque(maxlen=3)`, `pop(0)`); the copies are moved to the
     host or written to a file; the list is made anew in each turn. `state_dict()` without a copy keeps no memory: its
-    tensors are the model's own, so it is no snapshot either.
+    tensors are the model's own, so it is no snapshot either. Checkpoints that are read one after the other and all kept
+    until they are added up, where a running sum needs two at a time, are a note: their number is bounded, and they are
+    mostly on the host.
 
     ## Fix safety
     There is no automatic fix: which of the copies are wanted is for a person to say.
@@ -61,12 +64,15 @@ class SnapshotsKept(Rule):
     unseen = True
     triggers = (
         Trigger(inserts=True, names=frozenset(["deepcopy", "clone", "parameters", "state_dict", "named_parameters"])),
+        Trigger(inserts=True, names=frozenset(["load", "load_file", "load_url", "load_state_dict_from_url"])),
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each place where copies are collected."""
         for snapshot in facts.snapshots:
             yield _finding(facts, snapshot)
+        for averaged in facts.averaged_loads:
+            yield _averaged(facts, averaged)
 
 
 def _finding(facts: Facts, snapshot: Snapshot) -> Finding:
@@ -87,3 +93,23 @@ def _finding(facts: Facts, snapshot: Snapshot) -> Finding:
             Step(insertion.statement, f"`{insertion.name}` keeps it here"),
         ),
     )  # fmt: skip
+
+
+def _averaged(facts: Facts, averaged: AveragedLoads) -> Finding:
+    load, store = averaged.load, averaged.store
+    return Finding(
+        node=store.statement,
+        message=(
+            f"`{averaged.name}` keeps the tensors of every checkpoint that line ",
+            LineOf(facts.statement_of(load.call)),
+            " reads until they are added up (line ",
+            LineOf(facts.statement_of(averaged.summed)),
+            "): they are in memory all at once; add each to a running sum, which needs two",
+        ),
+        level=Level.NOTE,
+        memory=Memory.PEAK,
+        evidence=(
+            Step(facts.statement_of(load.call), "each turn reads another checkpoint"),
+            Step(store.statement, f"`{averaged.name}` keeps it here"),
+        ),
+    )

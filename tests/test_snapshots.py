@@ -83,3 +83,35 @@ def test_one_object_again_and_again_is_no_new_copy() -> None:
 def test_a_helper_that_copies() -> None:
     helper = "kept = []\ndef snapshot(net):\n    return copy.deepcopy(net.state_dict())"
     assert collected("kept.append(snapshot(model))", helper) == ["kept of net"]
+
+
+AVERAGE = """
+def average(paths):
+    kept = []
+    for path in paths:
+        kept.append({load})
+    {end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("load", "end", "found"),
+    [
+        ("torch.load(path)['w']", "return sum(kept) / len(kept)", ["kept"]),
+        ("torch.load(path)['w']", "return torch.stack(kept).mean(0)", ["kept"]),
+        (
+            "torch.load(path)['w']",
+            "total = 0\n    for w in kept:\n        total = total + w\n    return total",
+            ["kept"],
+        ),
+        ("torch.load(path)['w']", "total = 0\n    for w in kept:\n        total += w\n    return total", ["kept"]),
+        ("torch.load(path)['w']", "return torch.stack(kept)", []),
+        ("torch.load(path)['w']", "return torch.cat(kept)", []),
+        ("torch.load(path)['w']", "return [w + 1 for w in kept]", []),
+        ("torch.load('one.pt')[path]", "return sum(kept)", []),
+        ("torch.load(path)['w'].norm()", "return sum(kept)", []),
+    ],
+)
+def test_checkpoints_that_are_kept_until_they_are_added_up(load: str, end: str, found: list[str]) -> None:
+    facts = Program(AVERAGE.format(load=load, end=end), head=HEAD).facts
+    assert [one.name for one in facts.averaged_loads] == found

@@ -40,6 +40,7 @@ from torchlint.facts.host.figure_repairs import close
 from torchlint.facts.host.figures import OpenFigure, open_figures
 from torchlint.facts.host.profiling import Profiling, profilings
 from torchlint.facts.host.recording import Recording, recordings
+from torchlint.facts.keeping.averaged import AveragedLoads, averaged_loads
 from torchlint.facts.keeping.caching import CacheGrowth, Caching
 from torchlint.facts.keeping.checkpoint_repairs import drop, load_on_host
 from torchlint.facts.keeping.checkpoints import Checkpoint, checkpoints
@@ -257,6 +258,11 @@ class Facts(Repairs):
     def snapshots(self) -> list[Snapshot]:
         """Copies of a model that a container collects."""
         return snapshots(self)
+
+    @cached_property
+    def averaged_loads(self) -> list[AveragedLoads]:
+        """Checkpoints that are all kept until they are added up."""
+        return averaged_loads(self)
 
     @cached_property
     def growths(self) -> list[Growth]:
