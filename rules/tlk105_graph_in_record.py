@@ -47,7 +47,7 @@ class GraphInRecord(Rule):
     ## When it is not a leak
     What is recorded is trained on (a rollout of an on-policy method) or cleared in the step; the receiver detaches it;
     gradients are off; torchmetrics' `update`, which runs without gradients. A `clone()` of a value of any kind, which
-    the program tests to be a tensor and keeps on an object, is a note: it has a graph if the value has one.
+    the program tests to be a tensor and puts into a container of an object, is a note: it has a graph if that has one.
 
     ## Fix safety
     Safe where the value is a tensor with a graph on every path and the step does not train through the record.

@@ -27,7 +27,7 @@ class Keeper:
     [
         ({}, ["self.seen"]),
         ({"keep": "self.seen[key] = value"}, ["self.seen"]),
-        ({"keep": "self.last = value"}, ["self.last"]),
+        ({"keep": "self.last = value"}, []),
         ({"copy": "value.detach().clone()"}, []),
         ({"copy": "value.clone().detach()"}, []),
         ({"copy": "value.clone().item()"}, []),

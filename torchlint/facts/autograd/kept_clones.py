@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.values.domain import Container, is_graphless
 from torchlint.facts.values.graph import Class, Kind, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of, targets_of
+from torchlint.facts.values.homes import homes_of
 from torchlint.facts.values.writing import text_of
 
 if TYPE_CHECKING:
@@ -46,9 +46,7 @@ def kept_clones(facts: Facts) -> list[KeptClone]:
     """Every such copy, with the first store that keeps it."""
     clones = {call: tensor for call in facts.calls() if (tensor := _cloned(facts, call)) is not None}
     found: dict[Value, KeptClone] = {}
-    # An attribute is assigned an empty container before something is put into it.
-    stores = sorted(facts.graph.stores, key=lambda store: store.kind is not Kind.INSERT) if clones else []
-    for store in stores:
+    for store in facts.graph.stores if clones else ():
         holder = _holder(facts, store)
         for value in _behind(facts, store.value) if holder else ():
             if value in clones:
@@ -76,13 +74,15 @@ def _is_tested(value: Value) -> bool:
 
 
 def _holder(facts: Facts, store: Store) -> str:
-    """The attribute of an object that ``store`` fills, as it is written; "" for any other place."""
-    if store.kind is Kind.INSERT and store.holder is not None:
-        homes = homes_of(facts.solution, store.holder)[1:]
-    else:
-        homes = list(targets_of(facts.solution, store))
+    """The container of an object that ``store`` fills, as it is written; "" for any other place.
+
+    What an object is made of it may be made for: only what is put into it later is a record.
+    """
+    if store.kind is not Kind.INSERT or store.holder is None or store.function.name == "__init__":
+        return ""
+    homes = homes_of(facts.solution, store.holder)[1:]
     is_of_object = any(isinstance(home, Place) and isinstance(home.owner, Class) for home in homes)
-    return text_of(store.target, store.holder or store.value) if is_of_object else ""
+    return text_of(store.target, store.holder) if is_of_object else ""
 
 
 def _behind(facts: Facts, value: Value) -> Iterator[Value]:
