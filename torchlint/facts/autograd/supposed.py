@@ -35,8 +35,10 @@ class Suppositions:
     def accumulations(self) -> list[Accumulation]:
         """Updates from tensors that may have a graph, where no operand surely brings one."""
         certain = {accumulation.statement for accumulation in self.facts.accumulations}
-        beside = Accumulations(self.facts.lifetimes, self.comes_beside_loss).found()
-        states = Accumulations(self.facts.lifetimes, self.is_from_layer_input).found()
+        trains = any(value.op is Op.ATTRIBUTE and value.name == "training" for value in self.facts.graph.values)
+        lifetimes = self.facts.lifetimes
+        beside = Accumulations(lifetimes, self.comes_beside_loss).found() if self.flows.spent_roots else []
+        states = Accumulations(lifetimes, self.is_from_layer_input).found() if trains else []
         found = [*beside, *(state for state in states if state.is_state and self._is_training(state))]
         once = {accumulation.statement: accumulation for accumulation in reversed(found)}
         return [once[statement] for statement in once if statement not in certain]
