@@ -51,6 +51,7 @@ class Norm(nn.Module):
         super().__init__()
         self.register_buffer("mean", torch.zeros(width))
     def forward(self, x, index):
+        {first}
         mean = pooled({given}, index)
         if {test}:
             self.mean = 0.9 * self.mean + 0.1 * mean.flatten()
@@ -64,10 +65,12 @@ class Norm(nn.Module):
         ({}, ["self.mean"]),
         ({"test": "self.training and self.track"}, ["self.mean"]),
         ({"test": "not self.training"}, []),
+        ({"test": "self.track", "first": "if not self.training: return x"}, ["self.mean"]),
+        ({"test": "self.track", "first": "if self.training: return x"}, []),
         ({"test": "self.track"}, []),
         ({"given": "x.detach()", "index": "None"}, []),
     ],
 )
 def test_what_a_layer_computes_from_its_input_while_it_trains(lines: dict[str, str], names: list[str]) -> None:
-    source = LAYER.format(**{"given": "x", "test": "self.training", **lines})
+    source = LAYER.format(**{"given": "x", "test": "self.training", "first": "pass", **lines})
     assert supposed(source.replace(", index)", ")") if "index" in lines else source) == names

@@ -62,12 +62,16 @@ class Suppositions:
         return self.facts.tensors.is_tensor(value) and any(map(_is_layer_input, self._behind(value)))
 
     def _is_training(self, accumulation: Accumulation) -> bool:
-        """Whether a branch for training holds it: ``if self.training:`` in a layer, which is trained by a backward."""
+        """Whether it runs in training: under ``if self.training:`` in a layer, or after what returns otherwise."""
         node: cst.CSTNode | None = accumulation.statement
         while node is not None and not isinstance(node, cst.FunctionDef):
             branch, node = node, self.facts.parents.get(node)
             if isinstance(node, cst.If) and branch is node.body and _asks_for_training(node.test):
                 return True
+            if isinstance(node, cst.IndentedBlock):
+                before = node.body[: node.body.index(branch)] if branch in node.body else ()
+                if any(isinstance(one, cst.If) and _returns_without_training(one) for one in before):
+                    return True
         return False
 
     def _behind(self, value: Value) -> list[Value]:
@@ -125,4 +129,18 @@ def _asks_for_training(test: cst.BaseExpression) -> bool:
     }  # fmt: skip
     return any(
         isinstance(node, cst.Attribute) and node.attr.value == "training" and node not in denied for node in walk(test)
+    )
+
+
+def _returns_without_training(branch: cst.If) -> bool:
+    """``if not self.training: return x``."""
+    test, body = branch.test, branch.body.body
+    denies = isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not)
+    last = body[-1] if body else None
+    small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
+    return (
+        denies
+        and isinstance(small, cst.Return)
+        and isinstance(test, cst.UnaryOperation)
+        and _asks_for_training(test.expression)
     )
