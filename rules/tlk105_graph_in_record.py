@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchlint.facts.values.writing import Use
+from torchlint.frameworks import Holds, names
 from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -63,7 +64,7 @@ class GraphInRecord(Rule):
     symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.HOST_GROWS)
     triggers = (
         Trigger(inserts=True),
-        Trigger(names=frozenset(["LightningModule", "FairseqCriterion", "Metric", "_BaseRegression"])),
+        Trigger(names=names(Holds.RESULT_KEPT, Holds.GIVEN_GRAPH, Holds.KEEPS)),
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
@@ -120,7 +121,7 @@ def _by_contract(facts: Facts, contract: Contract) -> Finding:
             f"`{contract.holder}` keeps `{facts.name_of(kept)}` of every step, and {contract.says}: memory grows each"
             f" step; keep `{facts.detached(kept)}`",
         ),
-        level=Level.WARNING,
+        level=Level.WARNING if contract.is_certain else Level.NOTE,
         memory=Memory.HOST_GROWS,
         evidence=(Step(contract.statement, contract.says),),
         fix=facts.detach("Detach what is recorded", contract.parts, allow_any_tensor=True),

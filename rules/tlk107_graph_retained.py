@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchlint.diagnostic import Level, Memory
+from torchlint.frameworks import Holds, method_names
 from torchlint.rule import Finding, Harm, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -56,7 +57,7 @@ class GraphRetained(Rule):
     level = Level.ERROR
     harms = (Harm.PEAK, Harm.BYTES)
     symptoms = (Symptom.GROWS_EVERY_STEP,)
-    triggers = (Trigger(calls=frozenset(["backward", "manual_backward", "grad"])),)
+    triggers = (Trigger(calls=frozenset(["backward", "grad"]) | method_names(Holds.BACKWARD)),)
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each backward that keeps its graph for nothing."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchlint.diagnostic import Level, Memory
+from torchlint.frameworks import Holds, method_names
 from torchlint.rule import Finding, Harm, LineOf, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -58,7 +59,7 @@ class CreateGraphCycle(Rule):
     harms = (Harm.BYTES, Harm.NODES)
     symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.NOT_FREED)
     unseen = True
-    triggers = (Trigger(calls=frozenset(["backward", "manual_backward"])),)
+    triggers = (Trigger(calls=frozenset(["backward"]) | method_names(Holds.BACKWARD)),)
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each backward that leaves a cycle in each step."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchlint.diagnostic import Level, Memory
+from torchlint.frameworks import Holds, method_names
 from torchlint.rule import Finding, Harm, LineOf, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -64,7 +65,7 @@ class LossesSummedForOneBackward(Rule):
     harms = (Harm.PEAK,)
     symptoms = (Symptom.GROWS_EVERY_STEP,)
     unseen = True
-    triggers = (Trigger(calls=frozenset(["backward", "manual_backward"])),)
+    triggers = (Trigger(calls=frozenset(["backward"]) | method_names(Holds.BACKWARD)),)
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each place at which a loss joins such a sum."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchlint.frameworks import Holds, names
 from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -59,7 +60,7 @@ class FrozenForwardWithGrad(Rule):
     level = Level.WARNING
     harms = (Harm.PEAK,)
     symptoms = (Symptom.SLOW,)
-    triggers = (Trigger(names=frozenset(["backward", "manual_backward", "training_step", "grad"])),)
+    triggers = (Trigger(names=frozenset(["backward", "grad"]) | names(Holds.TRAINED, Holds.BACKWARD)),)
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each statement with such a forward."""

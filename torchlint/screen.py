@@ -11,20 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from torchlint.frameworks import packages
+
 if TYPE_CHECKING:
     from torchlint.rule import Rule
 
-FRAMEWORKS = (
-    "torch",
-    "lightning",
-    "ignite",
-    "accelerate",
-    "deepspeed",
-    "fastai",
-    "skorch",
-    "catalyst",
-    "composer",
-)
+FRAMEWORKS = ("torch", "lightning", "fastai", *packages())
 """Packages whose users write training code without ever saying ``torch``."""
 
 _GATE = re.compile(

@@ -2,7 +2,7 @@
 
 What a program does not show, the framework's documentation says: ignite gives a metric's ``update`` what the step
 returned, Lightning keeps what ``training_step`` returns until ``training_epoch_end`` has read it, fairseq keeps the
-logging outputs of a criterion.
+logging outputs of a criterion, timm's meters sum up what they are given.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.values.domain import Argument, Carrier, Derived
-from torchlint.facts.values.frameworks import keeps_outputs, receives_outputs, returns_logs
+from torchlint.facts.values.framework_objects import contract_of
+from torchlint.facts.values.frameworks import promised
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Store, Value
 from torchlint.facts.values.homes import places_of, targets_of
 from torchlint.facts.values.writing import Use, operands, text_of
+from torchlint.frameworks import Holds, Row
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
-TRAINED_KEYS = frozenset(["loss", "hiddens"])
-"""Keys of what a training step returns that the framework itself uses and detaches."""
+TARGETS = (1, "y")
+"""Where the target stands in an output ``(y_pred, y)`` of ignite."""
 
 
 @dataclass(frozen=True)
@@ -36,36 +38,66 @@ class Contract:
         parts: the tensors, as they are written there.
         holder: what keeps them, as the message says it.
         says: what the framework does.
+        is_certain: False where it is kept with its graph only if a caller that is not seen has gradients on.
     """
 
     statement: cst.CSTNode
     parts: tuple[Use, ...]
     holder: str
     says: str
+    is_certain: bool = True
 
 
 def contracts(facts: Facts) -> Iterator[Contract]:
     """Every record by contract of a file."""
     for function in facts.graph.functions:
-        if receives_outputs(function):
-            yield from _of_metric(facts, function)
-        elif keeps_outputs(function):
-            yield from _of_training_step(facts, function)
-        elif returns_logs(function):
-            yield from _of_criterion(facts, function)
+        given, kept = promised(function, Holds.GIVEN_GRAPH), promised(function, Holds.RESULT_KEPT)
+        if given is not None and len(function.parameters) > 1:
+            yield from _of_update(facts, function, given)
+        if kept is not None and _is_taken(function, kept):
+            yield from _of_result(facts, function, kept)
+    for call in facts.calls():
+        row = contract_of(facts.solution, call, Holds.KEEPS)
+        if row is not None:
+            yield from _of_call(facts, call, row)
 
 
-def _of_metric(facts: Facts, update: Function) -> Iterator[Contract]:
-    """``self._sum += torch.sum(errors)`` in a metric's ``update``, where the errors have the output's graph."""
+def _of_update(facts: Facts, update: Function, row: Row) -> Iterator[Contract]:
+    """``self._sum += torch.sum(errors)`` in a metric's ``update``, where the errors have the output's graph.
+
+    What is kept as it is given keeps its graph in any case. What is computed from it has one only where gradients are
+    on, and ignite's engine switches them off around the call: it is for those who call ``update`` themselves.
+    """
     for store in facts.graph.stores:
         if store.function is not update or store.mode is Mode.OFF:
             continue
         added = _added(facts, store)
-        if added is not None and _comes_from(facts, added, update.parameters[1]):
-            node = store.syntax if isinstance(store.syntax, cst.BaseExpression) else None
-            says = f"ignite gives `{update.name}` what the step returned, with its graph"
-            holder = text_of(store.target, store.holder or store.value)
-            yield Contract(store.statement, (Use(added, node),), holder, says)
+        if added is None or not _comes_from(facts, added, update.parameters[1]):
+            continue
+        node = store.syntax if isinstance(store.syntax, cst.BaseExpression) else None
+        as_given = _is_part_of(added, update.parameters[1])
+        framework = _name(row)
+        says = f"{framework} gives `{update.name}` what the step returned, with its graph"
+        if not as_given:
+            says = f"gradients are on where `{update.name}` is called by hand, outside of {framework}'s engine"
+        holder = text_of(store.target, store.holder or store.value)
+        yield Contract(store.statement, (Use(added, node),), holder, says, as_given)
+
+
+def _comes_from(facts: Facts, value: Value, output: Value) -> bool:
+    """Whether a value is computed from an output, and not from its second part alone: that is the target."""
+    atoms = facts.solution.final(value)
+    if not any(isinstance(atom, Argument | Derived) and atom.parameter is output for atom in atoms):
+        return False
+    items = [part for part in value.computed_from() if part.op in (Op.SUBSCRIPT, Op.ELEMENT) and output in part.inputs]
+    return not items or any(part.keys[0] not in TARGETS for part in items)
+
+
+def _is_part_of(value: Value, parameter: Value) -> bool:
+    """Whether a value is what is given for a parameter, or an item of it, and nothing that is computed from it."""
+    while value.op in (Op.SUBSCRIPT, Op.ELEMENT) and value.keys[0] is not None:
+        value = value.inputs[0]
+    return value is parameter
 
 
 def _added(facts: Facts, store: Store) -> Value | None:
@@ -80,38 +112,64 @@ def _added(facts: Facts, store: Store) -> Value | None:
     return store.value if adds else None
 
 
-def _comes_from(facts: Facts, value: Value, parameter: Value) -> bool:
-    atoms = facts.solution.final(value)
-    return any(isinstance(atom, Argument | Derived) and atom.parameter is parameter for atom in atoms)
+def _is_taken(function: Function, row: Row) -> bool:
+    """Whether the class has a method that asks for what was kept, where the framework keeps it for that alone."""
+    takers = [function.owner.method(name) for name in row.taken_by] if function.owner is not None else []
+    return not row.taken_by or any(taker is not None and len(taker.parameters) > 1 for taker in takers)
 
 
-def _of_training_step(facts: Facts, step: Function) -> Iterator[Contract]:
+def _of_result(facts: Facts, function: Function, row: Row) -> Iterator[Contract]:
+    """What a step returns beside its loss: ``{"loss": loss, "kl": kl}``, ``loss, size, {"loss": loss}``."""
+    for returned in function.result.inputs if function.result is not None else ():
+        if returned.op is not Op.CONTAINER:
+            continue
+        if isinstance(returned.syntax, cst.Dict):
+            yield from _of_dict(facts, function, row, returned)
+        elif len(returned.inputs) == 3:
+            yield from _of_logs(row, returned)
+
+
+def _of_dict(facts: Facts, step: Function, row: Row, returned: Value) -> Iterator[Contract]:
     """``return {"loss": loss, "kl": kl.sum()}``: the loss is detached, what stands beside it is not."""
-    for returned in step.result.inputs if step.result is not None else ():
-        if returned.op is not Op.CONTAINER or "loss" not in returned.keys or returned.statement is None:
-            continue
-        keys = zip(returned.keys, returned.inputs, strict=True)
-        beside = [item for key, item in keys if key not in TRAINED_KEYS]
-        uses = [use for use in operands(returned) if use.value in beside]
-        uses += [use for item in beside if item.op is Op.CONTAINER for use in operands(item)]
-        parts = tuple(use for use in uses if _has_graph(facts, use.value))
-        if parts:
-            says = "Lightning keeps what all steps returned until the epoch ends"
-            yield Contract(returned.statement, parts, step.name, says)
+    if returned.statement is None or "loss" not in returned.keys:
+        return
+    keys = zip(returned.keys, returned.inputs, strict=True)
+    beside = [item for key, item in keys if key not in row.besides]
+    uses = [use for use in operands(returned) if use.value in beside]
+    uses += [use for item in beside if item.op is Op.CONTAINER for use in operands(item)]
+    parts = tuple(use for use in uses if _has_graph(facts, use.value))
+    if parts:
+        says = f"{_name(row)} keeps what all steps returned until the epoch ends"
+        yield Contract(returned.statement, parts, step.name, says)
 
 
-def _of_criterion(facts: Facts, forward: Function) -> Iterator[Contract]:
+def _of_logs(row: Row, returned: Value) -> Iterator[Contract]:
     """``return loss, size, {"loss": loss}``: what is trained on is logged as it is."""
-    for returned in forward.result.inputs if forward.result is not None else ():
-        if returned.op is not Op.CONTAINER or len(returned.inputs) != 3:
-            continue
-        loss, _, logged = returned.inputs
-        if logged.op is not Op.CONTAINER or logged.statement is None:
-            continue
-        written = {use.value: use for use in operands(logged)}
-        if loss in written and loss.op is Op.CALL:
-            says = "fairseq keeps what is logged until the step's parts are reduced"
-            yield Contract(logged.statement, (written[loss],), "logging_output", says)
+    loss, _, logged = returned.inputs
+    if logged.op is not Op.CONTAINER or logged.statement is None:
+        return
+    written = {use.value: use for use in operands(logged)}
+    if loss in written and loss.op is Op.CALL:
+        says = f"{_name(row)} keeps what is logged until the step's parts are reduced"
+        yield Contract(logged.statement, (written[loss],), "logging_output", says)
+
+
+def _of_call(facts: Facts, call: Value, row: Row) -> Iterator[Contract]:
+    """``meter.update(loss, n)`` in each step: the meter sums up what it is given."""
+    given = call.argument(*row.argument)
+    repetition = facts.repetitions.of(call)
+    if given is None or call.statement is None or repetition is None or not repetition.turn.is_step:
+        return
+    if facts.flows.live(given) is None or not facts.modes.records(call):
+        return
+    written = next((use for use in operands(call) if use.value is given), Use(given, None))
+    says = f"{_name(row)} sums it up with its graph"
+    yield Contract(call.statement, (written,), facts.called(call), says)
+
+
+def _name(row: Row) -> str:
+    """The framework's name without its versions."""
+    return row.framework.split(" ")[0]
 
 
 def _has_graph(facts: Facts, value: Value) -> bool:

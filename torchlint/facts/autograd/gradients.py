@@ -14,10 +14,14 @@ from torchlint.facts.values.domain import ClassReference, Container, Instance, M
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Backward, Function, Kind, Loop, Op, Store, Value
 from torchlint.facts.values.literals import literal
+from torchlint.frameworks import Holds, method_names
 from torchlint.rule import Edit
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+
+BACKWARDS = frozenset(["backward", "grad"]) | method_names(Holds.BACKWARD)
+"""Names of what runs a backward."""
 
 DEPTH = 4
 """How many calls deep the events of a turn are looked for."""
@@ -158,7 +162,7 @@ class _Turn:
                 for callee in self.facts.solution.functions_of(value):
                     yield from self._in(callee, None, depth - 1)
             backward = self.backwards.get(value.statement) if value.statement is not None else None
-            if backward is not None and value.callee.name in ("backward", "manual_backward", "grad"):
+            if backward is not None and value.callee.name in BACKWARDS:
                 yield backward
 
     @cached_property

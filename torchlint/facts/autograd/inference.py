@@ -12,10 +12,8 @@ from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Module
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Mode, Op, Value
+from torchlint.frameworks import Holds, method_names
 from torchlint.guarding import Guarding
-
-GUARDED_BY_THEMSELVES = frozenset(["generate"])
-"""Methods of models that are known to switch gradients off: transformers' ``generate``."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +170,7 @@ class Inferences:
         """
         if not call.evaluating or call.callee.op is not Op.ATTRIBUTE or call not in self.flows.detached:
             return False
-        if call.callee.name in torch_api.module_methods() or call.callee.name in GUARDED_BY_THEMSELVES:
+        if call.callee.name in torch_api.module_methods() or call.callee.name in method_names(Holds.GUARDED):
             return False
         return any(isinstance(a, Module) for a in self.solution.final(call.callee.inputs[0]))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchlint.facts.turns.lifetimes import HOPS, Lifetimes
+from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of
 from torchlint.facts.values.writing import Use, text_of
@@ -53,6 +54,8 @@ class Insertions:
     def homes_beyond_step(self, store: Store) -> list[Place | Value]:
         """Where the container is kept into which ``store`` puts something; nothing if it does not outlive a step."""
         if store.kind is not Kind.INSERT or store.holder is None or self._overwrites(store):
+            return []
+        if keeps_no_graph(self.solution, store.holder):
             return []
         homes = self._homes_of_root(store.holder)
         return homes if homes and self.lifetimes.outlives(homes, store.function, store.loop) else []

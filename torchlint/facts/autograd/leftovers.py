@@ -15,18 +15,19 @@ import libcst as cst
 
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.values.domain import Instance, Module
-from torchlint.facts.values.frameworks import is_module_class, trains_on_result
+from torchlint.facts.values.frameworks import is_module_class, promises, trains_on_result
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.writing import Use, text_of
 from torchlint.facts.values.writing import parts as uses_of
+from torchlint.frameworks import Holds
 from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
-OPEN_BASES = frozenset(["Module", "LightningModule", "object", "ABC", "Generic", "Protocol", "Dataset"])
-"""Bases outside the file that read no attributes of their own accord; any other may read what is left there."""
+OPEN_BASES = frozenset(["object", "ABC", "Generic", "Protocol", "Dataset"])
+"""Bases outside the file that, as those of modules, read no attributes of their own accord; any other may."""
 
 PRODUCTS = ("Multiply", "Divide", "MatrixMultiply")
 """Operators that keep both of their operands when both have a graph."""
@@ -243,7 +244,7 @@ class Leftovers:
             return False
         for place in places:
             bases = place.owner.all_bases() if isinstance(place.owner, Class) else ()
-            if any(base.rpartition(".")[2] not in OPEN_BASES for base in bases):
+            if not all(promises(base, Holds.MODULE) or base.rpartition(".")[2] in OPEN_BASES for base in bases):
                 return False
         return self._is_seen_running(store.function)
 

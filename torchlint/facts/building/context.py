@@ -268,13 +268,8 @@ class Context(ABC):
             self._add_backward(call, root, inputs)
 
     def _add_backward(self, call: Value, root: Value, inputs: tuple[Value, ...] = ()) -> None:
-        retains = any(
-            (flag := call.argument(-1, name)) is not None
-            and not (flag.op is Op.CONSTANT and flag.name in ("False", "None"))
-            for name in ("retain_graph", "create_graph")
-        )
         self.graph.backwards.append(
-            Backward(root, retains, self.function, self.loop, self.statement, inputs=inputs, call=call)
+            Backward(root, keeps_graph(call), self.function, self.loop, self.statement, inputs=inputs, call=call)
         )
 
     @abstractmethod
@@ -288,6 +283,15 @@ class Context(ABC):
 
 def _kind(added: Value | None) -> Kind:
     return Kind.ASSIGN if added is None else Kind.UPDATE
+
+
+def keeps_graph(call: Value) -> bool:
+    """Whether a CALL that runs a backward is told to keep the graph, or may be."""
+    return any(
+        (flag := call.argument(-1, name)) is not None
+        and not (flag.op is Op.CONSTANT and flag.name in ("False", "None"))
+        for name in ("retain_graph", "create_graph")
+    )
 
 
 def _is_loss(argument: Value, receiver: Value) -> bool:

@@ -12,6 +12,7 @@ from torchlint.facts.building.guards import is_setter, mode_of_argument, mode_of
 from torchlint.facts.building.names import BUILTINS, constant_key, constant_of, path_of
 from torchlint.facts.summaries.summary import PartKind
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Reset, Value
+from torchlint.frameworks import Holds, method_names
 from torchlint.tree import arguments_in_order
 
 INSERTING = frozenset(
@@ -341,7 +342,7 @@ class ExpressionBuilder(Context):
         elif name == "__enter__":
             mode = mode_of_guard(receiver)
             self.state.mode = self.state.mode if mode is None else mode
-        elif name in ("backward", "manual_backward"):
+        elif name == "backward" or name in method_names(Holds.BACKWARD, distinctive=True):
             self.run_backward(call, receiver)
         elif name == "register_buffer" and len(node.args) > 1:
             self._register_buffer(node, receiver, call)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.turns.loop_lengths import is_entered_by_stack
-from torchlint.facts.values.frameworks import is_module_class, is_start
+from torchlint.facts.values.frameworks import detects_anomalies, is_module_class, is_start
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.literals import literal
 from torchlint.tree import dotted, walk
@@ -68,8 +68,7 @@ def _switches(facts: Facts, call: Value, *, on: bool) -> bool:
         return literal(facts.solution, call.argument(0, "mode")) is on
     if name in BLOCKS:
         return on and (_block_of(facts, call) is not None or is_entered_by_stack(facts, call))
-    # A trainer of a framework on torch takes it as an argument; others have none of that name.
-    return name.endswith("Trainer") and literal(facts.solution, call.argument(-1, "detect_anomaly")) is on
+    return literal(facts.solution, detects_anomalies(call)) is on
 
 
 def _block_of(facts: Facts, call: Value) -> cst.With | None:
@@ -129,7 +128,9 @@ def _covered_by_statement(facts: Facts, call: Value) -> cst.CSTNode | None:
         is_library = bool(facts.graph.classes) or len(facts.graph.functions) > 1
         return facts.statement_of(call) if is_library and not has_short else None
     owner = function.owner
-    if owner is not None and (function.name == "__init__" or is_start(function)):
+    if owner is not None and is_start(function):
+        return owner.syntax  # a training follows, by contract
+    if owner is not None and function.name == "__init__":
         if is_module_class(owner) or any(map(facts.steps.trains, owner.methods.values())):
             return owner.syntax
     return None

@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.facts.autograd.insertions import is_bounded
 from torchlint.facts.turns.repetition import HOPS, Repetition, Turn, changes_with
 from torchlint.facts.values.domain import Container
-from torchlint.facts.values.frameworks import runs_without_gradients
+from torchlint.facts.values.frameworks import is_called_each_step
 from torchlint.facts.values.graph import Function, Loop, Mode, Op, Store, Value
 from torchlint.facts.values.homes import allocations_of
 
@@ -77,7 +77,7 @@ class Gathering:
                     return None
                 if self.is_pass(loop):
                     return Repetition(loop, Turn.INFERS, chain)
-            if at.function.name == "update" and runs_without_gradients(at.function):
+            if is_called_each_step(at.function):
                 return Repetition(at.function, Turn.INFERS, chain)  # a metric's, once for each batch
             callers = sorted(self.solution.callers.get(at.function, ()), key=lambda value: value.index)
             if not callers or callers[0] in chain:

@@ -20,14 +20,14 @@ from torchlint.facts.building.expressions import INSERTING
 from torchlint.facts.building.names import assigned_in, path_of
 from torchlint.facts.values.domain import Tool
 from torchlint.facts.values.frameworks import (
-    PER_STEP,
-    ROUTES,
-    WEB,
+    is_called_each_step,
     is_module_class,
+    promises,
     runs_without_gradients,
     trains_on_result,
 )
 from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.frameworks import Holds
 from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
@@ -216,17 +216,14 @@ class Repetitions:
                 return True
             if runs_without_gradients(function) and (function.name.endswith("_step") or "batch" in function.name):
                 return True
-            names = {base.rpartition(".")[2] for base in owner.all_bases()}
-            if any(function.name in methods for base, methods in PER_STEP.items() if base in names):
+            if is_called_each_step(function):
                 return True
-        return function in self._request_handlers
+        return function in self._request_handlers or function in self.steps.handed_over
 
     @cached_property
     def _request_handlers(self) -> frozenset[Function]:
         """Functions that an object of a web framework decorates."""
-        routes = {
-            call.syntax for call in self.facts.calls() if call.callee.name in ROUTES and self._is_of_web(call.callee)
-        }
+        routes = {call.syntax for call in self.facts.calls() if self._is_route(call.callee)}
         return frozenset(
             function
             for function in self.facts.graph.functions
@@ -234,13 +231,14 @@ class Repetitions:
             and any(decorator.decorator in routes for decorator in function.syntax.decorators)
         )
 
-    def _is_of_web(self, method: Value) -> bool:
+    def _is_route(self, method: Value) -> bool:
         if method.op is not Op.ATTRIBUTE:
             return False
         made = [method.inputs[0]]
         if made[0].place is not None:
             made = self.solution.stored.get(made[0].place, [])
-        return any(value.op is Op.CALL and value.callee.name.startswith(WEB) for value in made)
+        classes = [value.callee.name for value in made if value.op is Op.CALL]
+        return any(method.name in row.methods for name in classes for row in promises(name, Holds.ROUTES))
 
     def _is_lone_step(self, function: Function) -> bool:
         """Whether a function without callers in this file steps an optimizer once that it did not build itself."""

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cached_property
 
 from torchlint.facts.autograd.flows import Flows
-from torchlint.facts.values.domain import Instance, Module, Tool
-from torchlint.facts.values.frameworks import is_module_class, runs_without_gradients, trains_on_result
+from torchlint.facts.values.domain import FunctionReference, Instance, Module, Tool
+from torchlint.facts.values.framework_objects import contract_of
+from torchlint.facts.values.frameworks import (
+    is_called_each_step,
+    is_module_class,
+    runs_without_gradients,
+    trains_on_result,
+)
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
 from torchlint.facts.values.parameters import has_parameters
 from torchlint.facts.values.solve import Solution
+from torchlint.frameworks import Holds
 
 DEPTH = 4
 """How many calls deep a backward is looked for."""
@@ -149,9 +157,22 @@ class Steps:
             self._networks[cls] = is_module_class(cls) and (not cls.is_foreign or has_parameters(self.solution, cls))
         return self._networks[cls]
 
+    @cached_property
+    def handed_over(self) -> frozenset[Function]:
+        """Functions that a framework is given to call in each step: ``Engine(step)``."""
+        found: set[Function] = set()
+        for call in (value for value in self.solution.graph.values if value.op is Op.CALL):
+            row = contract_of(self.solution, call, Holds.EACH_STEP) if call.callee.op is Op.EXTERNAL else None
+            given = call.argument(*row.argument) if row is not None else None
+            atoms = self.solution.final(given) if given is not None else ()
+            found.update(atom.function for atom in atoms if isinstance(atom, FunctionReference))
+        return frozenset(found)
+
     def is_repeated(self, function: Function) -> bool:
         """Whether ``function``, of which no caller is seen, is by itself the body of a loop that stands elsewhere."""
         if trains_on_result(function) or runs_without_gradients(function) or self.trains(function):
+            return True
+        if is_called_each_step(function) or function in self.handed_over:
             return True
         owner = function.owner
         return owner is not None and function.name == "forward" and is_module_class(owner)

@@ -22,6 +22,7 @@ from torchlint.facts.values.domain import (
     Derived,
     Differentiable,
     External,
+    FrameworkObject,
     FunctionReference,
     History,
     Instance,
@@ -33,6 +34,7 @@ from torchlint.facts.values.domain import (
     join,
 )
 from torchlint.facts.values.externals import KEYWORD_ITEMS, Meaning, meaning_of
+from torchlint.facts.values.framework_objects import given_back, object_made
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen
@@ -134,6 +136,8 @@ class Calls:
             return PLAIN
         if isinstance(atom, Plain):
             return PLAIN
+        if isinstance(atom, FrameworkObject):
+            return given_back(self.solution, value, atom, name)
         return self._method_of_tensor(value, atom, name)
 
     def _method_of_class(self, value: Value, atom: Instance | ClassReference, name: str) -> Abstract:
@@ -304,7 +308,7 @@ class Calls:
             return self._apply_to_items(value)
         if meaning is Meaning.SUPER and value.function.owner is not None:
             return frozenset(Instance(parent) for parent in value.function.owner.parents) or UNKNOWN
-        return UNKNOWN
+        return object_made(self.solution, value, name)
 
     def _torch(self, value: Value, name: str, arguments: list[Abstract]) -> Abstract | None:
         made = torch_api.torch_class(name)
@@ -365,7 +369,7 @@ class Calls:
         return frozenset([Container(value)])
 
 
-PASSED = (Module, Tool, Instance, FunctionReference, ClassReference, External, Container, Differentiable)
+PASSED = (Module, Tool, Instance, FunctionReference, ClassReference, External, Container, Differentiable, FrameworkObject)
 """Alternatives that flow from arguments into parameters as they are; tensors stay symbolic (:class:`Argument`)."""
 
 

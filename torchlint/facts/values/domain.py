@@ -139,9 +139,16 @@ class Differentiable:
     """A callable whose result was trained on: given a live tensor it returns a live tensor."""
 
 
+@dataclass(frozen=True, slots=True)
+class FrameworkObject:
+    """An object of a framework's class, by the class's full dotted name; beside Unknown, for what else it may do."""
+
+    name: str
+
+
 Atom: TypeAlias = (
     Plain | Unknown | Tensor | Module | Tool | Instance | FunctionReference | ClassReference | External
-    | Container | Carrier | Argument | Derived | Differentiable
+    | Container | Carrier | Argument | Derived | Differentiable | FrameworkObject
 )  # fmt: skip
 Abstract: TypeAlias = frozenset[Atom]
 

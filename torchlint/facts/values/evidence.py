@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchlint import torch_api
+from torchlint.facts.building.context import keeps_graph
 from torchlint.facts.values.domain import (
     Argument,
     Atom,
@@ -28,10 +31,12 @@ from torchlint.facts.values.domain import (
     is_live,
     sorted_values,
 )
+from torchlint.facts.values.framework_objects import contract_of
 from torchlint.facts.values.frameworks import trains_on_result
 from torchlint.facts.values.graph import Backward, Mode, Op, Place, Value
 from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
 from torchlint.facts.values.transfer import heir
+from torchlint.frameworks import Holds
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -60,19 +65,38 @@ class Evidence:
         graph = solution.graph
         for function in graph.functions:
             if trains_on_result(function) and function.result is not None:
-                graph.backwards.append(Backward(function.result, False, function, None, function.syntax, True))
+                for root in _losses_of(function.result):
+                    graph.backwards.append(Backward(root, False, function, None, function.syntax, True))
 
     def draw(self) -> bool:
         """Add what follows from the present solution; True when that was new."""
         self.changed = False
         for value in self.solution.graph.values:
-            if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
-                self._from_method(value)
+            if value.op is Op.CALL:
+                self._from_contract(value)
+                if value.callee.op is Op.ATTRIBUTE:
+                    self._from_method(value)
         for parameter in self.solution.graph.foreign.modules:
             self._prove(parameter, Module())
         for backward in self.solution.graph.all_backwards():
             self._prove_live(backward.root, backward)
         return self.changed
+
+    def _from_contract(self, call: Value) -> None:
+        """A framework's object runs the backward: ``accelerator.backward(loss)``, ``loss_scaler(loss, optimizer)``."""
+        row = contract_of(self.solution, call, Holds.BACKWARD)
+        root = call.argument(*row.argument) if row is not None else None
+        if root is None:
+            return
+        backwards = self.solution.graph.backwards
+        known = next((backward for backward in backwards if backward.call is call), None)
+        if known is None:
+            statement = call.statement or call.function.syntax
+            backwards.append(Backward(root, keeps_graph(call), call.function, call.loop, statement, call=call))
+            self.changed = True
+        elif known.root is not root:
+            known.root = root
+            self.changed = True
 
     # -- modules --------------------------------------------------------------------------------------------------
 
@@ -249,6 +273,18 @@ class Evidence:
         if root.op is Op.PHI:
             return any(choice.op in (Op.CALL, Op.OPERATION) for choice in root.inputs)
         return root.op in (Op.CALL, Op.OPERATION)
+
+
+def _losses_of(result: Value) -> list[Value]:
+    """What a framework trains on of what a method returns: the first part of a tuple, else all of it."""
+    choices = list(result.inputs) if result.op is Op.PHI else [result]
+    if not any(_is_tuple(choice) for choice in choices):
+        return [result]
+    return [choice.inputs[0] if _is_tuple(choice) else choice for choice in choices]
+
+
+def _is_tuple(value: Value) -> bool:
+    return value.op is Op.CONTAINER and isinstance(value.syntax, cst.Tuple) and bool(value.inputs)
 
 
 def _is_moved(value: Value) -> bool:

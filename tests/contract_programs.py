@@ -1,0 +1,373 @@
+"""A small program for each row of the table of frameworks in which the row makes a difference.
+
+``KNOWN`` stands for the class or function of the row and ``METHOD`` for one of its methods. A program is checked twice:
+with the framework's own name, and with the same name of a package that nobody knows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torchlint.frameworks import Holds, Row
+
+
+@dataclass(frozen=True)
+class ContractProgram:
+    """A program, and the code of the rule that tells of the difference.
+
+    Attributes:
+        source: the program, without its imports.
+        code: which rule finds something in one of the two, and in the other one nothing.
+        finds: True when the finding is there with the framework's own name.
+        by_name: True where the method's name alone decides: then the row is taken away instead.
+    """
+
+    source: str
+    code: str
+    finds: bool
+    by_name: bool = False
+
+
+INFERS = ContractProgram(
+    """
+class Task(KNOWN):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(3, 3)
+
+    def METHOD(self, batch, *more):
+        self.net.eval()
+        print(self.net(batch).argmax())
+""",
+    "TLK201",
+    finds=False,
+)
+
+LOSS_KEPT = ContractProgram(
+    """
+class Task(KNOWN):
+    def __init__(self):
+        super().__init__()
+        self.losses = []
+
+    def METHOD(self, model, batch, *more):
+        loss = model(batch)
+        self.losses.append(loss)
+        return loss
+""",
+    "TLK102",
+    finds=True,
+)
+
+LOSS_KEPT_FROM_TUPLE = ContractProgram(LOSS_KEPT.source.replace("return loss", "return loss, 1, {}"), "TLK102", True)
+
+RESULT_KEPT_FOR_EPOCH = ContractProgram(
+    """
+class Task(KNOWN):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(3, 3)
+
+    def METHOD(self, batch, batch_idx):
+        out = self.net(batch)
+        return {"loss": out.sum(), "norm": out.norm()}
+
+    def training_epoch_end(self, outputs):
+        print(len(outputs))
+""",
+    "TLK105",
+    finds=True,
+)
+
+LOGS_KEPT = ContractProgram(
+    """
+class Masked(KNOWN):
+    def METHOD(self, model, sample, reduce=True):
+        loss = F.nll_loss(model(sample), sample["target"])
+        return loss, 1, {"loss": loss}
+""",
+    "TLK105",
+    finds=True,
+)
+
+OUTPUT_KEPT = ContractProgram(
+    """
+class Scores(KNOWN):
+    def reset(self):
+        self.scores = []
+
+    def METHOD(self, output):
+        scores, labels = output
+        self.scores.append(scores)
+""",
+    "TLK105",
+    finds=True,
+)
+
+SWITCHES_ONCE = ContractProgram(
+    """
+class Watch(KNOWN):
+    def METHOD(self, *given):
+        torch.autograd.set_detect_anomaly(True)
+""",
+    "TLK505",
+    finds=True,
+)
+
+DRAWS_EACH_EPOCH = ContractProgram(
+    """
+import matplotlib.pyplot as plt
+
+class Curves(KNOWN):
+    def METHOD(self, *given):
+        plt.figure()
+        plt.plot(self.values)
+        plt.savefig("curves.png")
+""",
+    "TLK503",
+    finds=True,
+)
+
+HOOKS_EACH_STEP = ContractProgram(
+    """
+class Probe(KNOWN):
+    def METHOD(self, *given):
+        self.layer.register_forward_hook(show)
+
+def show(module, inputs, output):
+    print(output.shape)
+""",
+    "TLK303",
+    finds=True,
+)
+
+GIVEN_A_STEP = ContractProgram(
+    """
+net = nn.Linear(3, 3)
+kept = []
+
+def step(engine, batch):
+    kept.append(net(batch))
+
+evaluator = KNOWN(step)
+""",
+    "TLK102",
+    finds=True,
+)
+
+SUMMED_BY_A_METER = ContractProgram(
+    """
+net = nn.Linear(3, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+meter = KNOWN()
+
+def train(loader):
+    for x in loader:
+        loss = net(x).sum()
+        loss.backward()
+        optimizer.step()
+        meter.METHOD(n=len(x), val=loss)
+""",
+    "TLK105",
+    finds=True,
+)
+
+SUMMED_BY_A_FUNCTION = ContractProgram(
+    SUMMED_BY_A_METER.source.replace("meter = KNOWN()\n", "").replace(
+        "meter.METHOD(n=len(x), val=loss)", 'KNOWN("loss", loss)'
+    ),
+    "TLK105",
+    finds=True,
+)
+
+KEPT_WITHOUT_GRAPH = ContractProgram(
+    """
+net = nn.Linear(3, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+holder = KNOWN()
+
+def train(loader):
+    for x in loader:
+        loss = net(x).sum()
+        loss.backward()
+        optimizer.step()
+        holder.METHOD(loss)
+""",
+    "TLK102",
+    finds=False,
+)
+
+BACKWARD_OF_AN_ITEM = ContractProgram(
+    """
+def train(model, loader):
+    worker, kept = KNOWN(), []
+    for x in loader:
+        out = model(x)
+        worker.METHOD(out[0])
+        kept.append(out[0])
+""",
+    "TLK102",
+    finds=True,
+)
+
+BACKWARD_BY_A_CALL = ContractProgram(
+    BACKWARD_OF_AN_ITEM.source.replace("worker.METHOD(out[0])", "worker(out[0], None)"), "TLK102", finds=True
+)
+
+BACKWARD_IN_A_STEP = ContractProgram(
+    """
+class Task(KNOWN):
+    def training_step(self, batch, batch_idx):
+        out = self.model(batch)
+        self.METHOD(out[0])
+        self.losses.append(out[0])
+""",
+    "TLK102",
+    finds=True,
+    by_name=True,
+)
+
+ENGINE = ContractProgram(
+    """
+def train(loader):
+    kept = []
+    engine, optimizer, _, _ = KNOWN(config="zero.json")
+    for x in loader:
+        kept.append(engine(x))
+""",
+    "TLK102",
+    finds=True,
+)
+
+BACKWARD_OF_AN_ENGINE = ContractProgram(
+    """
+import deepspeed
+
+def train(args, loader, model):
+    kept = []
+    engine, optimizer, _, _ = deepspeed.initialize(args)
+    for x in loader:
+        out = model(x)
+        engine.METHOD(out[0])
+        kept.append(out[0])
+""",
+    "TLK102",
+    finds=True,
+    by_name=True,
+)
+
+GIVEN_BACK = ContractProgram(
+    """
+worker = KNOWN()
+
+def predict(loader):
+    net = worker.METHOD(nn.Linear(3, 3))
+    kept = []
+    for x in loader:
+        kept.append(net(x))
+""",
+    "TLK102",
+    finds=True,
+)
+
+TRAINS_WITH_A_CHECKPOINT = ContractProgram(
+    """
+def run(model, path):
+    checkpoint = torch.load(path, map_location="cpu")
+    model.load_state_dict(checkpoint["model"])
+    trainer = KNOWN(model)
+    trainer.METHOD(model)
+""",
+    "TLK403",
+    finds=True,
+)
+
+DETECTS = ContractProgram(
+    """
+def run(model):
+    trainer = KNOWN(ARGUMENT=True)
+    trainer.fit(model)
+""",
+    "TLK505",
+    finds=True,
+)
+
+MODULE = ContractProgram(
+    """
+class Net(KNOWN):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+net = Net()
+
+def predict(loader):
+    kept = []
+    for x in loader:
+        kept.append(net(x))
+""",
+    "TLK102",
+    finds=True,
+)
+
+GUARDS_ITSELF = ContractProgram(
+    """
+def answer(model, x):
+    model.eval()
+    out = model.METHOD(x)
+    return out.detach().cpu()
+""",
+    "TLK201",
+    finds=False,
+    by_name=True,
+)
+
+HANDLES_REQUESTS = ContractProgram(
+    """
+app = KNOWN()
+
+@app.METHOD("/predict")
+def predict(x):
+    model = torch.load("model.pt")
+    return model(x).tolist()
+""",
+    "TLK302",
+    finds=True,
+)
+
+_BY_KIND = {
+    Holds.NO_GRAD: INFERS,
+    Holds.TRAINED: LOSS_KEPT,
+    Holds.RESULT_KEPT: RESULT_KEPT_FOR_EPOCH,
+    Holds.GIVEN_GRAPH: OUTPUT_KEPT,
+    Holds.ONCE: SWITCHES_ONCE,
+    Holds.EACH_EPOCH: DRAWS_EACH_EPOCH,
+    Holds.EACH_STEP: HOOKS_EACH_STEP,
+    Holds.KEEPS: SUMMED_BY_A_METER,
+    Holds.DETACHES: KEPT_WITHOUT_GRAPH,
+    Holds.BACKWARD: BACKWARD_OF_AN_ITEM,
+    Holds.RETURNS: GIVEN_BACK,
+    Holds.MAKES_ENGINE: ENGINE,
+    Holds.TRAINS: TRAINS_WITH_A_CHECKPOINT,
+    Holds.ANOMALY: DETECTS,
+    Holds.MODULE: MODULE,
+    Holds.GUARDED: GUARDS_ITSELF,
+    Holds.ROUTES: HANDLES_REQUESTS,
+}
+
+_OF_FUNCTIONS = {Holds.KEEPS: SUMMED_BY_A_FUNCTION, Holds.EACH_STEP: GIVEN_A_STEP}
+
+_SPECIAL = {
+    ("fairseq", Holds.TRAINED): LOSS_KEPT_FROM_TUPLE,
+    ("fairseq", Holds.RESULT_KEPT): LOGS_KEPT,
+    ("timm", Holds.BACKWARD): BACKWARD_BY_A_CALL,
+    ("Lightning", Holds.BACKWARD): BACKWARD_IN_A_STEP,
+    ("DeepSpeed", Holds.BACKWARD): BACKWARD_OF_AN_ENGINE,
+}
+
+
+def program_for(row: Row) -> ContractProgram:
+    """The program of a row."""
+    if not row.methods and row.holds in _OF_FUNCTIONS:
+        return _OF_FUNCTIONS[row.holds]
+    return _SPECIAL.get((row.framework, row.holds), _BY_KIND[row.holds])

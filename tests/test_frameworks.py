@@ -1,0 +1,70 @@
+"""The table of frameworks: each row is documented, and there is a program that it makes a difference to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from contract_programs import program_for
+
+from torchlint import frameworks
+from torchlint.api import check_source
+from torchlint.config import Settings
+from torchlint.facts.values import frameworks as asking
+from torchlint.frameworks import ROWS, Holds, Row, method_names
+
+HEAD = """import torch
+import torch.nn.functional as F
+from torch import nn
+"""
+
+
+def cases() -> Iterator[tuple[Row, str, str]]:
+    """Each row with its first name and each of its methods, and with each other name and its first method."""
+    for row in ROWS:
+        methods = row.methods or ("",)
+        yield from ((row, row.of[0], method) for method in methods)
+        yield from ((row, name, methods[0]) for name in row.of[1:])
+
+
+def source_of(row: Row, name: str, method: str, package: str) -> str:
+    """The program of a row, with a name that is imported from ``package``, or from the framework."""
+    own, _, last = name.rpartition(".")
+    known = re.sub(r"\[A-Z\]\*|\*", "Own", last)
+    text = program_for(row).source.replace("METHOD", method).replace("ARGUMENT", row.argument[1])
+    return f"{HEAD}from {package or own} import {known}\n{text.replace('KNOWN', known)}"
+
+
+def codes(source: str) -> list[str]:
+    """The codes of what is found in a program, notes included."""
+    return [finding.code for finding in check_source(source, settings=Settings(notes=True))]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.framework}-{row.holds.name}-{row.of[0]}")
+def test_each_row_says_where_it_is_documented(row: Row) -> None:
+    assert row.source.startswith("https://")
+    assert row.of
+    assert not row.distinctive or row.holds not in (Holds.DETACHES, Holds.KEEPS)
+
+
+@pytest.mark.parametrize(
+    ("row", "name", "method"),
+    [pytest.param(*case, id=f"{case[0].holds.name}-{case[1]}-{case[2]}") for case in cases()],
+)
+def test_each_row_makes_a_difference(row: Row, name: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = program_for(row)
+    with_row = codes(source_of(row, name, method, ""))
+    if program.by_name:
+        monkeypatch.setattr(frameworks, "ROWS", tuple(other for other in ROWS if other is not row))
+        asking.promises.cache_clear()
+        method_names.cache_clear()
+        without = codes(source_of(row, name, method, ""))
+        asking.promises.cache_clear()
+        method_names.cache_clear()
+    elif row.distinctive:
+        without = codes(source_of(row, name, method, "").replace(name.rpartition(".")[2], "Elsewhere"))
+    else:
+        without = codes(source_of(row, name, method, "elsewhere"))
+    assert (program.code in with_row) is program.finds
+    assert (program.code in without) is not program.finds

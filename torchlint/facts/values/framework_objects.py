@@ -1,0 +1,77 @@
+"""Objects of a framework's classes: what makes them, and what a call of them or of their methods does by contract.
+
+Such an object stays unknown in all that the table does not say: each of them is :class:`FrameworkObject` or anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchlint.facts.values.domain import UNKNOWN, Abstract, Container, FrameworkObject, Instance, Module, Tool, sorted_values
+from torchlint.facts.values.frameworks import promises
+from torchlint.facts.values.graph import Op, Value
+from torchlint.frameworks import Holds, Row, rows_named
+
+if TYPE_CHECKING:
+    from torchlint.facts.values.solve import Solution
+
+ENGINE = "deepspeed.DeepSpeedEngine"
+"""The class of what ``deepspeed.initialize`` wraps a model in."""
+
+
+def object_made(solution: Solution, call: Value, name: str) -> Abstract:
+    """What a CALL of the imported ``name`` gives; unknown where the table does not know it."""
+    if promises(name, Holds.MAKES_ENGINE):
+        engine: Abstract = frozenset([Module(), FrameworkObject(ENGINE)])
+        for position, part in enumerate((engine, frozenset([Tool("optimizer")]), UNKNOWN, UNKNOWN)):
+            solution.set_field(call, position, part)
+        return frozenset([Container(call)])
+    is_class = name.rpartition(".")[2][:1].isupper() and bool(rows_named(name))
+    return UNKNOWN | {FrameworkObject(name)} if is_class else UNKNOWN
+
+
+def given_back(solution: Solution, call: Value, receiver: FrameworkObject, name: str) -> Abstract:
+    """What ``receiver.name(...)`` gives beside what any object may give: ``prepare`` returns what it is given."""
+    if not any(name in row.methods for row in promises(receiver.name, Holds.RETURNS)):
+        return frozenset()
+    if None in call.keys[1:]:
+        return UNKNOWN
+    given = [value for key, value in zip(call.keys[1:], call.arguments, strict=True) if isinstance(key, int)]
+    if len(given) == 1:
+        return solution.of(given[0])
+    for position, value in enumerate(given):
+        solution.set_field(call, position, solution.of(value))
+    return frozenset([Container(call)])
+
+
+def contract_of(solution: Solution, call: Value, holds: Holds) -> Row | None:
+    """The row that says it of a CALL: of the imported function, of the method of an object, or of the object itself."""
+    return next((row for row in _contracts_of(solution, call, holds)), None)
+
+
+def _contracts_of(solution: Solution, call: Value, holds: Holds) -> Iterator[Row]:
+    callee = call.callee
+    if callee.op is Op.EXTERNAL:
+        yield from (row for row in promises(callee.name, holds) if not row.methods)
+        return
+    if callee.op is Op.ATTRIBUTE:
+        rows = _rows_of(solution, callee.inputs[0], holds)
+        yield from (row for row in rows if callee.name in row.methods)
+    yield from (row for row in _rows_of(solution, callee, holds) if "__call__" in row.methods)
+
+
+def _rows_of(solution: Solution, value: Value, holds: Holds) -> Iterator[Row]:
+    """The rows of the classes of which ``value`` may be an instance."""
+    for atom in sorted_values(solution.of(value)):
+        if isinstance(atom, FrameworkObject):
+            yield from promises(atom.name, holds)
+        elif isinstance(atom, Instance):
+            for base in atom.cls.all_bases():
+                yield from promises(base, holds)
+
+
+def keeps_no_graph(solution: Solution, holder: Value) -> bool:
+    """Whether ``holder`` is an object of a framework that keeps what it is given without its graph."""
+    atoms = solution.of(holder)
+    return any(isinstance(atom, FrameworkObject) and promises(atom.name, Holds.DETACHES) for atom in atoms)

@@ -1,0 +1,34 @@
+"""What frameworks promise of the code that they call, as data; ``facts/values/frameworks.py`` asks it.
+
+The table (``table.py``) says which methods run without gradients, what is trained on, what is kept and what is
+detached, and who calls what how often. It needs no other part of torchlint, so that the screen can read it.
+"""
+
+from functools import cache
+
+from torchlint.frameworks.row import Holds, Row
+from torchlint.frameworks.table import ROWS, SERVING
+
+__all__ = ["ROWS", "Holds", "Row", "method_names", "names", "packages", "rows_named"]
+
+
+def rows_named(full_name: str) -> list[Row]:
+    """All rows of a class or function with this full dotted name."""
+    return [row for row in ROWS if row.names(full_name)]
+
+
+def packages() -> tuple[str, ...]:
+    """The top-level packages of the table that are built on torch, each once."""
+    return tuple(dict.fromkeys(name.partition(".")[0] for row in ROWS if row not in SERVING for name in row.of))
+
+
+def names(*holds: Holds) -> frozenset[str]:
+    """The last names of the classes and functions of which one of these is promised."""
+    return frozenset(name.rpartition(".")[2] for row in ROWS if row.holds in holds for name in row.of)
+
+
+@cache
+def method_names(holds: Holds, *, distinctive: bool = False) -> frozenset[str]:
+    """The names of the methods of which this is promised; where asked, only those that nobody else has."""
+    rows = (row for row in ROWS if row.holds is holds and (row.distinctive or not distinctive))
+    return frozenset(method for row in rows for method in row.methods)

@@ -1,0 +1,68 @@
+"""One row of the table: what a framework promises of a class, a method or a function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from fnmatch import fnmatchcase
+
+
+class Holds(Enum):
+    """What a row says."""
+
+    NO_GRAD = "the framework calls the method with gradients off"
+    TRAINED = "the framework runs backward on what the method returns"
+    RESULT_KEPT = "the framework keeps what the method returns, with its graph, until the epoch or the update ends"
+    GIVEN_GRAPH = "the framework hands the method what a step returned, with its graph"
+    ONCE = "the framework calls the method once, before a training"
+    EACH_EPOCH = "the framework calls the method again and again, but not in every step"
+    EACH_STEP = "the framework calls the method, or the function that it is given, once for each step or request"
+    KEEPS = "the object or function keeps the argument as it is, with its graph"
+    DETACHES = "the object keeps its arguments without their graph, or numbers of them"
+    BACKWARD = "the call runs backward on the argument"
+    RETURNS = "the call returns its arguments, moved and wrapped, in their order"
+    MAKES_ENGINE = "the call returns a wrapped model, which also runs backward, and its optimizer"
+    TRAINS = "the call runs a whole training"
+    ANOMALY = "the argument switches anomaly detection on"
+    MODULE = "instances of the class are modules"
+    GUARDED = "the method of a model switches gradients off by itself"
+    ROUTES = "the object decorates functions that are called once for each request"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A promise of a framework.
+
+    Attributes:
+        framework: whose it is, and of which versions if not of all.
+        of: the classes or functions, by their full dotted names. A framework exports a class on several paths, so the
+            package and the last part of the name decide; a ``*`` in the last part stands for any letters.
+        holds: what is promised.
+        source: where the framework says so.
+        methods: the methods it is true of; none where the class or function itself is meant.
+        argument: which argument, by its position (without ``self``) and its name.
+        besides: RESULT_KEPT: keys of a dict, or positions of a tuple, that are not kept.
+        taken_by: RESULT_KEPT: it is true only where a method of these takes what was kept.
+        distinctive: True where a class of this name is taken for this one even if another package exports it: nobody
+            else has the name. It may be true only of rows that say what a class is, of those that silence findings,
+            and of rows of a class whose name says its framework, since a wrong guess must not make a finding.
+    """
+
+    framework: str
+    of: tuple[str, ...]
+    holds: Holds
+    source: str
+    methods: tuple[str, ...] = ()
+    argument: tuple[int, str] = (0, "")
+    besides: tuple[str | int, ...] = ()
+    taken_by: tuple[str, ...] = ()
+    distinctive: bool = False
+
+    def names(self, full_name: str) -> bool:
+        """Whether a class or function with this full dotted name is one of this row."""
+        package, _, _ = full_name.partition(".")
+        last = full_name.rpartition(".")[2]
+        for own in self.of:
+            if fnmatchcase(last, own.rpartition(".")[2]) and (self.distinctive or own.partition(".")[0] == package):
+                return True
+        return False
