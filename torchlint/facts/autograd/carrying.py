@@ -189,12 +189,34 @@ class CarriedStates:
         if any(backward.by_contract or not backward.retains for backward in over):
             return None
         leaves = new in self.flows.escaped or old in self.flows.escaped
-        if not over and leaves and not self._made(new).evaluating:
+        if not over and leaves and not self._infers(new):
             return None
         loop = self._made(new).loop
         bounded = loop is not None and loop.iterable is not None and loop.iterable.name == "builtins.range"
         kind = "" if leaves and not over else self._kind_of(new)  # what others are given is left to a person
         return Carried(statement, name, new, old, bool(over), bounded, kind)
+
+    def _infers(self, new: Value) -> bool:
+        """Whether the forward that makes a state is for its answer alone: in evaluation mode, or detached at once."""
+        if self._made(new).evaluating:
+            return True
+        states = self._returned_as(new, DEPTH)
+        return bool(states) and all(map(self._is_detached_beside, states))
+
+    def _returned_as(self, state: Value, depth: int) -> list[Value]:
+        """The states that a forward makes, behind the functions of the file that return them."""
+        functions = self.solution.functions_of(self._made(state)) if self._made(state).op is Op.CALL else []
+        results = [result for f in functions if f.result is not None for result in f.result.inputs]
+        items = [item for result in results for item in _items(result, _key_of(state))]
+        if not functions or depth == 0:
+            return [state]
+        return [found for item in items for found in self._returned_as(item, depth - 1)]
+
+    def _is_detached_beside(self, state: Value) -> bool:
+        """``out, state = net(x, state)`` where nothing but ``out.detach()`` is used of the answer."""
+        made, key = self._made(state), _key_of(state)
+        others = [part for part in made.users if part.op in (Op.ELEMENT, Op.SUBSCRIPT) and part.keys[0] != key]
+        return bool(others) and all(part in self.flows.detached and part not in self.flows.leaving for part in others)
 
     def _builders(self, module: Value) -> list[Value]:
         """The calls that build a module, behind ``.to(device)`` and the like."""
@@ -315,6 +337,11 @@ class _At:
 
 def _may_be_same(one: Key, other: Key) -> bool:
     return one is None or other is None or one == other
+
+
+def _key_of(state: Value) -> Key:
+    """Which item of what a forward returns a state is."""
+    return state.keys[0] if state.op in (Op.ELEMENT, Op.SUBSCRIPT) else None
 
 
 def _written(store: Store) -> str:
