@@ -104,6 +104,23 @@ class Scores(KNOWN):
     finds=True,
 )
 
+OUTPUTS_COLLECTED = ContractProgram(
+    """
+class Collect(KNOWN):
+    def __init__(self):
+        super().__init__()
+        self.predictions = []
+
+    def METHOD(self, trainer, module, outputs, *more):
+        self.predictions.append(outputs)
+
+    def joined(self):
+        return torch.cat(self.predictions)
+""",
+    "TLK401",
+    finds=True,
+)
+
 SWITCHES_ONCE = ContractProgram(
     """
 class Watch(KNOWN):
@@ -340,6 +357,7 @@ _BY_KIND = {
     Holds.TRAINED: LOSS_KEPT,
     Holds.RESULT_KEPT: RESULT_KEPT_FOR_EPOCH,
     Holds.GIVEN_GRAPH: OUTPUT_KEPT,
+    Holds.GIVEN_OUTPUT: OUTPUTS_COLLECTED,
     Holds.ONCE: SWITCHES_ONCE,
     Holds.EACH_EPOCH: DRAWS_EACH_EPOCH,
     Holds.EACH_STEP: HOOKS_EACH_STEP,

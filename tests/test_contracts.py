@@ -92,3 +92,43 @@ def test_lightning_keeps_what_a_training_step_returns_for_the_end_of_the_epoch(
 )
 def test_fairseq_keeps_what_a_criterion_logs(logged: str, expected: list[str]) -> None:
     assert kept(CRITERION.format(logged=logged)) == expected
+
+
+def certain(source: str) -> list[bool]:
+    """Whether what is kept by contract is so whoever calls it."""
+    return [contract.is_certain for contract in Program(source).facts.contracts]
+
+
+def test_only_what_a_metric_of_ignite_keeps_as_it_is_given_has_a_graph_in_any_case() -> None:
+    assert certain(METRIC.format(body="self.parts.append(output[0])")) == [True]
+    assert certain(METRIC.format(body="self.total += output[0].sum()")) == [False]
+
+
+@pytest.mark.parametrize("item", ["output[1]", 'output["y"]', "output[1].float().sum()"])
+def test_a_target_has_no_graph(item: str) -> None:
+    assert kept(METRIC.format(body=f"self.parts.append({item})")) == []
+
+
+METERS = """
+from {package} import AverageMeter
+net = nn.Linear(3, 3)
+def train(loader):
+    meter = AverageMeter()
+    for x in loader:
+        loss = net(x).sum()
+        loss.backward()
+        meter.update({given})
+"""
+
+
+@pytest.mark.parametrize(
+    ("package", "given", "expected"),
+    [
+        ("timm.utils", "loss, x.shape[0]", ["loss"]),
+        ("timm.utils", "loss.item(), x.shape[0]", []),
+        ("timm.utils", "loss.detach()", []),
+        ("elsewhere", "loss", []),
+    ],
+)
+def test_a_meter_sums_up_what_it_is_given(package: str, given: str, expected: list[str]) -> None:
+    assert kept(METERS.format(package=package, given=given)) == expected

@@ -102,6 +102,11 @@ LIGHTNING = (
         ),
     ),
     Row(
+        "Lightning", CALLBACKS, Holds.GIVEN_OUTPUT,
+        "https://lightning.ai/docs/pytorch/stable/api/lightning.pytorch.callbacks.Callback.html",
+        ("on_predict_batch_end", "write_on_batch_end"), (2, "outputs"),
+    ),
+    Row(
         "Lightning", CALLBACKS, Holds.ONCE, f"{_LIGHTNING_CALLBACK}#hooks", ("setup", "on_fit_start", "on_train_start"),
     ),
     Row(
@@ -232,7 +237,7 @@ RECORDING = (
     Row("ignite", IGNITE_METRICS, Holds.EACH_STEP,
         "https://docs.pytorch.org/ignite/generated/ignite.metrics.metric.Metric.html",
         ("update", "_update", "iteration_completed")),
-    Row("ignite >= 0.1.1", ("ignite.metrics.[A-Z]*",), Holds.DETACHES,
+    Row("ignite >= 0.4", ("ignite.metrics.[A-Z]*",), Holds.DETACHES,
         "https://docs.pytorch.org/ignite/metrics.html", ("update",)),
     Row("timm", ("timm.utils.AverageMeter",), Holds.KEEPS,
         "https://github.com/huggingface/pytorch-image-models/blob/v1.0.9/timm/utils/metrics.py#L18", ("update",),

@@ -14,6 +14,7 @@ from torchlint.facts.keeping.gathering import Gathering
 from torchlint.facts.turns.repetition import Repetition
 from torchlint.facts.values.domain import Container, External, History, Plain, Tensor
 from torchlint.facts.values.extents import Size
+from torchlint.facts.values.frameworks import is_given_output
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.residence import Residence, Residences
@@ -167,7 +168,7 @@ class _Search:
             if item.op is Op.ELEMENT and item.loop is not None and item.inputs[0] is item.loop.iterable:
                 return True
             item = item.inputs[0] if item.op is not Op.CALL else item.callee.inputs[0]
-        return item.op in (Op.PARAMETER, Op.CONSTANT)
+        return item.op in (Op.PARAMETER, Op.CONSTANT) and not is_given_output(item)
 
     # -- what is joined in each turn ------------------------------------------------------------------------------
 
@@ -238,7 +239,8 @@ class _Search:
             for user in value.users:
                 inside = isinstance(by, Function) or (user.loop is not None and by in user.loop.around())
                 if inside and user.function is call.function and not self._only_looks(user, call, same):
-                    return True
+                    if not self.facts.repetitions.is_skipped(user, by):
+                        return True
         return False
 
     def _resets(self, store: Store, call: Value, repetition: Repetition) -> bool:
@@ -266,6 +268,8 @@ class _Search:
         if user.op is Op.ATTRIBUTE:
             return user.name in ("shape", "device", "dtype", "ndim") or user.name in ("size", "numel", "dim")
         if user.op is Op.CALL:
+            if user.callee.op is Op.ATTRIBUTE and user.callee.name in ("to", "type_as"):
+                return user.callee.inputs[0] not in same  # `x.to(acc)`: only its dtype and device are read
             return user.callee.name in ("builtins.len", "builtins.print", "builtins.isinstance")
         return user.op is Op.COMPARISON and any(other.name == "None" for other in user.inputs)
 

@@ -11,7 +11,7 @@ from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Instance, Module, Plain
-from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.frameworks import is_given_output, is_module_class
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.homes import places_of
 
@@ -57,6 +57,8 @@ class Extents:
                 continue
             seen.add(current)
             if (self.steps.calls_module(current) and not self.is_loss(current)) or self.is_method_of_module(current):
+                return True
+            if is_given_output(current):
                 return True
             pending.extend(self._sources(current))
         return False

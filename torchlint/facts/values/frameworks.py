@@ -70,6 +70,13 @@ def is_called_each_step(function: Function) -> bool:
     return promised(function, Holds.EACH_STEP) is not None
 
 
+def is_given_output(parameter: Value) -> bool:
+    """Whether a framework hands what a model gave for a batch to this parameter of a method."""
+    function = parameter.function
+    row = promised(function, Holds.GIVEN_OUTPUT) if parameter.op is Op.PARAMETER else None
+    return row is not None and parameter in function.parameters[row.argument[0] + 1 : row.argument[0] + 2]
+
+
 def trains_on_result(function: Function) -> bool:
     """Whether a framework runs backward on what this method returns."""
     return promised(function, Holds.TRAINED) is not None

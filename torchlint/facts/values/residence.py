@@ -12,6 +12,7 @@ from enum import Enum
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.values.domain import Container, External, Instance, Module, Tensor, sorted_values
+from torchlint.facts.values.frameworks import is_given_output
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.homes import places_of
 
@@ -50,6 +51,8 @@ class Residences:
             return self._of_call(value)
         if value.op in (Op.OPERATION, Op.COMPARISON, Op.CONTAINER):
             return _any(map(self.of, value.inputs))
+        if is_given_output(value):
+            return Residence.DEVICE
         return _all([self.of(source) for source in self._alternatives(value)])
 
     def _alternatives(self, value: Value) -> list[Value]:

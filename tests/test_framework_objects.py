@@ -1,0 +1,94 @@
+"""Objects of a framework's classes: what their methods do by contract, and what stays unknown of them."""
+
+from __future__ import annotations
+
+import pytest
+from programs import Program
+
+ACCELERATED = """
+from accelerate import Accelerator
+def train(loader, model):
+    accelerator = Accelerator()
+    for x in loader:
+        out = model(x)
+        accelerator.backward({given})
+        print(out)
+"""
+
+PREPARED = """
+from accelerate import Accelerator
+accelerator = Accelerator()
+{target} = accelerator.prepare({given})
+print(net(torch.rand(2, 3)))
+"""
+
+SCALED = """
+from timm.utils import NativeScaler
+scaler = NativeScaler()
+net = nn.Linear(3, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+def train(loader):
+    for x in loader:
+        loss = net(x).sum()
+        scaler(loss, optimizer{options})
+"""
+
+
+@pytest.mark.parametrize("given", ["out[0]", 'out["loss"]', "out.loss"])
+def test_an_accelerator_runs_backward_on_its_argument(given: str) -> None:
+    program = Program(ACCELERATED.format(given=given))
+    (backward,) = program.facts.graph.backwards
+    assert program.facts.code(backward.root.syntax) == given
+
+
+def test_a_backward_by_another_object_is_read_as_it_is_written() -> None:
+    program = Program(ACCELERATED.format(given="out[0]").replace("from accelerate", "from elsewhere"))
+    (backward,) = program.facts.graph.backwards
+    assert program.facts.code(backward.root.syntax) == "Accelerator()"
+
+
+@pytest.mark.parametrize(
+    ("target", "given"),
+    [
+        ("net", "nn.Linear(3, 3)"),
+        ("net, loader", "nn.Linear(3, 3), DataLoader(data)"),
+        ("loader, net", "DataLoader(data), nn.Linear(3, 3)"),
+    ],
+)
+def test_what_is_prepared_is_given_back(target: str, given: str) -> None:
+    program = Program(PREPARED.format(target=target, given=given))
+    assert "live" in program.kinds(program.shown())
+
+
+@pytest.mark.parametrize(("options", "retains"), [("", False), (", create_graph=second_order", True)])
+def test_a_scaler_of_timm_runs_the_backward(options: str, retains: bool) -> None:
+    (backward,) = Program(SCALED.format(options=options)).facts.graph.backwards
+    assert backward.root.name.endswith("sum")
+    assert backward.retains is retains
+
+
+def test_a_function_that_an_engine_is_given_runs_in_each_step() -> None:
+    program = Program("""
+from ignite.engine import Engine
+def step(engine, batch):
+    pass
+def other(engine, batch):
+    pass
+trainer = Engine(step)
+""")
+    assert program.facts.steps.handed_over == {program.function("step")}
+    assert not program.facts.steps.is_repeated(program.function("other"))
+
+
+@pytest.mark.parametrize(("package", "inserted"), [("torchmetrics", []), ("elsewhere", ["metric"])])
+def test_a_metric_of_torchmetrics_keeps_no_graph(package: str, inserted: list[str]) -> None:
+    program = Program(f"""
+from {package} import MeanMetric
+net, metric = nn.Linear(3, 3), MeanMetric()
+def train(loader):
+    for x in loader:
+        loss = net(x).sum()
+        loss.backward()
+        metric.update(loss)
+""")
+    assert program.inserted() == inserted
