@@ -129,7 +129,7 @@ LIGHTNING = (
     ),
     Row(
         "Lightning", ("pytorch_lightning.Trainer", "lightning.pytorch.Trainer"), Holds.ANOMALY,
-        "https://lightning.ai/docs/pytorch/stable/common/trainer.html#detect-anomaly", argument=(-1, "detect_anomaly"),
+        "https://lightning.ai/docs/pytorch/stable/common/trainer.html", argument=(-1, "detect_anomaly"),
     ),
     Row("Fabric", FABRICS, Holds.BACKWARD, f"{_FABRIC}#backward", ("backward",), (0, "tensor")),
     Row("Fabric", FABRICS, Holds.RETURNS, f"{_FABRIC}#setup", ("setup", "setup_module", "setup_dataloaders")),
@@ -183,10 +183,10 @@ TRAINING = (
     Row("skorch", SKORCH_CALLBACKS, Holds.EACH_EPOCH, _SKORCH_CALLBACK, ("on_epoch_begin", "on_epoch_end")),
     Row("skorch", SKORCH_CALLBACKS, Holds.ONCE, _SKORCH_CALLBACK, ("initialize", "on_train_begin")),
     Row("catalyst", ("catalyst.dl.*Runner", "catalyst.core.*Runner"), Holds.EACH_STEP,
-        "https://catalyst-team.github.io/catalyst/core/runner.html", ("handle_batch", "on_batch_start",
+        "https://catalyst-team.github.io/catalyst/api/core.html", ("handle_batch", "on_batch_start",
         "on_batch_end")),
     Row("catalyst", ("catalyst.dl.*Runner", "catalyst.core.*Runner"), Holds.EACH_EPOCH,
-        "https://catalyst-team.github.io/catalyst/core/runner.html",
+        "https://catalyst-team.github.io/catalyst/api/core.html",
         ("on_epoch_start", "on_epoch_end", "on_loader_start", "on_loader_end")),
     Row("composer", COMPOSER_MODELS, Holds.TRAINED, _COMPOSER, ("loss",)),
     Row("composer", COMPOSER_MODELS, Holds.NO_GRAD,
@@ -258,9 +258,9 @@ RECORDING = (
     Row("stable-baselines3", ("stable_baselines3.common.callbacks.BaseCallback",), Holds.ONCE, _SB3_CALLBACK,
         ("_init_callback", "_on_training_start")),
     Row("tianshou < 2.0", ("tianshou.policy.BasePolicy",), Holds.EACH_STEP,
-        "https://tianshou.org/en/v1.0.0/03_api/policy/base.html", ("learn", "process_fn", "post_process_fn")),
+        "https://github.com/thu-ml/tianshou/blob/v0.4.11/docs/tutorials/concepts.rst", ("learn", "process_fn", "post_process_fn")),
     Row("tianshou < 2.0", ("tianshou.policy.BasePolicy",), Holds.MODULE,
-        "https://tianshou.org/en/v1.0.0/03_api/policy/base.html"),
+        "https://github.com/thu-ml/tianshou/blob/v0.4.11/docs/tutorials/concepts.rst"),
 )  # fmt: skip
 """Metrics, meters and buffers."""
 
