@@ -26,7 +26,7 @@ class GraphInRecord(Rule):
     a named tuple that goes into a list, values that a callback or a reporter is given in a dict or as keywords, a
     replay or rollout buffer into which they are written in place; a metric of ignite, which is given outputs with their
     graph; what `training_step` returns beside the loss where `training_epoch_end` collects it; what a criterion of
-    fairseq logs.
+    fairseq logs; what a meter of timm or fairseq sums up.
 
     ## Why is this bad?
     The holder does not show what it holds. A record keeps the graph of its step: the nodes in host memory after a
@@ -47,8 +47,10 @@ class GraphInRecord(Rule):
 
     ## When it is not a leak
     What is recorded is trained on (a rollout of an on-policy method) or cleared in the step; the receiver detaches it;
-    gradients are off; torchmetrics' `update`, which runs without gradients. A `clone()` of a value of any kind, which
-    the program tests to be a tensor and puts into a container of an object, is a note: it has a graph if that has one.
+    gradients are off; torchmetrics' `update`, which runs without gradients. What ignite's `update` computes has a
+    graph only for those who call it by hand, since its engine switches gradients off: that is a note. So is a `clone()`
+    of a value of any kind, which the program tests to be a tensor and puts into a container of an object: it has a
+    graph if that has one.
 
     ## Fix safety
     Safe where the value is a tensor with a graph on every path and the step does not train through the record.

@@ -28,12 +28,17 @@ CALLBACKS = (
     "pytorch_lightning.Callback", "lightning.pytorch.Callback",
     "pytorch_lightning.callbacks.BasePredictionWriter", "lightning.pytorch.callbacks.BasePredictionWriter",
     "pytorch_lightning.callbacks.ModelCheckpoint", "lightning.pytorch.callbacks.ModelCheckpoint",
+    "pytorch_lightning.callbacks.EarlyStopping", "lightning.pytorch.callbacks.EarlyStopping",
+    "pytorch_lightning.callbacks.*ProgressBar", "lightning.pytorch.callbacks.*ProgressBar",
+    "pytorch_lightning.callbacks.BaseFinetuning", "lightning.pytorch.callbacks.BaseFinetuning",
 )  # fmt: skip
 FABRICS = ("lightning.fabric.Fabric", "lightning_fabric.Fabric")
 NETS = ("skorch.NeuralNet", "skorch.NeuralNet*")
 SKORCH_CALLBACKS = ("skorch.callbacks.Callback",)
 COMPOSER_MODELS = ("composer.ComposerModel", "composer.models.HuggingFaceModel", "composer.models.ComposerClassifier")
 TRAINERS = ("transformers.Trainer", "transformers.*Trainer", "trl.*Trainer", "sentence_transformers.*Trainer")
+CRITERIA = ("fairseq.criterions.FairseqCriterion", "fairseq.criterions.LegacyFairseqCriterion")
+CATALYST = ("catalyst.dl.*Runner", "catalyst.core.*Runner", "catalyst.dl.Callback", "catalyst.core.Callback")
 IGNITE_METRICS = (
     "ignite.metrics.Metric", "ignite.metrics.EpochMetric", "ignite.contrib._BaseRegression",
     "ignite.contrib._BaseRegressionEpoch",
@@ -182,10 +187,10 @@ TRAINING = (
         "on_grad_computed")),
     Row("skorch", SKORCH_CALLBACKS, Holds.EACH_EPOCH, _SKORCH_CALLBACK, ("on_epoch_begin", "on_epoch_end")),
     Row("skorch", SKORCH_CALLBACKS, Holds.ONCE, _SKORCH_CALLBACK, ("initialize", "on_train_begin")),
-    Row("catalyst", ("catalyst.dl.*Runner", "catalyst.core.*Runner"), Holds.EACH_STEP,
+    Row("catalyst", CATALYST, Holds.EACH_STEP,
         "https://catalyst-team.github.io/catalyst/api/core.html", ("handle_batch", "on_batch_start",
         "on_batch_end")),
-    Row("catalyst", ("catalyst.dl.*Runner", "catalyst.core.*Runner"), Holds.EACH_EPOCH,
+    Row("catalyst", CATALYST, Holds.EACH_EPOCH,
         "https://catalyst-team.github.io/catalyst/api/core.html",
         ("on_epoch_start", "on_epoch_end", "on_loader_start", "on_loader_end")),
     Row("composer", COMPOSER_MODELS, Holds.TRAINED, _COMPOSER, ("loss",)),
@@ -208,10 +213,10 @@ TRAINING = (
     Row("timm", ("timm.utils.NativeScaler", "timm.utils.ApexScaler"), Holds.BACKWARD,
         "https://github.com/huggingface/pytorch-image-models/blob/v1.0.9/timm/utils/cuda.py#L52", ("__call__",),
         (0, "loss")),
-    Row("fairseq", ("fairseq.criterions.FairseqCriterion",), Holds.TRAINED,
+    Row("fairseq", CRITERIA, Holds.TRAINED,
         "https://fairseq.readthedocs.io/en/latest/tasks.html#fairseq.tasks.FairseqTask.train_step", ("forward",),
         distinctive=True),
-    Row("fairseq", ("fairseq.criterions.FairseqCriterion",), Holds.RESULT_KEPT,
+    Row("fairseq", CRITERIA, Holds.RESULT_KEPT,
         "https://fairseq.readthedocs.io/en/latest/criterions.html", ("forward",), besides=(0, 1), distinctive=True),
     Row("fairseq", ("fairseq.models.FairseqEncoder", "fairseq.models.FairseqDecoder",
         "fairseq.models.BaseFairseqModel"), Holds.MODULE,
@@ -258,7 +263,8 @@ RECORDING = (
     Row("stable-baselines3", ("stable_baselines3.common.callbacks.BaseCallback",), Holds.ONCE, _SB3_CALLBACK,
         ("_init_callback", "_on_training_start")),
     Row("tianshou < 2.0", ("tianshou.policy.BasePolicy",), Holds.EACH_STEP,
-        "https://github.com/thu-ml/tianshou/blob/v0.4.11/docs/tutorials/concepts.rst", ("learn", "process_fn", "post_process_fn")),
+        "https://github.com/thu-ml/tianshou/blob/v0.4.11/docs/tutorials/concepts.rst",
+        ("learn", "process_fn", "post_process_fn")),
     Row("tianshou < 2.0", ("tianshou.policy.BasePolicy",), Holds.MODULE,
         "https://github.com/thu-ml/tianshou/blob/v0.4.11/docs/tutorials/concepts.rst"),
 )  # fmt: skip
