@@ -132,3 +132,15 @@ def train(loader):
 )
 def test_a_meter_sums_up_what_it_is_given(package: str, given: str, expected: list[str]) -> None:
     assert kept(METERS.format(package=package, given=given)) == expected
+
+
+def test_an_output_that_is_detached_where_it_is_a_tensor_has_no_graph() -> None:
+    body = "output = output.detach() if torch.is_tensor(output) else output; self.total += output"
+    assert kept(METRIC.format(body=body)) == []
+
+
+def test_a_metric_that_is_left_to_the_framework_keeps_no_graph() -> None:
+    source = METRIC.format(body="self.inner.update(output)")
+    source = source.replace("self.total, self.seen", "self.inner = Plain(); self.total, self.seen")
+    source += "class Plain(EpochMetric):\n    def compute(self):\n        return 0\n"
+    assert kept(source.replace("import Metric", "import EpochMetric, Metric")) == []

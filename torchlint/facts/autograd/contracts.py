@@ -15,7 +15,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.values.domain import Argument, Carrier, Derived
-from torchlint.facts.values.framework_objects import contract_of
+from torchlint.facts.values.framework_objects import contract_of, keeps_no_graph
 from torchlint.facts.values.frameworks import promised
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Store, Value
 from torchlint.facts.values.homes import places_of, targets_of
@@ -89,8 +89,15 @@ def _comes_from(facts: Facts, value: Value, output: Value) -> bool:
     atoms = facts.solution.final(value)
     if not any(isinstance(atom, Argument | Derived) and atom.parameter is output for atom in atoms):
         return False
+    if any(part.op is Op.PHI and any(map(_is_detached, part.inputs)) for part in value.computed_from()):
+        return False  # `if is_tensor(output): output = output.detach()`
     items = [part for part in value.computed_from() if part.op in (Op.SUBSCRIPT, Op.ELEMENT) and output in part.inputs]
     return not items or any(part.keys[0] not in TARGETS for part in items)
+
+
+def _is_detached(value: Value) -> bool:
+    """Whether a value is, or is computed from, what was detached."""
+    return any(part.op is Op.CALL and part.callee.name == "detach" for part in value.computed_from())
 
 
 def _is_part_of(value: Value, parameter: Value) -> bool:
@@ -105,7 +112,9 @@ def _added(facts: Facts, store: Store) -> Value | None:
     if store.kind is Kind.UPDATE:
         return store.added if store.attribute or store.is_item else None
     if store.kind is Kind.INSERT:
-        return store.value if store.holder is not None and places_of(facts.solution, store.holder) else None
+        if store.holder is None or keeps_no_graph(facts.solution, store.holder):
+            return None
+        return store.value if places_of(facts.solution, store.holder) else None
     places = targets_of(facts.solution, store)
     before = store.value.computed_from()
     adds = store.attribute and any(place in places for value in before for place in places_of(facts.solution, value))

@@ -27,6 +27,7 @@ from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.frameworks import Holds, method_names
 
 PARAMETERS = frozenset(["parameters", "named_parameters", "children", "named_children", "modules", "named_modules"])
 """Methods of modules that hand out parameters, or modules with them."""
@@ -82,7 +83,7 @@ class Optimized:
 
     def _items_behind(self, value: Value) -> list[Value]:
         base, key = value.inputs[0], value.keys[0]
-        if base.op is Op.CALL and base.callee.name == "prepare" and isinstance(key, int):
+        if base.op is Op.CALL and base.callee.name in method_names(Holds.RETURNS) and isinstance(key, int):
             given = base.argument(key)  # accelerator.prepare(model, optimizer) gives them back in their order
             return [given] if given is not None else []
         return [
@@ -97,7 +98,7 @@ class Optimized:
         callee = call.callee
         if callee.op is Op.ATTRIBUTE and callee.name in SAME_OBJECT:
             return [callee.inputs[0]]
-        if callee.name == "prepare" and call.arguments:
+        if callee.name in method_names(Holds.RETURNS) and call.arguments:
             return [call.arguments[0]]
         if callee.op is Op.EXTERNAL and call.arguments:
             made = torch_api.torch_class(callee.name)
@@ -272,7 +273,7 @@ class Optimized:
 
     def _may_build_optimizer(self, call: Value) -> bool:
         """Whether a CALL is of code that is not seen, and gives back an object that something is done with."""
-        if not self.flows.is_unknown_call(call) or call.callee.name == "prepare":
+        if not self.flows.is_unknown_call(call) or call.callee.name in method_names(Holds.RETURNS):
             return False
         if any(isinstance(a, ClassReference | FunctionReference) for a in self.solution.final(call.callee)):
             return False
@@ -282,8 +283,11 @@ class Optimized:
 
 
 def _with_owners(module: Value) -> Iterator[Value]:
-    """``encoder.head`` and ``encoder``: what is trained in part cannot run without gradients as a whole."""
+    """``encoder.head`` and ``encoder``: what is trained in part cannot run without gradients as a whole.
+
+    A method hands out a part, too: ``encoder.get_input_embeddings()``.
+    """
     yield module
-    while module.op is Op.ATTRIBUTE:
-        module = module.inputs[0]
+    while module.op is Op.ATTRIBUTE or (module.op is Op.CALL and module.callee.op is Op.ATTRIBUTE):
+        module = module.inputs[0] if module.op is Op.ATTRIBUTE else module.callee.inputs[0]
         yield module

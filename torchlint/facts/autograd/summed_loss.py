@@ -208,6 +208,8 @@ class _Search:
         """
         if self.flows.live(summand) is None:
             return None
+        if self.facts.steps.walks_modules(loop):
+            return False  # the layers of one network, which share what they are given
         runs_forward = False
         pending, seen = [(summand, False)], set()
         while pending:

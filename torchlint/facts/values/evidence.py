@@ -46,6 +46,9 @@ MODULE_ONLY = frozenset(
 )  # fmt: skip
 """Methods without an argument that modules have and neither tensors nor optimizers do."""
 
+READERS = frozenset(["get", "pop", "setdefault"])
+"""Methods that give an item of a container of unknown type."""
+
 MOVING = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16"])
 
 SAME_NUMBERS = frozenset(
@@ -163,7 +166,7 @@ class Evidence:
         if not all(map(is_live, abstract)) or not abstract:
             self._add(value, Tensor(History.LIVE, value, heir(value)))
         if value.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE):
-            self._mark_carrier(value)
+            self._mark_carrier(value.inputs[0])
             for source in again:
                 self._prove_live(source, backward, seen)
         elif value.op is Op.PARAMETER:
@@ -198,9 +201,8 @@ class Evidence:
             ]
         return []
 
-    def _mark_carrier(self, value: Value) -> None:
+    def _mark_carrier(self, base: Value) -> None:
         """The unknown object from which the live part was taken carries a graph."""
-        base = value.inputs[0]
         abstract = self.solution.of(base)
         vague = not abstract or any(isinstance(a, Unknown) for a in abstract)
         if (
@@ -221,6 +223,9 @@ class Evidence:
             return
         if call.callee.op is Op.ATTRIBUTE and torch_api.method(call.callee.name) is not None:
             self._prove_candidates([call.callee.inputs[0], *call.arguments], backward, seen)
+            return
+        if call.callee.op is Op.ATTRIBUTE and call.callee.name in READERS and call.arguments:
+            self._mark_carrier(call.callee.inputs[0])  # `outputs.get("loss")` is an item, and no forward
             return
         if any(isinstance(a, External | ClassReference | Container) for a in callees):
             for argument in call.arguments:

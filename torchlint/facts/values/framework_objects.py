@@ -72,6 +72,14 @@ def _rows_of(solution: Solution, value: Value, holds: Holds) -> Iterator[Row]:
 
 
 def keeps_no_graph(solution: Solution, holder: Value) -> bool:
-    """Whether ``holder`` is an object of a framework that keeps what it is given without its graph."""
-    atoms = solution.of(holder)
-    return any(isinstance(atom, FrameworkObject) and promises(atom.name, Holds.DETACHES) for atom in atoms)
+    """Whether ``holder`` is an object of a framework that keeps what it is given without its graph.
+
+    A class of the file that is derived from a framework's and has no ``update`` of its own is one, too.
+    """
+    for atom in solution.of(holder):
+        if isinstance(atom, FrameworkObject) and promises(atom.name, Holds.DETACHES):
+            return True
+        if isinstance(atom, Instance) and atom.cls.method("update") is None:
+            if any(promises(base, Holds.DETACHES) for base in atom.cls.all_bases()):
+                return True
+    return False
