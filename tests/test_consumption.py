@@ -342,3 +342,14 @@ def test_an_engine_wherever_it_comes_from_runs_the_backward_of_its_argument(engi
 def test_a_batch_that_is_only_moved_has_no_graph(moved: str) -> None:
     source = f"for x, y in loader:\n    x = {moved}\n    loss = net(x).sum()\n    print(x)\n    loss.backward()"
     assert proven(source) == [False]
+
+
+def test_a_backward_proves_what_a_dict_is_asked_for_and_not_that_it_is_a_module() -> None:
+    program = Program("""
+def train(outputs):
+    loss = outputs.get("loss")
+    loss.backward()
+    print(outputs.get("count"))
+""")
+    assert program.kinds(program.value('outputs.get("loss")')) == {"live"}
+    assert program.kinds(program.shown()) == {"unknown"}

@@ -122,3 +122,13 @@ def test_a_window_of_batches_is_such_a_sum(before: str, body: str) -> None:
 )
 def test_losses_that_are_tied_together_in_another_way_are_left_alone(body: str) -> None:
     assert summed(body) == []
+
+
+def test_the_layers_of_one_network_are_no_independent_losses() -> None:
+    heads = "heads = nn.ModuleList(nn.Linear(3, 1) for _ in range(3))"
+    layers = (
+        "losses = []\nfor f, h in zip(features(x), heads):\n    losses.append(h(f))\nloss = torch.cat(losses).mean()"
+    )
+    members = "losses = []\nfor h in heads:\n    losses.append(h(x).sum())\nloss = torch.stack(losses).mean()"
+    assert summed(layers, before=heads) == []
+    assert summed(members, before=heads) == ["losses"]

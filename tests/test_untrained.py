@@ -47,6 +47,7 @@ def trained(lines: str, module: str) -> bool:
         ("c, d = build(), build()\no = torch.optim.SGD(c.parameters(), 0.1)", "d", False),
         ("c, d = build(), build()\no = torch.optim.SGD(c.parameters(), 0.1)", "c", True),
         ("for p in b.parameters():\n    p.data -= 0.1 * p.grad", "b", True),
+        ("o = torch.optim.SGD(b.get_head().parameters(), 0.1)", "b", True),
         ("a, o = accelerator.prepare(a, None)\nk = torch.optim.SGD(a.parameters(), 0.1)", "a", True),
     ],
 )

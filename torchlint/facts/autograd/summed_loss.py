@@ -14,7 +14,7 @@ import libcst as cst
 
 from torchlint.facts.autograd.reach import may_be_recorded
 from torchlint.facts.values.arithmetic import Arithmetic
-from torchlint.facts.values.domain import Tensor, Tool
+from torchlint.facts.values.domain import Argument, Tensor, Tool, Unknown
 from torchlint.facts.values.graph import Backward, Loop, Op, Value
 from torchlint.facts.values.homes import allocations_of, places_of
 from torchlint.facts.values.writing import Use, operands
@@ -208,8 +208,8 @@ class _Search:
         """
         if self.flows.live(summand) is None:
             return None
-        if self.facts.steps.walks_modules(loop):
-            return False  # the layers of one network, which share what they are given
+        if self._is_of_layers(summand, loop):
+            return False
         runs_forward = False
         pending, seen = [(summand, False)], set()
         while pending:
@@ -231,6 +231,14 @@ class _Search:
                 results = [f.result for f in self.solution.functions_of(value)] if value.op is Op.CALL else []
                 pending += [(s, (inside and not is_place) or s in results) for s in self.flows.sources(value)]
         return runs_forward or None
+
+    def _is_of_layers(self, summand: Value, loop: Loop) -> bool:
+        """``for feature, head in zip(features, self.heads)``: each layer has its part of what one forward gave."""
+        if not self.facts.steps.walks_modules(loop):
+            return False
+        items = [part for part in summand.computed_from() if part.op is Op.ELEMENT and part.loop is loop]
+        atoms = [self.solution.final(item) for item in items if item.inputs[0].op is not Op.CALL]
+        return any(all(isinstance(atom, Argument | Unknown) for atom in of) for of in atoms)
 
     def _is_unknown(self, parameter: Value) -> bool:
         """Whether a call of the file gives something that cannot be told: ``loss(*parts)``."""
