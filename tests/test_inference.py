@@ -108,3 +108,54 @@ def test_an_instance_of_the_file_that_is_frozen_records_nothing() -> None:
     assert found(FROZEN_INSTANCE + use.format(freeze=loop)) == []
     partly = f"{loop}    net.head.requires_grad_(True)\n"
     assert found(FROZEN_INSTANCE + use.format(freeze=partly)) == [lines + 1]
+
+
+@pytest.mark.parametrize("given", ['Image.open("a.jpg")', 'to_tensor(Image.open("a.jpg"))', 'numpy.load("a.npy")'])
+def test_what_a_file_holds_was_not_made_up(given: str) -> None:
+    body = "import numpy\nfrom PIL import Image\nfrom elsewhere import to_tensor\n"
+    body += f"def f():\n    model = load()\n    model.eval()\n    print(model({given}).shape)\n"
+    assert found(body) == [4]
+
+
+def test_made_up_numbers_that_another_function_packs() -> None:
+    body = "from elsewhere import pack\ndef f():\n    model = load()\n    model.eval()\n    print(model({}))\n"
+    assert found(body.format("pack([torch.rand(3), torch.rand(5)], 8)")) == []
+
+
+TRAINER = """
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+        self.criterion = nn.MSELoss()
+
+    def fit(self, batches):
+        for x, y in batches:
+            self.criterion(self.model(x), y).backward()
+        {}.eval()
+        return self.evaluate(batches)
+
+    def evaluate(self, batches):
+        return sum(self.criterion(self.model(x), y) for x, y in batches)
+"""
+
+
+def test_the_caller_puts_the_model_into_evaluation_mode() -> None:
+    assert found(TRAINER.format("self.model")) == [13]
+    assert found(TRAINER.format("list(batches)")) == []
+
+
+def test_a_script_puts_the_model_into_evaluation_mode() -> None:
+    body = "def score(model, x):\n    return model(x)\n\nmodel = load()\nmodel.eval()\nprint(score(model, load()))\n"
+    assert found(body) == [1]
+
+
+def test_one_caller_in_evaluation_mode_and_one_outside_say_nothing_of_what_they_call() -> None:
+    body = TRAINER.format("self.model") + "\n    def sums(self, batches):\n        return self.evaluate(batches)\n"
+    assert found(body) == [11]
+
+
+def test_a_model_s_own_method_is_not_told_by_its_callers() -> None:
+    body = "class Encoder(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    body += "        self.body = nn.Linear(3, 3)\n    def encode(self, x):\n        return self.body(x)\n"
+    body += "def f(x):\n    encoder = Encoder()\n    encoder.eval()\n    return encoder.encode(x)\n"
+    assert found(body) == [7]

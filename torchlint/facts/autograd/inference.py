@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Module
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.frameworks import Holds, method_names
 from torchlint.guarding import Guarding
+
+COMPUTING = ("torch.", "numpy.", "builtins.", "math.", "random.", "copy.", "itertools.", "functools.", "collections.")
+"""Packages whose functions compute with what they are given."""
+
+READING = frozenset(
+    ["builtins.open", "builtins.input", "numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.fromfile",
+     "numpy.memmap", "torch.load", "torch.from_file", "torch.hub.load"]
+)  # fmt: skip
+"""Those of them that read a file or ask somebody."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +58,7 @@ class Inferences:
         self.solution = flows.solution
         self.flows = flows
         self.steps = steps
+        self.evaluating = Evaluating(flows.solution, self._does_more)
         self._is_used_by_hook = is_used_by_hook
         self._elsewhere: dict[Function, bool] = {}
 
@@ -80,7 +92,7 @@ class Inferences:
         forwards = [call for call in self.steps.calls_in(function) if self._infers(call) and counts(function, call)]
         if forwards:
             inline = self._does_more(function)
-            says_eval = any(call.evaluating for call in forwards)
+            says_eval = any(map(self.evaluating.at, forwards))
             leaves = any(call in self.flows.leaving for call in forwards)
             elsewhere = all(map(self.runs_elsewhere, forwards))
             others_guard = elsewhere and all(map(self._is_guarded_by_others, forwards))
@@ -88,7 +100,7 @@ class Inferences:
 
     def _says_so_or_drops_it(self, function: Function, call: Value) -> bool:
         """The model was put into evaluation mode, or the graph does not even leave the function."""
-        if call.evaluating or self._evaluates_elsewhere(call):
+        if self.evaluating.at(call) or self._evaluates_elsewhere(call):
             return True
         if self._does_more(function):
             return False
@@ -191,33 +203,7 @@ class Inferences:
 
     def _on_a_dummy(self, call: Value) -> bool:
         """Whether a single forward runs on made-up numbers: a shape probe, a summary, an export."""
-        if not call.arguments:
-            return False
-        return all(self._is_made_up(argument) for argument in call.arguments)
-
-    def _is_made_up(self, value: Value, depth: int = 8) -> bool:
-        """Whether a value comes from ``torch.randn`` and the like alone, whatever is done with it."""
-        if value.op is Op.CONSTANT:
-            return True
-        if depth == 0 or value.op not in (
-            Op.CALL,
-            Op.OPERATION,
-            Op.CONTAINER,
-            Op.PHI,
-            Op.SUBSCRIPT,
-            Op.ELEMENT,
-        ):
-            return False
-        if value.op is Op.CALL and value.callee.op is Op.EXTERNAL:
-            operation = torch_api.function(value.callee.name)
-            if operation is not None and operation.history is torch_api.History.FRESH:
-                return True
-        inputs = list(value.inputs)
-        if value.op is Op.CALL:
-            inputs = list(value.arguments)
-            if value.callee.op is Op.ATTRIBUTE:
-                inputs = list(value.callee.inputs)
-        return bool(inputs) and all(self._is_made_up(source, depth - 1) for source in inputs)
+        return bool(call.arguments) and all(Maker.ELSEWHERE not in _makers(argument) for argument in call.arguments)
 
     def is_inference(self, value: Value) -> bool:
         """Whether ``value`` is computed in a part of the program that is found here."""
@@ -227,3 +213,37 @@ class Inferences:
         return not inference.inline or any(
             call.loop is value.loop or call.statement is value.statement for call in inference.forwards
         )
+
+
+class Maker(Enum):
+    """Where the numbers in a value come from."""
+
+    WRITTEN = "written in the program"
+    DRAWN = "made by torch.randn and the like"
+    ELSEWHERE = "a file, a caller, nobody knows"
+
+
+def _makers(value: Value, depth: int = 8) -> frozenset[Maker]:
+    """Where the numbers in a value come from, whatever is computed with them.
+
+    A function that is not seen may read a file that it is given the name of: ``Image.open("photo.jpg")``; what it is
+    given tensors for it computes with.
+    """
+    if value.op is Op.CONSTANT:
+        return frozenset([Maker.WRITTEN])
+    if depth == 0 or value.op not in (Op.CALL, Op.OPERATION, Op.CONTAINER, Op.PHI, Op.SUBSCRIPT, Op.ELEMENT):
+        return frozenset([Maker.ELSEWHERE])
+    inputs = list(value.inputs)
+    if value.op is Op.CALL:
+        inputs = list(value.arguments)
+        if value.callee.op is Op.EXTERNAL:
+            operation = torch_api.function(value.callee.name)
+            if operation is not None and operation.history is torch_api.History.FRESH:
+                return frozenset([Maker.DRAWN])
+        elif value.callee.op is Op.ATTRIBUTE:
+            inputs = list(value.callee.inputs)
+    found = frozenset(maker for source in inputs for maker in _makers(source, depth - 1))
+    if value.op is Op.CALL and value.callee.op is Op.EXTERNAL and Maker.DRAWN not in found:
+        if not value.callee.name.startswith(COMPUTING) or value.callee.name in READING:
+            return frozenset([Maker.ELSEWHERE])
+    return found or frozenset([Maker.ELSEWHERE])
