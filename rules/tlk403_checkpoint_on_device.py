@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchlint.facts.keeping.purposes import Purpose
 from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -19,7 +20,8 @@ class CheckpointOnDevice(Rule):
 
     ## What it does
     Finds checkpoints that a variable or an attribute keeps while the model trains or predicts, although
-    `load_state_dict` has copied them; and, as a note, `torch.load` without `map_location`.
+    `load_state_dict` has copied them; and, as a note, `torch.load` without `map_location` of weights that are copied
+    into a model, or only looked at or written again.
 
     ## Why is this bad?
     `load_state_dict` copies. The loaded dict is a second set of weights, with the state of an optimizer often three,
@@ -48,7 +50,8 @@ class CheckpointOnDevice(Rule):
     ## When it is not a leak
     The checkpoint is local to a function that returns before the training, is deleted or bound to something else,
     is read again later, or becomes the model's own weights (`assign=True`). One that `map_location` puts on the host
-    costs host memory only and is a note.
+    costs host memory only and is a note. `torch.load` needs no `map_location` for data, and none for what the same
+    program wrote from the host.
 
     ## Fix safety
     `del` is safe: it stands where no later line reads the name. `map_location="cpu"` is safe where all that is done
@@ -77,8 +80,9 @@ class CheckpointOnDevice(Rule):
             yield _kept(facts, kept)
         for load in facts.loads.found:
             if load.name == "torch.load" and load.device == "saved" and load.call not in told:
-                if facts.loads.is_for_a_model(load):
-                    yield _untold(facts, load)
+                purpose = facts.purposes.of(load)
+                if purpose is not None:
+                    yield _untold(facts, load, purpose)
 
 
 def _kept(facts: Facts, kept: Checkpoint) -> Finding:
@@ -109,12 +113,15 @@ def _kept(facts: Facts, kept: Checkpoint) -> Finding:
     )  # fmt: skip
 
 
-def _untold(facts: Facts, load: Load) -> Finding:
+def _untold(facts: Facts, load: Load, purpose: Purpose) -> Finding:
+    cost = "is there twice, beside the model"
+    if purpose is Purpose.READ:
+        cost = "takes its memory again, though nothing here runs on it"
     return Finding(
         node=facts.statement_of(load.call),
         message=(
-            f"`{facts.called(load.call)}` puts each tensor back on the device it was saved from: what a GPU saved is "
-            'there twice, beside the model; write `map_location="cpu"`',
+            f"`{facts.called(load.call)}` puts each tensor back on the device it was saved from: what a GPU saved "
+            f'{cost}; write `map_location="cpu"`',
         ),
         level=Level.NOTE,
         memory=Memory.PEAK,

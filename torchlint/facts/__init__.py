@@ -49,6 +49,8 @@ from torchlint.facts.keeping.handling import Handling, KeptException, Retry
 from torchlint.facts.keeping.kept_views import KeptView, kept_views
 from torchlint.facts.keeping.loading import Load, Loads
 from torchlint.facts.keeping.memos import Memo, Memos
+from torchlint.facts.keeping.purposes import Purposes
+from torchlint.facts.keeping.saving import Saves
 from torchlint.facts.keeping.snapshots import Snapshot, snapshots
 from torchlint.facts.keeping.unloading import Unloading, Unloadings
 from torchlint.facts.repairs import Repairs
@@ -230,6 +232,16 @@ class Facts(Repairs):
     def loads(self) -> Loads:
         """What is read from files, and where it goes."""
         return Loads(self)
+
+    @cached_property
+    def purposes(self) -> Purposes:
+        """What weights are read from files for."""
+        return Purposes(self)
+
+    @cached_property
+    def saves(self) -> Saves:
+        """What is written into files, and from where."""
+        return Saves(self)
 
     @cached_property
     def checkpoints(self) -> list[Checkpoint]:

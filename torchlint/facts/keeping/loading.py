@@ -117,27 +117,6 @@ class Loads:
 
     # -- what it is for ----------------------------------------------------------------------------------------------
 
-    def is_for_a_model(self, load: Load) -> bool:
-        """Whether weights are loaded that something copies, as far as their use tells.
-
-        Data is put on no device by a loader, and a whole model that is loaded is there once: it is the model.
-        """
-        parts = self.parts(load.call)
-        if parts.copies:
-            return True
-        if any(name.endswith("Dataset") for name in _bases(load.call.function)):
-            return False
-        if any(user.op is Op.ELEMENT and user.keys[0] is not None for user in load.call.users):
-            return False  # `audio, labels = torch.load(path)`
-        if any(isinstance(atom, Module) for part in parts.whole for atom in self.solution.final(part)):
-            return False
-        return self._names_cuda
-
-    @cached_property
-    def _names_cuda(self) -> bool:
-        """Whether the file speaks of a GPU at all."""
-        return any(value.name == "cuda" or value.name.startswith("torch.cuda") for value in self.facts.graph.values)
-
     def is_only_copied(self, load: Load) -> bool:
         """Whether nothing but copies and plain numbers comes of a load, so that its device does not matter."""
         parts = self.parts(load.call)
@@ -199,6 +178,8 @@ class Loads:
                 if self._is_same(value, key, found):
                     after[value].add(found)
                 pending.append((found, at))
+        # What is copied into a part of the very same load changes that, and fills no model.
+        parts.copies = [c for c in parts.copies if c.callee.name != "copy_" or c.callee.inputs[0] not in parts.whole]
         copied = _reached(parts.copies, before)
         parts.heavy = copied | {v for v in _reached(list(copied), after) if v in parts.whole or v in self._results}
         return parts
@@ -297,13 +278,6 @@ def external_name(facts: Facts, call: Value) -> str | None:
         return call.callee.name
     names = [atom.name for atom in sorted_values(facts.solution.final(call.callee)) if isinstance(atom, External)]
     return names[0] if len(names) == 1 else None
-
-
-def _bases(function: Function) -> tuple[str, ...]:
-    """The names of the classes from which that of a method comes, itself included."""
-    if function.owner is None:
-        return ()
-    return (*function.owner.all_bases(), *(cls.name for cls in function.owner.lineage()))
 
 
 def _device(call: Value, untold: str) -> str:

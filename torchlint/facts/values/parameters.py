@@ -56,7 +56,7 @@ def is_frozen(solution: Solution, module: Value) -> bool:
             return True
         if any(isinstance(a, Instance) and a.cls.root() in solution.frozen for a in solution.of(value)):
             return True
-        pending.extend(_behind(solution, value))
+        pending.extend(same_object(solution, value))
     return False
 
 
@@ -70,8 +70,8 @@ def _places(solution: Solution, value: Value) -> list[Place]:
     return solution.places(value.inputs[0], value.name) if value.op is Op.ATTRIBUTE else []
 
 
-def _behind(solution: Solution, value: Value) -> Iterator[Value]:
-    """The values that may be the same object as ``value``, one step back."""
+def same_object(solution: Solution, value: Value) -> Iterator[Value]:
+    """The values that may be the same module as ``value``, one step back."""
     for place in _places(solution, value):
         yield from solution.stored.get(place, ())
     if value.op is Op.ATTRIBUTE and value.name in ("forward", "module"):

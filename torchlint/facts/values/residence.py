@@ -88,7 +88,7 @@ class Residences:
             return _all([self.of(f.result) for f in functions if f.result is not None])
         given = call.argument(-1, "device")
         if given is not None:
-            return self._named(given)
+            return self.named(given)
         operation = torch_api.function(callee.name) if callee.op is Op.EXTERNAL else None
         if operation is not None and operation.history is torch_api.History.FRESH:
             like = callee.name.endswith("_like") and call.arguments
@@ -102,7 +102,7 @@ class Residences:
         if callee.name in DEVICES:
             return Residence.DEVICE
         if callee.name == "to":
-            found = [self._named(argument) for argument in call.arguments]
+            found = [self.named(argument) for argument in call.arguments]
             return next((one for one in found if one is not Residence.UNKNOWN), self.of(receiver))
         functions = [f for f in self.solution.functions_of(call) if f.result is not None]
         if functions:
@@ -114,10 +114,10 @@ class Residences:
     def _is_external(self, callee: Value) -> bool:
         return any(isinstance(atom, External) for atom in self.solution.final(callee))
 
-    def _named(self, argument: Value) -> Residence:
+    def named(self, argument: Value) -> Residence:
         """What the argument of ``to`` names: a device, another tensor, or (UNKNOWN) a type."""
         if argument.op is Op.CALL and argument.callee.name == "torch.device" and argument.arguments:
-            return self._named(argument.arguments[0])
+            return self.named(argument.arguments[0])
         text = _constant_text(argument)
         if text is not None:
             return Residence.HOST if text.startswith("cpu") else Residence.DEVICE

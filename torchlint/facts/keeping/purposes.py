@@ -1,0 +1,105 @@
+"""What weights are loaded for, and which loads read what the program wrote from the host itself."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from torchlint.facts.keeping.loading import Load, Parts, external_name
+from torchlint.facts.values.domain import Instance, Module
+from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.graph import Function, Op, Value
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+STATES = frozenset(["state_dict", "model_state_dict", "optimizer_state_dict", "optimizer_states"])
+"""Keys under which checkpoints keep states.
+
+https://docs.pytorch.org/tutorials/recipes/recipes/saving_and_loading_a_general_checkpoint.html,
+https://lightning.ai/docs/pytorch/stable/common/checkpointing_basic.html
+"""
+
+
+class Purpose(Enum):
+    """What weights are loaded for."""
+
+    COPIED = "to be copied into a model that is there"
+    READ = "to be looked at, or written again"
+
+
+class Purposes:
+    """Answers for the loads of one file."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Ask ``facts`` where what is loaded goes."""
+        self.facts = facts
+        self.solution = facts.solution
+
+    def of(self, load: Load) -> Purpose | None:
+        """What weights are loaded for, as far as their use tells; None for data, and for a model that is used itself.
+
+        None as well where the program wrote the file itself, from the host: it comes back there.
+        """
+        call, parts, saves = load.call, self.facts.loads.parts(load.call), self.facts.saves
+        path = call.argument(0, "f")
+        if saves.wrote_from_host(path):
+            return None
+        if any(copy.callee.name == "load_state_dict" for copy in parts.copies):
+            return Purpose.COPIED
+        if saves.wrote_data(path):
+            return None
+        if parts.copies:
+            return Purpose.COPIED
+        if any(name.endswith("Dataset") for name in _bases(call.function)):
+            return None
+        if any(user.op is Op.ELEMENT and user.keys[0] is not None for user in call.users):
+            return None  # `audio, labels = torch.load(path)`
+        users = {user for part in parts.whole for user in part.users if user not in parts.whole}
+        if any(self._gives_to_model(user, parts) for user in users):
+            return Purpose.COPIED
+        return Purpose.READ if self._are_weights(parts, users) and not self._are_run(parts, users) else None
+
+    def _gives_to_model(self, call: Value, parts: Parts) -> bool:
+        """Whether code that is not seen is given what was loaded, and a model to put it into."""
+        if call.op is not Op.CALL or self.solution.functions_of(call) or call.callee.op is Op.CLASS:
+            return False
+        name = external_name(self.facts, call) or ""
+        if name.startswith(("torch.", "builtins.", "copy.", "collections.")):
+            return False
+        given = list(call.arguments)
+        if call.callee.op is Op.ATTRIBUTE and not name:
+            given.append(call.callee.inputs[0])
+        return any(self._is_model(value) for value in given if value not in parts.whole)
+
+    def _is_model(self, value: Value) -> bool:
+        return any(
+            isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
+            for atom in self.solution.final(value)
+        )
+
+    def _are_weights(self, parts: Parts, users: set[Value]) -> bool:
+        """Whether what was loaded is a model, or has what ``torch.nn`` works on, or lies where states are kept."""
+        if any(user.op is Op.CALL and _is_of_modules(external_name(self.facts, user) or "") for user in users):
+            return True
+        taken = (part for part in parts.whole if part.op is Op.SUBSCRIPT)
+        return any(part.keys[0] in STATES for part in taken) or any(map(self._is_model, parts.whole))
+
+    def _are_run(self, parts: Parts, users: set[Value]) -> bool:
+        """Whether what was loaded is called itself, or leaves as a model that somebody else may call."""
+        if any(part.op is Op.CALL and part.callee in parts.whole for part in [*users, *parts.whole]):
+            return True
+        is_written = any(user.op is Op.CALL and user.callee.name == "torch.save" for user in users)
+        return not is_written and any(map(self._is_model, parts.whole))
+
+
+def _is_of_modules(name: str) -> bool:
+    """Whether a function of ``torch.nn`` works on modules or states, and not on tensors."""
+    return name.startswith("torch.nn.") and not name.startswith(("torch.nn.functional.", "torch.nn.Parameter"))
+
+
+def _bases(function: Function) -> tuple[str, ...]:
+    """The names of the classes from which that of a method comes, itself included."""
+    if function.owner is None:
+        return ()
+    return (*function.owner.all_bases(), *(cls.name for cls in function.owner.lineage()))
