@@ -159,3 +159,30 @@ def test_a_model_s_own_method_is_not_told_by_its_callers() -> None:
     body += "        self.body = nn.Linear(3, 3)\n    def encode(self, x):\n        return self.body(x)\n"
     body += "def f(x):\n    encoder = Encoder()\n    encoder.eval()\n    return encoder.encode(x)\n"
     assert found(body) == [7]
+
+
+def test_what_another_object_takes_over_is_not_thrown_away() -> None:
+    body = "class Words(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    body += "        self.table = nn.Embedding(9, 3)\n        self.rnn = nn.LSTM(3, 3)\n"
+    body += "    def embed(self, sentences, x):\n        x = self.table(x)\n        {}\n"
+    body += "        for number, sentence in enumerate(sentences):\n            sentence.{}(x[number])\n"
+    assert found(body.format("pass", "take_over")) == []
+    assert found(body.format("pass", "append")) == [6]
+    packed = "x, _ = self.rnn(nn.utils.rnn.pack_padded_sequence(x, [3]))"
+    assert found(body.format(packed, "take_over")) == []
+
+
+def test_what_is_prepared_for_a_guarded_forward_is_left_out_on_purpose() -> None:
+    body = "def f(prepare, model, x):\n    prepare.to('cuda')\n    model.to('cuda')\n    x = prepare(x)\n{}\n"
+    guarded = "    with {}:\n        return model(x).argmax()"
+    assert found(body.format(guarded.format("torch.no_grad()"))) == []
+    assert found(body.format(guarded.format("torch.no_grad(), load(model)"))) == []
+    assert found(body.format("    return model(x).argmax()")) == [1]
+    assert found(body.format("    with torch.no_grad():\n        model(load())\n    print(x)")) == [1]
+
+
+def test_a_helper_that_calls_what_it_is_given_is_no_forward_where_that_is_no_module() -> None:
+    body = "def call(make, x):\n    return make(x)\n"
+    body += "def fit(x):\n    call(nn.Linear(3, 3), x).sum().backward()\n"
+    assert found(body + "def look(x):\n    print(call(load, x))\n") == []
+    assert found(body + "def look(x):\n    print(call(nn.Linear(3, 3), x))\n") == [5]

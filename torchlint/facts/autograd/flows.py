@@ -329,7 +329,8 @@ class Flows:
             ):
                 return False
             receiver = self.solution.final(callee.inputs[0])
-            return any(isinstance(a, Unknown | Argument) for a in receiver) and not any(
+            # An item of what is passed in may be a tensor; one that has a method which no tensor has is none.
+            return any(isinstance(a, Unknown | Argument | Derived) for a in receiver) and not any(
                 isinstance(a, Container) for a in receiver
             )
         if callee.op is Op.EXTERNAL:

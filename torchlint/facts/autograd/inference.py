@@ -11,11 +11,14 @@ from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps
-from torchlint.facts.values.domain import Module
+from torchlint.facts.values.domain import Instance, Module
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.frameworks import Holds, method_names
 from torchlint.guarding import Guarding
+
+WITHIN = (Mode.OFF, Mode.UNKNOWN)
+"""The modes in a guard; what another context manager does within one is not known."""
 
 COMPUTING = ("torch.", "numpy.", "builtins.", "math.", "random.", "copy.", "itertools.", "functools.", "collections.")
 """Packages whose functions compute with what they are given."""
@@ -137,9 +140,25 @@ class Inferences:
         callees = self.solution.functions_of(call)
         if any(map(self.steps.trains, callees)):
             return False  # forces, gradient penalties: the forward itself differentiates
-        if self._on_a_dummy(call):
+        if self._on_a_dummy(call) or call in self._prepared:
             return False
-        return self.steps.calls_module(call) or (any(map(self._runs_forward, callees)) and self._begins_in_module(call))
+        return self.steps.calls_module(call) or (
+            any(self._runs_forward(callee, call) for callee in callees) and self._begins_in_module(call)
+        )
+
+    @cached_property
+    def _prepared(self) -> frozenset[Value]:
+        """All that flows into a forward which the program guards: whoever guards that leaves the rest out on purpose.
+
+        What normalizes or augments the input of a network seldom has parameters.
+        """
+        guarded = (call for call in self.solution.graph.values if call.op is Op.CALL and call.mode in WITHIN)
+        return self.flows.ancestors(
+            argument
+            for call in guarded
+            if self.steps.calls_module(call) or self.flows.is_unknown_call(call)
+            for argument in call.arguments
+        )
 
     def runs_elsewhere(self, call: Value) -> bool:
         """Whether a function of another file runs forwards for this call whose graph does not even leave it."""
@@ -190,16 +209,23 @@ class Inferences:
         """Whether the call's own result reaches a backward; other calls of the same function do not matter."""
         return call in self.flows.trained or call in self.flows.inspected or self._is_used_by_hook(call)
 
-    def _runs_forward(self, function: Function, depth: int = 3) -> bool:
-        """Whether calling ``function`` runs a module's forward under the caller's grad mode."""
+    def _runs_forward(self, function: Function, by: Value, depth: int = 3) -> bool:
+        """Whether the call ``by`` of ``function`` runs a module's forward under the caller's grad mode."""
         return any(
             call.mode is not Mode.OFF
             and (
-                self.steps.calls_module(call)
-                or (depth > 0 and any(self._runs_forward(f, depth - 1) for f in self.solution.functions_of(call)))
+                (self.steps.calls_module(call) and self._is_module_in(call.callee, function, by))
+                or (depth > 0 and any(self._runs_forward(f, call, depth - 1) for f in self.solution.functions_of(call)))
             )
             for call in self.steps.calls_in(function)
         )
+
+    def _is_module_in(self, callee: Value, function: Function, by: Value) -> bool:
+        """Whether what ``function`` calls is a module in this call of it, though it may be one in another."""
+        if callee.op is not Op.PARAMETER or callee.function is not function:
+            return True
+        given = self.solution.callers.get(function, {}).get(by, {}).get(callee)
+        return given is None or any(isinstance(a, Module | Instance) for a in self.solution.final(given))
 
     def _on_a_dummy(self, call: Value) -> bool:
         """Whether a single forward runs on made-up numbers: a shape probe, a summary, an export."""

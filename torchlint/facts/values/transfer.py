@@ -307,6 +307,8 @@ def apply(
     """
     if operation.returns is Returns.OTHER and operation.history is Effect.UNKNOWN:
         return UNKNOWN  # `torch.load`: whatever was saved
+    if operation.returns is Returns.OTHER and operation.history is Effect.KEEPS:
+        return differentiate(value, inputs)  # `pack_padded_sequence`: an object around the tensor
     if operation.returns in (Returns.NUMBER, Returns.LIST, Returns.ARRAY, Returns.NOTHING, Returns.OTHER):
         return PLAIN
     as_tuple = operation.returns is Returns.TUPLE or bool(options and operation.elements)
