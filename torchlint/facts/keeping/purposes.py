@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchlint.facts.keeping.loading import Load, Parts, external_name
-from torchlint.facts.values.domain import Instance, Module
+from torchlint.facts.values.domain import Instance, Module, Tool
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Op, Value
 
@@ -19,6 +21,9 @@ STATES = frozenset(["state_dict", "model_state_dict", "optimizer_state_dict", "o
 https://docs.pytorch.org/tutorials/recipes/recipes/saving_and_loading_a_general_checkpoint.html,
 https://lightning.ai/docs/pytorch/stable/common/checkpointing_basic.html
 """
+
+OF_SCHEDULES = frozenset(["step", "state_dict", "load_state_dict", "get_last_lr", "get_lr", "last_epoch", "base_lrs"])
+"""What https://docs.pytorch.org/docs/stable/optim.html says of schedules of learning rates."""
 
 
 class Purpose(Enum):
@@ -46,7 +51,7 @@ class Purposes:
         if saves.wrote_from_host(path):
             return None
         if any(copy.callee.name == "load_state_dict" for copy in parts.copies):
-            return Purpose.COPIED
+            return None if all(self._fills_schedule(copy) for copy in parts.copies) else Purpose.COPIED
         if saves.wrote_data(path):
             return None
         if parts.copies:
@@ -60,10 +65,37 @@ class Purposes:
             return Purpose.COPIED
         return Purpose.READ if self._are_weights(parts, users) and not self._are_run(parts, users) else None
 
+    def _fills_schedule(self, copy: Value) -> bool:
+        """Whether the state goes into a schedule, or into what steps and does nothing else, as one does: it holds numbers.
+
+        An optimizer that is not known as one empties the gradients as well, or has its groups read.
+        """
+        receiver = copy.callee.inputs[0]
+        atoms = self.solution.final(receiver)
+        if any(isinstance(atom, Tool) and atom.kind in ("scheduler", "scaler") for atom in atoms):
+            return True
+        if any(isinstance(atom, Module | Instance | Tool) for atom in atoms):
+            return False
+        itself = self.facts.identity.roots(receiver)
+        used = {name for root in itself for name in self._used_of.get(root, ())}
+        return "step" in used and used <= OF_SCHEDULES
+
+    @cached_property
+    def _used_of(self) -> dict[Value, set[str]]:
+        """The attributes that the program reads of each object."""
+        table: dict[Value, set[str]] = defaultdict(set)
+        for value in self.facts.graph.values:
+            if value.op is Op.ATTRIBUTE:
+                for root in self.facts.identity.roots(value.inputs[0]):
+                    table[root].add(value.name)
+        return table
+
     def _gives_to_model(self, call: Value, parts: Parts) -> bool:
         """Whether code that is not seen is given what was loaded, and a model to put it into."""
         if call.op is not Op.CALL or self.solution.functions_of(call) or call.callee.op is Op.CLASS:
             return False
+        if call.callee.name.endswith("from_pretrained"):
+            return False  # the model is made of what it is given
         name = external_name(self.facts, call) or ""
         if name.startswith(("torch.", "builtins.", "copy.", "collections.")):
             return False
