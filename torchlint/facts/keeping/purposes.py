@@ -66,7 +66,7 @@ class Purposes:
         return Purpose.READ if self._are_weights(parts, users) and not self._are_run(parts, users) else None
 
     def _fills_schedule(self, copy: Value) -> bool:
-        """Whether the state goes into a schedule, or into what steps and does nothing else, as one does: it holds numbers.
+        """Whether the state goes into a schedule, or into what only steps, as one does: it holds numbers.
 
         An optimizer that is not known as one empties the gradients as well, or has its groups read.
         """
