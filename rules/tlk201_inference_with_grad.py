@@ -50,7 +50,9 @@ class InferenceWithGrad(Rule):
     ## When it is not a leak
     The forward is guarded in the function, in what it calls or in every caller; a framework guards it (Lightning's
     `validation_step`); gradients are wanted (`torch.autograd.grad`, saliency, adversarial examples); the parameters
-    are frozen; a single forward on made-up numbers to learn a shape.
+    are frozen; a single forward on made-up numbers to learn a shape. What is read by `.numpy()` without `.detach()` has
+    no graph, wherever the guard stands: with one it would raise. What is prepared for a forward that is guarded in the
+    same function is left out of the guard on purpose.
 
     ## Fix safety
     The decorator is safe when nothing with a graph leaves the function. Results stay the same, but for LSTM and the

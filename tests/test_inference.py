@@ -186,3 +186,29 @@ def test_a_helper_that_calls_what_it_is_given_is_no_forward_where_that_is_no_mod
     body += "def fit(x):\n    call(nn.Linear(3, 3), x).sum().backward()\n"
     assert found(body + "def look(x):\n    print(call(load, x))\n") == []
     assert found(body + "def look(x):\n    print(call(nn.Linear(3, 3), x))\n") == [5]
+
+
+@pytest.mark.parametrize(
+    "reading",
+    ["model(x).numpy()", "model(x).cpu().view(-1).numpy()", "np.squeeze(model(x)[0])", "(model(x) + 1).numpy()"],
+)
+def test_what_numpy_reads_as_it_is_has_no_graph(reading: str) -> None:
+    assert found(f"import numpy as np\ndef f(model, x):\n    model.eval()\n    return {reading}\n") == []
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [
+        "model(x).detach().numpy()",
+        "model(x).argmax(1).numpy()",
+        "model(x).numpy(force=True)",
+        "decode(model(x)).numpy()",
+    ],
+)
+def test_what_ends_the_graph_before_numpy_says_nothing_of_it(reading: str) -> None:
+    assert found(f"from elsewhere import decode\ndef f(model, x):\n    model.eval()\n    return {reading}\n") == [2]
+
+
+def test_one_of_several_outputs_is_detached_and_another_has_no_graph_anyway() -> None:
+    body = "def f(model, x):\n    model.eval()\n    out = model(x)\n"
+    assert found(body + "    return out['boxes'].detach().numpy(), out['labels'].numpy()\n") == [1]

@@ -8,6 +8,7 @@ from enum import Enum
 from functools import cached_property
 
 from torchlint import torch_api
+from torchlint.facts.autograd.arrays import read_as_arrays
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps
@@ -131,7 +132,7 @@ class Inferences:
 
     def _infers(self, call: Value) -> bool:
         """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""
-        if not self.flows.modes.records(call) or self._is_used(call):
+        if not self.flows.modes.records(call) or self._is_used(call) or call in self._read_as_arrays:
             return False
         if self.runs_elsewhere(call):
             return True
@@ -145,6 +146,11 @@ class Inferences:
         return self.steps.calls_module(call) or (
             any(self._runs_forward(callee, call) for callee in callees) and self._begins_in_module(call)
         )
+
+    @cached_property
+    def _read_as_arrays(self) -> frozenset[Value]:
+        """What NumPy reads, and would refuse if it had a graph: a guard stands elsewhere, or all is frozen."""
+        return read_as_arrays(self.flows)
 
     @cached_property
     def _prepared(self) -> frozenset[Value]:

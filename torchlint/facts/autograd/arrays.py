@@ -1,0 +1,54 @@
+"""What a program hands to NumPy as it is: that has no graph, wherever the guard stands.
+
+``Tensor.numpy`` and all functions of NumPy refuse a tensor that requires grad, so a program that runs calls them under a
+guard, be it in another file, or on the output of a model whose parameters are frozen.
+https://docs.pytorch.org/docs/stable/generated/torch.Tensor.numpy.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint import torch_api
+from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.parameters import SAME_OBJECT
+
+
+def read_as_arrays(flows: Flows) -> frozenset[Value]:
+    """All values that would have a graph where NumPy reads them, if they had one.
+
+    Only what surely keeps a graph lies between; of an object with several tensors nothing is said if the program
+    detaches one of them.
+    """
+    found: set[Value] = set()
+    pending = [value for call in flows.solution.graph.values if call.op is Op.CALL for value in _given(call)]
+    while pending:
+        value = pending.pop()
+        if value not in found:
+            found.add(value)
+            pending.extend(source for source in _kept(flows, value) if source not in flows.detached)
+    return frozenset(found)
+
+
+def _given(call: Value) -> Iterator[Value]:
+    """What a call turns into an array."""
+    if call.callee.op is Op.ATTRIBUTE and call.callee.name == "numpy" and not call.arguments:
+        yield call.callee.inputs[0]
+    elif call.callee.op is Op.EXTERNAL and call.callee.name.startswith("numpy."):
+        yield from call.arguments
+
+
+def _kept(flows: Flows, value: Value) -> Iterator[Value]:
+    """The values whose graph ``value`` has, if they have one."""
+    if value.op in (Op.SUBSCRIPT, Op.ELEMENT):
+        yield value.inputs[0]
+    elif value.op is Op.OPERATION:
+        yield from value.inputs
+    elif value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
+        operation = torch_api.method(value.callee.name)
+        keeps = operation is not None and operation.history in (torch_api.History.KEEPS, torch_api.History.SELF)
+        if keeps or value.callee.name in SAME_OBJECT:
+            yield value.callee.inputs[0]
+    elif value.op is Op.CALL and flows.is_arithmetic(value):
+        yield from value.arguments
