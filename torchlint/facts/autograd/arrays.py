@@ -1,7 +1,7 @@
 """What a program hands to NumPy as it is: that has no graph, wherever the guard stands.
 
-``Tensor.numpy`` and all functions of NumPy refuse a tensor that requires grad, so a program that runs calls them under a
-guard, be it in another file, or on the output of a model whose parameters are frozen.
+``Tensor.numpy`` and all functions of NumPy refuse a tensor that requires grad, so a program that runs calls them under
+a guard, be it in another file, or on the output of a model whose parameters are frozen.
 https://docs.pytorch.org/docs/stable/generated/torch.Tensor.numpy.html
 """
 
