@@ -58,8 +58,8 @@ from torchlint.facts.repeated.compiling import Compilation, compilations
 from torchlint.facts.repeated.construction import Construction, constructions
 from torchlint.facts.repeated.growth import Growth, growths, made_for
 from torchlint.facts.repeated.reloading import Reload, reloads
-from torchlint.facts.summaries.imports import Imports, NoImports
 from torchlint.facts.repeated.rereading import SecondCopy, second_copies
+from torchlint.facts.summaries.imports import Imports, NoImports
 from torchlint.facts.turns.lifetimes import Lifetimes
 from torchlint.facts.turns.loop_lengths import LoopLengths
 from torchlint.facts.turns.modes import Modes

@@ -369,7 +369,9 @@ class Calls:
         return frozenset([Container(value)])
 
 
-PASSED = (Module, Tool, Instance, FunctionReference, ClassReference, External, Container, Differentiable, FrameworkObject)
+PASSED = (
+    Module, Tool, Instance, FunctionReference, ClassReference, External, Container, Differentiable, FrameworkObject
+)  # fmt: skip
 """Alternatives that flow from arguments into parameters as they are; tensors stay symbolic (:class:`Argument`)."""
 
 

@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.facts.values.domain import UNKNOWN, Abstract, Container, FrameworkObject, Instance, Module, Tool, sorted_values
+from torchlint.facts.values.domain import (
+    UNKNOWN,
+    Abstract,
+    Container,
+    FrameworkObject,
+    Instance,
+    Module,
+    Tool,
+    sorted_values,
+)
 from torchlint.facts.values.frameworks import promises
 from torchlint.facts.values.graph import Op, Value
 from torchlint.frameworks import Holds, Row, rows_named
