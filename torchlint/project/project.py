@@ -37,7 +37,7 @@ MOST_OUTLINES = 200
 LONGEST_EXCERPT = 100_000
 """A definition that needs more characters of its file than this is not summarised."""
 
-LONGEST_WITHOUT_TORCH = 6_000
+LONGEST_WITHOUT_TORCH = 12_000
 """The same for a file that does not use torch: a meter or a helper is short, and a library of other things is not."""
 
 
