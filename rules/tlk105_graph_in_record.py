@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.facts.values.writing import Use
 from torchlint.frameworks import Holds, names
 from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
@@ -131,7 +130,7 @@ def _by_contract(facts: Facts, contract: Contract) -> Finding:
 
 
 def _cloned(facts: Facts, clone: KeptClone) -> Finding:
-    name = facts.name_of(Use(clone.tensor, None))
+    name = facts.name_of(clone.tensor)
     statement = facts.statement_of(clone.call)
     return Finding(
         node=statement,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.facts.values.graph import Function
 from torchlint.hook_names import OF_ALL, OF_OBJECTS, OF_TENSORS
 from torchlint.rule import Finding, Harm, Level, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
@@ -95,14 +94,12 @@ def _finding(facts: Facts, piled: PiledHook) -> Finding:
 
 
 def _left(facts: Facts, piled: PiledHook) -> Finding:
-    owner = piled.by.owner if isinstance(piled.by, Function) else None
-    name = owner.name if owner is not None else "this"
     statement = facts.statement_of(piled.registration.call)
     return Finding(
         node=statement,
         message=(
-            f"each `{name}` leaves a hook on {piled.subject}, which it was given, and drops the handle: nothing"
-            " takes it off again, and the next one made for the same model adds its own; keep the handles and"
+            f"each `{piled.registrar}` leaves a hook on {piled.subject}, which it was given, and drops the handle:"
+            " nothing takes it off again, and the next one made for the same model adds its own; keep the handles and"
             " `remove()` them",
         ),
         level=Level.NOTE,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.facts.keeping.purposes import Purpose
 from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.keeping.checkpoints import Checkpoint
     from torchlint.facts.keeping.loading import Load
+    from torchlint.facts.keeping.purposes import Purpose
 
 
 class CheckpointOnDevice(Rule):
@@ -115,7 +115,7 @@ def _kept(facts: Facts, kept: Checkpoint) -> Finding:
 
 def _untold(facts: Facts, load: Load, purpose: Purpose) -> Finding:
     cost = "is there twice, beside the model"
-    if purpose is Purpose.READ:
+    if purpose.only_reads:
         cost = "takes its memory again, though nothing here runs on it"
     return Finding(
         node=facts.statement_of(load.call),

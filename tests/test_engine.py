@@ -32,7 +32,7 @@ def test_a_leak_is_found_with_its_place_its_evidence_and_its_repair() -> None:
     [diagnostic] = outcome(LEAK).diagnostics
     assert (diagnostic.path, diagnostic.line, diagnostic.column, diagnostic.code) == ("program.py", 8, 9, "TLK101")
     assert diagnostic.message.startswith("`total` (bound in line 4) keeps the graph of every `loss`")
-    assert [step.line for step in diagnostic.evidence] == [6, 7, 8]
+    assert [step.line for step in diagnostic.evidence] == [4, 6, 7, 8]
     assert diagnostic.repair is not None
     assert [LEAK[: r.start].count("\n") + 1 for r in diagnostic.repair.replacements] == [8]
 

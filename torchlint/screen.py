@@ -86,7 +86,7 @@ def uses_torch(text: str) -> bool:
 
 
 def imports_framework(text: str) -> bool:
-    """Whether a file imports torch or a framework on it by its looks: who imports that file may use torch through it."""
+    """Whether a file imports torch or a framework on it, by its looks: who imports it may use torch through it."""
     return _IMPORT.search(text) is not None
 
 

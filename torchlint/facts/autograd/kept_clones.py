@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.values.domain import Container, is_graphless
 from torchlint.facts.values.graph import Class, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of
-from torchlint.facts.values.writing import text_of
+from torchlint.facts.values.writing import Use, text_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -37,7 +37,7 @@ class KeptClone:
     """
 
     call: Value
-    tensor: Value
+    tensor: Use
     store: Store
     holder: str
 
@@ -50,7 +50,7 @@ def kept_clones(facts: Facts) -> list[KeptClone]:
         holder = _holder(facts, store)
         for value in _behind(facts, store.value) if holder else ():
             if value in clones:
-                found.setdefault(value, KeptClone(value, clones[value], store, holder))
+                found.setdefault(value, KeptClone(value, Use(clones[value], None), store, holder))
     return list(found.values())
 
 

@@ -69,6 +69,12 @@ class PiledHook:
     kept: bool
     of_object: bool = False
 
+    @property
+    def registrar(self) -> str:
+        """The class whose method registers it, "this" outside of a class."""
+        owner = self.by.owner if isinstance(self.by, Function) else None
+        return owner.name if owner is not None else "this"
+
 
 def registrations(facts: Facts) -> list[Registration]:
     """Every hook that the file registers."""

@@ -32,6 +32,11 @@ class Purpose(Enum):
     COPIED = "to be copied into a model that is there"
     READ = "to be looked at, or written again"
 
+    @property
+    def only_reads(self) -> bool:
+        """True where no model takes them."""
+        return self is Purpose.READ
+
 
 class Purposes:
     """Answers for the loads of one file."""
