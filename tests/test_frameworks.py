@@ -12,7 +12,7 @@ from torchlint import frameworks
 from torchlint.api import check_source
 from torchlint.config import Settings
 from torchlint.facts.values import frameworks as asking
-from torchlint.frameworks import ROWS, Holds, Row, method_names
+from torchlint.frameworks import ROWS, Holds, Row, method_names, rows_named
 
 HEAD = """import torch
 import torch.nn.functional as F
@@ -59,9 +59,11 @@ def test_each_row_makes_a_difference(row: Row, name: str, method: str, monkeypat
         monkeypatch.setattr(frameworks, "ROWS", tuple(other for other in ROWS if other is not row))
         asking.promises.cache_clear()
         method_names.cache_clear()
+        rows_named.cache_clear()
         without = codes(source_of(row, name, method, ""))
         asking.promises.cache_clear()
         method_names.cache_clear()
+        rows_named.cache_clear()
     elif row.distinctive:
         without = codes(source_of(row, name, method, "").replace(name.rpartition(".")[2], "Elsewhere"))
     else:

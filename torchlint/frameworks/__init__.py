@@ -12,9 +12,10 @@ from torchlint.frameworks.table import ROWS, SERVING
 __all__ = ["ROWS", "Holds", "Row", "method_names", "names", "packages", "rows_named"]
 
 
-def rows_named(full_name: str) -> list[Row]:
+@cache
+def rows_named(full_name: str) -> tuple[Row, ...]:
     """All rows of a class or function with this full dotted name."""
-    return [row for row in ROWS if row.names(full_name)]
+    return tuple(row for row in ROWS if row.names(full_name))
 
 
 def packages() -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from torchlint.depth import parse_shallow
@@ -33,7 +33,8 @@ class Callers:
         self._given = given
         self._modules = modules
         self._text_of = text_of
-        self._calls: dict[str, dict[str, list[bool]]] = {}
+        self._calls: dict[str, frozenset[tuple[str, bool]]] = {}
+        self._imported: dict[str, frozenset[str]] = {}
 
     def guarding(self, path: str, name: str) -> Guarding:
         """How the other files call ``name``, a function or a method of the file ``path``.
@@ -42,39 +43,38 @@ class Callers:
         """
         if name == "forward" or name.startswith("__"):
             return Guarding.UNSEEN  # called by other names
-        # Files without a guard are only read where another file has one: most functions are guarded nowhere.
-        if True not in self._found(path, name, self._guarding):
+        # Most functions are guarded nowhere, and then nobody needs to know who else calls them.
+        if not any(other != path and self._imports(other, path) for other in self._guarded.get(name, ())):
             return Guarding.UNSEEN
-        return Guarding.MIXED if False in self._found(path, name, self._given) else Guarding.ALWAYS
-
-    def _found(self, path: str, name: str, files: Iterable[str]) -> set[bool]:
-        """Whether gradients are off at the calls of ``name`` in those of ``files`` that import ``path``."""
-        found: set[bool] = set()
-        for other in files:
-            if other != path and name in self._text_of(other):
-                calls = self._calls_in(other).get(name, [])
-                found.update(calls if calls and self._imports(other, path) else ())
-        return found
+        others = (o for o in self._given if o != path and name in self._text_of(o) and self._imports(o, path))
+        return Guarding.MIXED if any(self._calls_openly(other, name) for other in others) else Guarding.ALWAYS
 
     @cached_property
-    def _guarding(self) -> tuple[str, ...]:
-        """The files in which gradients are switched off anywhere."""
-        return tuple(path for path in self._given if _GUARD.search(self._text_of(path)))
+    def _guarded(self) -> dict[str, list[str]]:
+        """For each name that is called with gradients off anywhere, the files in which it is."""
+        found: dict[str, list[str]] = {}
+        for path in self._given:
+            if _GUARD.search(self._text_of(path)):
+                for name in {name for name, is_guarded in self._calls_in(path) if is_guarded}:
+                    found.setdefault(name, []).append(path)
+        return found
+
+    def _calls_openly(self, path: str, name: str) -> bool:
+        return any(called == name and not is_guarded for called, is_guarded in self._calls_in(path))
 
     def _imports(self, importer: str, path: str) -> bool:
-        located = (self._modules.locate(importer, name) for name in imported_names(self._text_of(importer)))
-        return any(location is not None and location.path == path for location in located)
+        if importer not in self._imported:
+            located = (self._modules.locate(importer, name) for name in imported_names(self._text_of(importer)))
+            self._imported[importer] = frozenset(location.path for location in located if location is not None)
+        return path in self._imported[importer]
 
-    def _calls_in(self, path: str) -> dict[str, list[bool]]:
-        """For each name that a file calls, whether gradients are off there, call by call."""
+    def _calls_in(self, path: str) -> frozenset[tuple[str, bool]]:
+        """The names that a file calls, each with whether gradients are off there."""
         if path not in self._calls:
-            self._calls[path] = {}
             try:
-                tree = parse_shallow(self._text_of(path))
+                self._calls[path] = frozenset(_calls(parse_shallow(self._text_of(path)), False))
             except (Unreadable, SyntaxError):
-                return {}
-            for name, is_guarded in _calls(tree, False):
-                self._calls[path].setdefault(name, []).append(is_guarded)
+                self._calls[path] = frozenset()
         return self._calls[path]
 
 

@@ -10,7 +10,6 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 __all__ = ["Outline", "imported_names"]
 
@@ -42,89 +41,99 @@ def imported_names(text: str) -> Iterator[str]:
             yield from (f"{origin}{dot}{name.group(1)}" for name in _NAME.finditer(line.partition("#")[0]))
 
 
-@dataclass(frozen=True)
+_WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+"""A name as it is read; what follows a dot is an attribute."""
+
+LONGEST_COMPANY = 16_000
+"""A definition is accompanied by what it mentions, the nearest first, up to so many characters in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A statement at a file's top level, by its lines (from 1), its type, and the names that it defines."""
+
+    first: int
+    last: int
+    type: type[ast.stmt]
+    defines: tuple[str, ...]
+
+
 class Outline:
-    """A file's top level.
+    """A file's top level: where what is defined stands, and what is imported. It holds no tree."""
 
-    Attributes:
-        text: the whole file.
-        tree: its tree by ``ast``.
-    """
+    def __init__(self, text: str, tree: ast.Module) -> None:
+        """Go over the statements at the top level of ``tree``, that of ``text``."""
+        self.text = text
+        self._definitions: dict[str, list[_Statement]] = {}
+        self._imports: list[_Statement] = []
+        self._imported: dict[str, str] = {}
+        self._stars: list[str] = []
+        for node in tree.body:
+            first, last = _lines_of(node)
+            statement = _Statement(first, last, type(node), tuple(_bound(node)))
+            for name in statement.defines:
+                self._definitions.setdefault(name, []).append(statement)
+            imports = [inner for inner in _blocks(node) if isinstance(inner, ast.Import | ast.ImportFrom)]
+            if imports:
+                self._imports.append(statement)
+            for inner in imports:
+                self._add_import(inner)
 
-    text: str
-    tree: ast.Module
+    def _add_import(self, node: ast.Import | ast.ImportFrom) -> None:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                top = alias.name.partition(".")[0]
+                self._imported.setdefault(alias.asname or top, alias.name if alias.asname else top)
+            return
+        origin, dot = "." * node.level + (node.module or ""), "." if node.module else ""
+        for alias in node.names:
+            if alias.name == "*":
+                self._stars.insert(0, origin)
+            else:
+                self._imported.setdefault(alias.asname or alias.name, f"{origin}{dot}{alias.name}")
 
-    def excerpt(self, name: str) -> str | None:
-        """The source text of what defines ``name``; None when nothing at the top level does.
+    def definition(self, name: str) -> type[ast.stmt] | None:
+        """The type of the statement that defines ``name``; None where none or several do."""
+        statements = self._definitions.get(name, ())
+        return statements[0].type if len(statements) == 1 else None
 
-        Statements keep their order; what stands between them is left out.
-        """
-        if name not in self._definitions:
-            return None
-        wanted: set[ast.stmt] = set()
-        pending, seen = [name], {name}
-        while pending:
-            for statement in self._definitions.get(pending.pop(), ()):
-                if statement not in wanted:
-                    wanted.add(statement)
-                    new = _mentioned(statement) - seen
-                    seen |= new
-                    pending += sorted(new)
-        wanted.update(self._imports)
-        lines: dict[int, None] = {}
-        for statement in self.tree.body:
-            if statement in wanted:
-                lines.update(dict.fromkeys(_lines_of(statement)))
-        return "".join(self._text_lines[number - 1] for number in lines)
+    @property
+    def stars(self) -> tuple[str, ...]:
+        """The modules of which the top level imports everything, the last one first."""
+        return tuple(self._stars)
 
     def imported(self, name: str) -> str | None:
         """The dotted name, relative ones with their dots, under which the top level imports ``name``."""
         return self._imported.get(name)
 
-    @cached_property
-    def stars(self) -> tuple[str, ...]:
-        """The modules of which the top level imports everything, the last one first."""
-        found = [
-            "." * node.level + (node.module or "")
-            for node in self.tree.body
-            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
-        ]
-        return tuple(reversed(found))
+    def excerpt(self, name: str) -> str | None:
+        """The source text of what defines ``name``, with what it mentions; None when nothing at the top level does.
 
-    @cached_property
-    def _text_lines(self) -> list[str]:
+        Statements keep their order; what stands between them is left out. What is mentioned farther away than
+        :data:`LONGEST_COMPANY` allows is left out as well, and so unknown.
+        """
+        if name not in self._definitions:
+            return None
         lines = _LINE.findall(self.text)
-        if lines and not lines[-1].endswith(("\n", "\r")):
-            lines[-1] += "\n"
-        return lines
+        wanted, length = dict.fromkeys(self._definitions[name]), 0
+        pending, seen = [name], {name}
+        while pending:
+            for statement in self._definitions.get(pending.pop(0), ()):
+                text = "".join(lines[statement.first - 1 : statement.last])
+                if statement not in wanted and length + len(text) > LONGEST_COMPANY:
+                    continue
+                length += len(text)
+                wanted[statement] = None
+                mentioned = dict.fromkeys(word for word in _WORD.findall(text) if word in self._definitions)
+                pending += [word for word in mentioned if word not in seen]
+                seen.update(mentioned)
+        chosen = sorted({*wanted, *self._imports}, key=lambda statement: statement.first)
+        numbers = dict.fromkeys(number for s in chosen for number in range(s.first, s.last + 1))
+        return "".join(_ended(lines[number - 1]) for number in numbers)
 
-    @cached_property
-    def _definitions(self) -> dict[str, list[ast.stmt]]:
-        """For each name that is defined here and not imported, the statements at the top level that bind it."""
-        found: dict[str, list[ast.stmt]] = {}
-        for statement in self.tree.body:
-            for name in _bound(statement):
-                found.setdefault(name, []).append(statement)
-        return found
 
-    @cached_property
-    def _imports(self) -> list[ast.stmt]:
-        return [s for s in self.tree.body if any(isinstance(n, ast.Import | ast.ImportFrom) for n in _blocks(s))]
-
-    @cached_property
-    def _imported(self) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for node in (node for statement in self._imports for node in _blocks(statement)):
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    top = alias.name.partition(".")[0]
-                    found.setdefault(alias.asname or top, alias.name if alias.asname else top)
-            elif isinstance(node, ast.ImportFrom):
-                origin = "." * node.level + (node.module or "")
-                dot = "" if not node.module else "."
-                for alias in node.names:
-                    found.setdefault(alias.asname or alias.name, f"{origin}{dot}{alias.name}")
-        return found
+def _ended(line: str) -> str:
+    return line if line.endswith(("\n", "\r")) else line + "\n"
 
 
 def _blocks(statement: ast.stmt) -> Iterator[ast.stmt]:
@@ -157,11 +166,7 @@ def _names(target: ast.expr) -> Iterable[str]:
     return (node.id for node in ast.walk(target) if isinstance(node, ast.Name))
 
 
-def _mentioned(statement: ast.stmt) -> set[str]:
-    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-
-
-def _lines_of(statement: ast.stmt) -> range:
+def _lines_of(statement: ast.stmt) -> tuple[int, int]:
     decorators = getattr(statement, "decorator_list", [])
     first = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
-    return range(first, (statement.end_lineno or statement.lineno) + 1)
+    return first, statement.end_lineno or statement.lineno

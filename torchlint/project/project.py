@@ -11,6 +11,7 @@ import ast
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from torchlint.depth import deep_recursion, parse_shallow
@@ -30,9 +31,6 @@ __all__ = ["Project"]
 
 REEXPORTS = 6
 """How many modules a name is followed through that only import it; a circle of them ends here."""
-
-MOST_OUTLINES = 200
-"""So many trees are held at a time; the oldest is dropped, and made again should it be asked for."""
 
 LONGEST_EXCERPT = 100_000
 """A definition that needs more characters of its file than this is not summarised."""
@@ -61,6 +59,7 @@ class Project:
         self._texts: dict[str, str] = {}
         self._torch_users: dict[str, bool] = {}
         self._outlines: dict[str, Outline | None] = {}
+        self._excerpts: dict[tuple[str, str], str | None] = {}
         self._summaries: dict[tuple[str, str], Summary | None] = {}
 
     def imports_of(self, path: str) -> Imports:
@@ -108,11 +107,8 @@ class Project:
         if outline is None:
             return None
         name, *rest = location.rest
-        summary = self._summary(location.path, name, outline)
-        if summary is not None:
-            from torchlint.facts.summaries.imports import Found
-
-            return Found(location.path, summary, tuple(rest), self.imports_of(location.path))
+        if self._excerpt(location.path, name, outline) is not None:
+            return self._found(location.path, name, tuple(rest), outline)
         imported = outline.imported(name)
         candidates = [imported] if imported is not None else [_member(star, name) for star in outline.stars]
         for candidate in candidates:
@@ -123,31 +119,45 @@ class Project:
         return None
 
     def tree_of(self, source: Source) -> ast.Module:
-        """A file's tree by ``ast``, parsed once for its own check and for those that import it.
+        """A file's tree by ``ast``; what others may import of it is noted on the way.
 
         Raises:
             Unreadable: the text is nested too deep.
             SyntaxError: this Python cannot parse the text.
         """
-        path = os.path.abspath(source.path)
+        path, tree = os.path.abspath(source.path), parse_shallow(source.text)
         # An editor's buffer that is not saved is nothing that other files see.
-        outline = self._outline(path) if self._text(path) == source.text else None
-        return parse_shallow(source.text) if outline is None else outline.tree
+        if path not in self._outlines and self._text(path) == source.text:
+            self._outlines[path] = Outline(source.text, tree)
+        return tree
 
     def _outline(self, path: str) -> Outline | None:
         if path not in self._outlines:
-            if len(self._outlines) >= MOST_OUTLINES:
-                self._outlines.pop(next(iter(self._outlines)))
             self._outlines[path] = _outline_of(self._text(path))
         return self._outlines[path]
 
-    def _summary(self, path: str, name: str, outline: Outline) -> Summary | None:
+    def _found(self, path: str, name: str, rest: tuple[str, ...], outline: Outline) -> Found:
+        from torchlint.facts.summaries.imports import Found, Kind
+
+        kinds = {ast.ClassDef: Kind.CLASS, ast.FunctionDef: Kind.FUNCTION, ast.AsyncFunctionDef: Kind.FUNCTION}
+        definition = outline.definition(name)
+        kind = Kind.OTHER if definition is None else kinds.get(definition, Kind.OTHER)
+        return Found(path, name, kind, rest, self.imports_of(path), partial(self._summary, path, name))
+
+    def _excerpt(self, path: str, name: str, outline: Outline) -> str | None:
+        """What is read to summarise a definition; None for what is not defined there, or takes too much."""
         key = (path, name)
-        if key not in self._summaries:
+        if key not in self._excerpts:
             excerpt = outline.excerpt(name)
             longest = LONGEST_EXCERPT if uses_torch(outline.text) else LONGEST_WITHOUT_TORCH
-            is_told = excerpt is not None and len(excerpt) <= longest
-            self._summaries[key] = _summarised(excerpt, name) if excerpt is not None and is_told else None
+            self._excerpts[key] = excerpt if excerpt is not None and len(excerpt) <= longest else None
+        return self._excerpts[key]
+
+    def _summary(self, path: str, name: str) -> Summary | None:
+        key = (path, name)
+        if key not in self._summaries:
+            excerpt = self._excerpts[key]
+            self._summaries[key] = None if excerpt is None else _summarised(excerpt, name)
         return self._summaries[key]
 
 

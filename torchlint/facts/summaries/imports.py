@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Protocol
 
 from torchlint.facts.summaries.summary import Summary
 from torchlint.guarding import Guarding
+
+
+class Kind(Enum):
+    """What defines a name."""
+
+    CLASS = "class"
+    FUNCTION = "def"
+    OTHER = "an assignment, or several statements"
 
 
 @dataclass(frozen=True)
@@ -15,15 +25,19 @@ class Found:
 
     Attributes:
         path: the file, absolute.
-        summary: what its top-level name is.
+        name: its name at the file's top level.
+        kind: what defines it, as far as that shows without reading it.
         rest: what of the dotted name is left behind that name: a method, an attribute.
         imports: what that file itself imports.
+        summarise: what it is; made when first asked for, None for what cannot be parsed.
     """
 
     path: str
-    summary: Summary
+    name: str
+    kind: Kind
     rest: tuple[str, ...]
     imports: Imports
+    summarise: Callable[[], Summary | None]
 
 
 class Imports(Protocol):

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 import libcst as cst
 
 from torchlint.facts.building.names import all_parameters
-from torchlint.facts.summaries.imports import Found, Imports
+from torchlint.facts.summaries.imports import Found, Imports, Kind
 from torchlint.facts.summaries.skeletons import class_syntax, function_syntax
 from torchlint.facts.summaries.summary import (
     CallSummary,
@@ -24,6 +24,7 @@ from torchlint.facts.summaries.summary import (
     Part,
     PartKind,
     Shape,
+    Summary,
 )
 from torchlint.facts.values.domain import (
     UNKNOWN,
@@ -65,6 +66,10 @@ class _Unit:
     module: Function
     functions: dict[str, Function] = field(default_factory=dict)
     classes: dict[str, Class] = field(default_factory=dict)
+
+    @cached_property
+    def summary(self) -> Summary | None:
+        return self.found.summarise()
 
 
 class _Methods(dict[str, Function]):
@@ -128,40 +133,54 @@ class Linker:
         if found is None:
             return None
         unit = self._unit(found, hops)
-        (part, *others) = found.summary.shape or (Part(PartKind.UNKNOWN),)
-        if not others and part.kind is PartKind.CLASS:
-            cls = self._class(part.name, unit)
-            if cls is None:
-                return None
-            if not found.rest:
-                return (cls, unit)
-            method = cls.method(found.rest[0]) if len(found.rest) == 1 else None
-            return None if method is None else (method, unit)
+        if found.kind is Kind.CLASS and len(found.rest) < 2:
+            cls = self._class_at_top(unit)
+            linked = cls.method(found.rest[0]) if found.rest else cls
+            return None if linked is None else (linked, unit)
         if found.rest:
             return None
-        if not others and part.kind is PartKind.FUNCTION:
-            function = self._function(part.name, unit)
-            return None if function is None else (function, unit)
-        return found.summary.shape, unit
+        if found.kind is Kind.FUNCTION:
+            return self._function_at_top(unit), unit
+        summary = unit.summary
+        return None if summary is None else (summary.shape, unit)
 
     def _unit(self, found: Found, hops: int) -> _Unit:
-        key = (found.path, found.summary.name)
+        key = (found.path, found.name)
         if key not in self._units:
             module = Function("<module>", cst.Module([]), None, None)
             module.result = None
             self._units[key] = _Unit(found, hops, module)
         return self._units[key]
 
+    def _class_at_top(self, unit: _Unit) -> Class:
+        """The class that was asked for by name; what it is is read when that is needed."""
+        name = unit.found.name
+        if name not in unit.classes:
+            self._new_class(name, unit)
+        return unit.classes[name]
+
     def _class(self, name: str, unit: _Unit) -> Class | None:
-        if name in unit.classes:
-            return unit.classes[name]
-        summary = next((cls for cls in unit.found.summary.classes if cls.name == name), None)
-        if summary is None:
-            return None
-        cls = unit.classes[name] = Class(name, class_syntax(summary), FIRST_INDEX + len(self.foreign.classes))
+        if name not in unit.classes:
+            if unit.summary is None or all(cls.name != name for cls in unit.summary.classes):
+                return None
+            self._new_class(name, unit)
+        return unit.classes[name]
+
+    def _new_class(self, name: str, unit: _Unit) -> None:
+        cls = unit.classes[name] = Class(
+            name, class_syntax(ClassSummary(name)), FIRST_INDEX + len(self.foreign.classes)
+        )
+        cls.is_foreign, cls.opener = True, partial(self._open_class, cls, unit)
         self.foreign.nodes.add(cls.syntax)
-        cls.is_foreign = True
         self.foreign.classes.append(cls)
+
+    def _open_class(self, cls: Class, unit: _Unit) -> None:
+        classes = unit.summary.classes if unit.summary is not None else ()
+        summary = next((one for one in classes if one.name == cls.name), None)
+        if summary is None:
+            return
+        cls.syntax = class_syntax(summary)
+        self.foreign.nodes.add(cls.syntax)
         parents, bases = [], []
         for base in summary.bases:
             if base.startswith(":"):
@@ -177,36 +196,54 @@ class Linker:
         root = cls.root()
         for attribute, shape in summary.attributes:
             self.foreign.attributes.append((Place(root, attribute), self._given(shape, unit, unit.module)))
-        return cls
 
     def _method(self, summary: FunctionSummary, cls: Class, unit: _Unit) -> Function:
-        made = self._make_function(summary, cls, unit)
+        made = self._new_function(summary.name, cls, unit)
+        self._fill(made, summary, unit)
         self.foreign.resets += [(Place(cls.root(), attribute), made) for attribute in summary.resets]
         return made
+
+    def _function_at_top(self, unit: _Unit) -> Function:
+        """The function that was asked for by name; what it is is read when it is called."""
+        name = unit.found.name
+        if name not in unit.functions:
+            function = unit.functions[name] = self._new_function(name, None, unit)
+            function.opener = partial(self._open_function, function, unit)
+        return unit.functions[name]
 
     def _function(self, name: str, unit: _Unit) -> Function | None:
         owner, _, method = name.rpartition(".")
         if owner:
             cls = self._class(owner, unit)
-            return cls.methods[method] if cls is not None and method in cls.methods else None
+            return cls.method(method) if cls is not None else None
         if name not in unit.functions:
-            summary = next((function for function in unit.found.summary.functions if function.name == name), None)
-            if summary is None:
+            if unit.summary is None or all(function.name != name for function in unit.summary.functions):
                 return None
-            unit.functions[name] = self._make_function(summary, None, unit, name)
+            function = unit.functions[name] = self._new_function(name, None, unit)
+            function.opener = partial(self._open_function, function, unit)
+        unit.functions[name].open()
         return unit.functions[name]
 
-    def _make_function(self, summary: FunctionSummary, owner: Class | None, unit: _Unit, name: str = "") -> Function:
-        function = Function(
-            summary.name, function_syntax(summary), owner, unit.module, summary.is_async, summary.is_generator,
-            summary.decorators, Mode(summary.guard), is_foreign=True,
-        )  # fmt: skip
-        if name:
-            unit.functions[name] = function  # a function may return itself
+    def _open_function(self, function: Function, unit: _Unit) -> None:
+        functions = unit.summary.functions if unit.summary is not None else ()
+        summary = next((one for one in functions if one.name == function.name), None)
+        if summary is not None:
+            self._fill(function, summary, unit)
+
+    def _new_function(self, name: str, owner: Class | None, unit: _Unit) -> Function:
+        function = Function(name, function_syntax(FunctionSummary(name)), owner, unit.module, is_foreign=True)
         self.foreign.functions.append(function)
-        self.foreign.called_elsewhere[function] = partial(unit.found.imports.guarding, summary.name)
+        self.foreign.called_elsewhere[function] = partial(unit.found.imports.guarding, name)
         self.foreign.nodes.add(function.syntax)
         self.foreign.files[function] = os.path.basename(unit.found.path)
+        return function
+
+    def _fill(self, function: Function, summary: FunctionSummary, unit: _Unit) -> None:
+        """Give a function all that its summary says."""
+        function.syntax = function_syntax(summary)
+        self.foreign.nodes.add(function.syntax)
+        function.is_async, function.is_generator = summary.is_async, summary.is_generator
+        function.decorators, function.guard = summary.decorators, Mode(summary.guard)
         for position, parameter in enumerate(summary.parameters):
             function.parameters.append(self._parameter(parameter, position, function, unit))
         calls = [self._call(call, function, unit) for call in summary.calls]
@@ -225,7 +262,6 @@ class Linker:
         )
         if summary.trains and not any(backward.function is function for backward in self.foreign.backwards):
             self._backward(self._given((Part(PartKind.UNKNOWN),), unit, function), function, None)
-        return function
 
     def _parameter(self, summary: ParameterSummary, position: int, function: Function, unit: _Unit) -> Value:
         inputs = (self._given(summary.default, unit, function),) if summary.default else ()
@@ -235,6 +271,8 @@ class Linker:
             self.foreign.modules.append(value)
         if summary.escapes:
             self.foreign.hands_on.add(value)
+        if summary.is_frozen:
+            self.foreign.frozen.append(value)
         if summary.is_trained_on:
             self._backward(value, function, None)
         return value
@@ -332,7 +370,8 @@ class Linker:
 
     def _returned(self, name: str, unit: _Unit, value: Value) -> Atom:
         """What a function returns whatever it is given, where that is one thing."""
-        results = [function.result for function in unit.found.summary.functions if function.name == name]
+        functions = unit.summary.functions if unit.summary is not None else ()
+        results = [function.result for function in functions if function.name == name]
         if len(results) != 1 or len(results[0]) != 1 or results[0][0].kind in SYMBOLIC:
             return Unknown()
         return self._atom(results[0][0], unit, value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -34,10 +35,14 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.parameters import is_frozen
 from torchlint.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+
+FREEZING_CALLS = 3
+"""So many functions deep it is looked for who freezes a module."""
 
 MOST_CALLS = 24
 """Of a function with more calls than this the first ones are told."""
@@ -132,8 +137,29 @@ class _Summariser:
             default=self.shapes.of(parameter.inputs[0]) if parameter.inputs else (),
             is_module=any(isinstance(atom, Module) for atom in evidence),
             is_trained_on=any(isinstance(atom, Tensor) and atom.history is History.LIVE for atom in evidence),
-            escapes=parameter in self.flows.handed_on,
+            escapes=parameter in self._handed_on,
+            is_frozen=self._freezes(parameter, FREEZING_CALLS),
         )
+
+    @cached_property
+    def _handed_on(self) -> frozenset[Value]:
+        """All that flows into code that is not seen, whatever becomes of what that gives back."""
+        calls = (call for call in self.facts.calls() if self.flows.is_unknown_call(call))
+        return self.flows.handed_on | self.flows.ancestors(argument for call in calls for argument in call.arguments)
+
+    def _freezes(self, parameter: Value, depth: int) -> bool:
+        """Whether a module that is passed for a parameter is told not to require grad, there or in what is called."""
+        if parameter in self.solution.frozen:
+            return True
+        calls = self.facts.steps.calls_in(parameter.function) if depth else ()
+        passed = (
+            inner
+            for call in calls
+            for callee in self.solution.functions_of(call)
+            for inner, given in self.solution.callers[callee][call].items()
+            if given is not None and (given is parameter or (given.op is Op.PHI and parameter in given.inputs))
+        )
+        return any(self._freezes(inner, depth - 1) for inner in passed)
 
     def _result(self, function: Function, calls: list[Value]) -> Shape:
         parts: list[Part] = []
@@ -144,6 +170,8 @@ class _Summariser:
                 parts.append(Part(PartKind.RESULT, position=calls.index(value)))
             elif path and base == 0 and function.owner is not None:
                 parts.append(Part(PartKind.OWN, ".".join(path)))
+            elif is_frozen(self.solution, value):
+                parts += map(_frozen, self.shapes.of(value))
             else:
                 parts += self.shapes.of(value)
         return tuple(dict.fromkeys(parts))
@@ -154,6 +182,8 @@ class _Summariser:
         for call in self.facts.steps.calls_in(function):
             base, path = _path_from_parameter(call.callee, function)
             if path and path[-1] in torch_api.module_methods() and path[-1] != "forward":
+                continue
+            if self.facts.inferences.on_a_dummy(call):
                 continue
             called = self._called(call) if base < 0 else ""
             if base >= 0 or called or self.facts.steps.calls_module(call):
@@ -326,6 +356,11 @@ def _passed_on(call: Value, function: Function) -> Iterator[tuple[str | int, int
     for key, argument in zip(call.keys[1:], call.arguments, strict=True):
         if key is not None and argument in function.parameters:
             yield key, function.parameters.index(argument)
+
+
+def _frozen(part: Part) -> Part:
+    """A module whose parameters do not require grad is to others one without."""
+    return Part(PartKind.MODULE) if part.kind in (PartKind.MODULE, PartKind.INSTANCE) else part
 
 
 def _undressed(decorator: cst.BaseExpression) -> cst.BaseExpression:

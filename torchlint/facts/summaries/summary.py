@@ -76,6 +76,7 @@ class ParameterSummary:
         is_module: the function uses it as a module.
         is_trained_on: the function runs a backward that starts from it or from what is computed from it.
         escapes: the function hands it on to code that is not seen.
+        is_frozen: the function tells the parameters of this module not to require grad.
     """
 
     name: str
@@ -85,6 +86,7 @@ class ParameterSummary:
     is_module: bool = False
     is_trained_on: bool = False
     escapes: bool = False
+    is_frozen: bool = False
 
 
 @dataclass(frozen=True, slots=True)

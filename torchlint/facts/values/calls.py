@@ -219,6 +219,7 @@ class Calls:
         """``map(f, xs)``: each item is what ``f`` gives; when it runs is another matter (``handoffs.py``)."""
         for atom in self.solution.of(value.arguments[0]) if value.arguments else ():
             if isinstance(atom, FunctionReference):
+                atom.function.open()
                 binding = dict.fromkeys(atom.function.parameters[1 if atom.bound else 0 :])
                 self.solution.set_field(value, None, self._run(value, atom.function, binding))
             else:
@@ -227,6 +228,7 @@ class Calls:
 
     def run_function(self, value: Value, function: Function, *, bound: bool) -> Abstract:
         """The result of a call of ``function`` from ``value``, and what the call tells about its parameters."""
+        function.open()
         return self._run(value, function, bind(value, function, bound))
 
     def _run(self, value: Value, function: Function, binding: dict[Value, Value | None]) -> Abstract:
@@ -238,7 +240,12 @@ class Calls:
         if result is None or not result.inputs:
             return PLAIN
         self.solution.watch(result, value)
-        summary = join(self._substitute(value, atom, function, binding) for atom in self.solution.of(result))
+        returned = self.solution.of(result)
+        summary = join(self._substitute(value, atom, function, binding) for atom in returned)
+        if function.is_foreign and Unknown() in returned:
+            # What a function that is not seen whole gives back may have been frozen there, or quantized.
+            summary = frozenset(atom for atom in summary if not isinstance(atom, Module | Instance) or atom in returned)
+            summary -= frozenset([Module(), Module(has_parameters=False)])
         if function.is_generator:
             self.solution.set_field(value, None, summary)
             return frozenset([Container(value)])

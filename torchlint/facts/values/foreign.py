@@ -47,6 +47,7 @@ class Foreign:
         resets: places that a function sets anew.
         keeps: what functions keep of what they are given.
         modules: parameters that are used as modules.
+        frozen: parameters that are modules and are told not to require grad.
         leaving: calls whose graph leaves the function that they stand in.
         hands_on: parameters that are handed on to code that is not seen.
         files: the name of the file in which a function stands.
@@ -63,6 +64,7 @@ class Foreign:
     resets: list[tuple[Place, Function]] = field(default_factory=list)
     keeps: dict[Function, tuple[Keep, ...]] = field(default_factory=dict)
     modules: list[Value] = field(default_factory=list)
+    frozen: list[Value] = field(default_factory=list)
     leaving: set[Value] = field(default_factory=set)
     hands_on: set[Value] = field(default_factory=set)
     files: dict[Function, str] = field(default_factory=dict)

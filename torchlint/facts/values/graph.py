@@ -7,7 +7,7 @@ two names for one value are one value, and evidence about one of them is evidenc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import chain
@@ -290,6 +290,7 @@ class Function:
         guard: the grad mode that a decorator gives it, INHERITED without one.
         decorators: full dotted names.
         is_foreign: it stands in another file.
+        opener: reads what is known of a foreign one; None once that is done.
     """
 
     name: str
@@ -303,6 +304,13 @@ class Function:
     parameters: list[Value] = field(default_factory=list)
     result: Value | None = None
     is_foreign: bool = False
+    opener: Callable[[], None] | None = None
+
+    def open(self) -> None:
+        """Read what is known of a function of another file: it is put off until it is needed."""
+        if self.opener is not None:
+            opener, self.opener = self.opener, None
+            opener()
 
     @property
     def is_static(self) -> bool:
@@ -325,6 +333,7 @@ class Class:
         parents: bases in this file and in others of the project.
         methods: its own methods by name.
         is_foreign: it stands in another file.
+        opener: reads what is known of a foreign one, when its lineage is first asked for; None once that is done.
     """
 
     name: str
@@ -334,6 +343,7 @@ class Class:
     parents: tuple[Class, ...] = ()
     methods: dict[str, Function] = field(default_factory=dict)
     is_foreign: bool = False
+    opener: Callable[[], None] | None = None
 
     def lineage(self) -> list[Class]:
         """This class and its ancestors in this file, nearest first; a cycle of bases ends."""
@@ -342,6 +352,9 @@ class Class:
         while pending:
             cls = pending.pop(0)
             if cls not in order:
+                if cls.opener is not None:
+                    opener, cls.opener = cls.opener, None
+                    opener()
                 order.append(cls)
                 pending.extend(cls.parents)
         return order

@@ -221,6 +221,8 @@ class Solution:
     def _adopt(self) -> None:
         """Take in what has been linked from other files since this was last asked."""
         foreign = self.graph.foreign
+        if len(foreign.values) == self._linked:
+            return
         for value in foreign.values[self._linked :]:
             self._fill(value)
             self._dirty.add(value)
@@ -234,9 +236,7 @@ class Solution:
     def given(self, value: Value) -> Abstract:
         """What another file says that ``value`` is; more of that file may be linked on the way."""
         realise = self.graph.foreign.realise
-        abstract = UNKNOWN if realise is None else realise(value)
-        self._adopt()
-        return abstract
+        return UNKNOWN if realise is None else realise(value)
 
     def _drain(self) -> None:
         while self._dirty:
@@ -249,6 +249,7 @@ class Solution:
         old = self.abstract.get(value, BOTTOM)
         evidence = self.evidence.get(value)
         new = transfer(self, value)
+        self._adopt()
         if evidence:
             new = trust(new, frozenset(evidence))
         self._visits[value] += 1

@@ -1,0 +1,135 @@
+"""From a name that is imported to the file that defines it, and to the part of that file which is read."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from torchlint.project.excerpt import Outline, imported_names
+from torchlint.project.modules import Modules
+from torchlint.project.project import Project
+from torchlint.source import Source
+
+
+def tree(folder: Path, *names: str) -> Path:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    return folder
+
+
+def outline(text: str) -> Outline:
+    import ast
+
+    return Outline(text, ast.parse(text))
+
+
+# -- names ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("importer", "name", "path", "rest"),
+    [
+        ("train.py", "lib.meters.Meter", "lib/meters.py", ("Meter",)),
+        ("train.py", "lib.Meter", "lib/__init__.py", ("Meter",)),
+        ("lib/meters.py", ".nets.Net", "lib/nets.py", ("Net",)),
+        ("lib/deep/loop.py", "..nets.Net.forward", "lib/nets.py", ("Net", "forward")),
+        ("lib/deep/loop.py", "lib.nets.Net", "lib/nets.py", ("Net",)),
+        ("tools/run.py", "lib.nets.Net", "lib/nets.py", ("Net",)),
+        ("tools/run.py", "beside.go", "tools/beside.py", ("go",)),
+        ("tools/run.py", "inside.go", "src/inside.py", ("go",)),
+    ],
+)
+def test_names_are_found_from_where_they_are_imported(
+    tmp_path: Path, importer: str, name: str, path: str, rest: tuple[str, ...]
+) -> None:
+    tree(tmp_path, "pyproject.toml", "lib/__init__.py", "lib/meters.py", "lib/nets.py", "lib/deep/__init__.py")
+    tree(tmp_path, "lib/deep/loop.py", "tools/beside.py", "src/inside.py")
+    found = Modules().locate(str(tmp_path / importer), name)
+    assert found is not None
+    assert (found.path, found.rest) == (str(tmp_path / path), rest)
+
+
+@pytest.mark.parametrize("name", ["torch.nn.Linear", "elsewhere.Net", "...above.Net", "lib"])
+def test_what_is_not_of_the_project_is_not_found(tmp_path: Path, name: str) -> None:
+    tree(tmp_path, "pyproject.toml", "torch/nn.py", "lib/nets.py")
+    assert Modules().locate(str(tmp_path / "train.py"), name) is None
+
+
+def test_without_a_root_only_the_folder_and_the_package_are_searched(tmp_path: Path) -> None:
+    tree(tmp_path, "other.py", "work/train.py", "work/beside.py")
+    modules = Modules()
+    assert modules.locate(str(tmp_path / "work/train.py"), "beside.go") is not None
+    assert modules.locate(str(tmp_path / "work/train.py"), "other.go") is None
+
+
+def test_relative_names_become_absolute_by_their_package(tmp_path: Path) -> None:
+    tree(tmp_path, "lib/__init__.py", "lib/deep/__init__.py")
+    modules = Modules()
+    assert modules.absolute(str(tmp_path / "lib/deep/loop.py"), "..nets.Net") == "lib.nets.Net"
+    assert modules.absolute(str(tmp_path / "lib/deep/loop.py"), "torch.nn") == "torch.nn"
+    assert modules.absolute(str(tmp_path / "train.py"), ".nets.Net") == ".nets.Net"
+
+
+# -- texts ------------------------------------------------------------------------------------------------------------
+
+
+def test_an_excerpt_holds_what_a_definition_mentions_and_the_imports() -> None:
+    text = (
+        "import torch\nSCALE = 2\n\ndef other():\n    return 1\n\n@torch.jit.script\ndef scaled(x):\n"
+        "    return x * SCALE\n\nclass Net:\n    pass\n"
+    )
+    assert outline(text).excerpt("scaled") == (
+        "import torch\nSCALE = 2\n@torch.jit.script\ndef scaled(x):\n    return x * SCALE\n"
+    )
+    assert outline(text).excerpt("torch") is None
+    assert outline(text).excerpt("missing") is None
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_end_as_python_ends_them(end: str) -> None:
+    text = end.join(["A = '''", "x\f", "'''", "def f(): return A"])
+    assert outline(text).excerpt("f") == text + "\n"
+
+
+def test_imports_are_known_by_their_looks() -> None:
+    text = "import a, b.c as d\nfrom .e import (f as g,\n    h,  # i\n)\nfrom .. import j\nfrom k import *\n"
+    assert list(imported_names(text)) == ["a", "b.c", ".e.f", ".e.h", "..j"]
+
+
+# -- summaries --------------------------------------------------------------------------------------------------------
+
+
+def test_a_summary_is_plain_data_without_a_line_of_the_file(tmp_path: Path) -> None:
+    tree(tmp_path, "pyproject.toml")
+    (tmp_path / "meters.py").write_text(
+        "import torch\nclass Meter:\n    def __init__(self):\n        self.kept = []\n"
+        "    def update(self, secret_value):\n        self.kept.append(secret_value.mul(12345))\n"
+    )
+    found = Project().imports_of(str(tmp_path / "train.py")).find("meters.Meter")
+    assert found is not None
+    summary = found.summarise()
+    stored = pickle.dumps(summary)
+    assert pickle.loads(stored) == summary
+    assert b"12345" not in stored
+    assert b"self.kept" not in stored
+
+
+def test_a_file_that_imports_a_user_of_torch_is_looked_at(tmp_path: Path) -> None:
+    tree(tmp_path, "pyproject.toml")
+    (tmp_path / "net.py").write_text("import torch\n")
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/__init__.py").write_text("from net import Net\n")
+    (tmp_path / "plain.py").write_text("import os\n")
+    project = Project()
+
+    def uses(text: str) -> bool:
+        return project.imports_torch(Source(str(tmp_path / "use.py"), text))
+
+    assert uses("from net import Net\n")
+    assert uses("import lib\n") or uses("from lib import Net\n")
+    assert not uses("import plain\n")
+    assert not uses("import json\n")
