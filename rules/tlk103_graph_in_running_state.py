@@ -84,7 +84,7 @@ class GraphInRunningState(Rule):
                 " grows with every step", *retention.cost(), f"; use `{facts.detached(carriers[0])}` or update it"
                 " under `torch.no_grad()`",
             ),
-            level=retention.level,
+            level=Level.NOTE if facts.is_of_a_mode(accumulation.statement) else retention.level,
             memory=retention.memory,
             evidence=(*retention.evidence(), Step(accumulation.statement, f"`{accumulation.name}` keeps it here")),
             fix=facts.detach("Detach what the state is updated from", carriers, allow_any_tensor=True),

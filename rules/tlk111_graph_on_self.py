@@ -57,7 +57,6 @@ class GraphOnSelf(Rule):
     level = Level.WARNING
     harms = (Harm.PEAK,)
     symptoms = (Symptom.DIES_AT_VALIDATION, Symptom.NOT_FREED)
-    unseen = True
     triggers = (Trigger(defines=True), Trigger(constructs=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:

@@ -79,7 +79,7 @@ class BuiltInStep(Rule):
 
 def _step(facts: Facts, construction: Construction) -> Finding:
     product, place = construction.product, construction.repeated_by
-    light = product.kind in ("module", "loss", "copy") and not product.weighs
+    light = (product.kind in ("module", "loss", "copy") and not product.weighs) or not product.starts_workers
     build = "make one iterator" if product.kind == "iterator" else "build it once"
     advice: tuple[str | LineOf, ...] = (f"; {build}, ", *facts.outside(place))
     if product.kind == "copy":
@@ -115,7 +115,7 @@ def _cost(construction: Construction) -> str:
         "scaler": ": it costs time, and never learns its scale",
         "loader": ": it costs time, and starts its workers again each time",
         "copy": ": every parameter and buffer is allocated and copied each time",
-        "iterator": ": it starts the workers of the loader again, for one batch",
+        "iterator": ": it starts the loader again, and its workers, for one batch",
     }[product.kind]
 
 

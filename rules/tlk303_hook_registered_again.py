@@ -61,7 +61,6 @@ class HookRegisteredAgain(Rule):
     level = Level.WARNING
     harms = (Harm.HOST, Harm.CHURN)
     symptoms = (Symptom.HOST_GROWS, Symptom.SLOW)
-    unseen = True
     triggers = (Trigger(calls=OF_OBJECTS | OF_TENSORS | OF_ALL),)
 
     def check(self, facts: Facts) -> Iterator[Finding]:

@@ -255,6 +255,54 @@ def test_where_no_caller_guards_the_function_is_told_and_its_caller_gets_a_note(
     assert project.found() == ["second.py: TLK201 note", "tagger.py: TLK201 warning"]
 
 
+CONVERT = """
+    import torch
+
+    def convert(model):
+        return finish(model)
+
+    def finish(model):
+        for p in model.parameters():
+            p.requires_grad = {flag}
+        return model
+"""
+
+ASK = """
+    import torch
+    from torch import nn
+    from tools import convert
+
+    def ask(x):
+        model = convert(nn.Linear(3, 3))
+        print(model(x).argmax(1))
+"""
+
+
+@pytest.mark.parametrize(("flag", "found"), [("False", []), ("True", ["ask.py: TLK201 warning"])])
+def test_a_model_that_another_file_freezes_records_nothing(tmp_path: Path, flag: str, found: list[str]) -> None:
+    project = Project(tmp_path, {"tools.py": CONVERT.format(flag=flag), "ask.py": ASK})
+    assert project.found("ask.py") == found
+
+
+def test_a_summary_on_random_numbers_in_another_file_is_no_inference(tmp_path: Path) -> None:
+    tools = """
+        import torch
+
+        def complexity(model, size):
+            model.eval()
+            model(torch.rand(size))
+            return 1
+    """
+    use = """
+        from torch import nn
+        from tools import complexity
+
+        def main():
+            print(complexity(nn.Linear(3, 3), (1, 3)))
+    """
+    assert Project(tmp_path, {"tools.py": tools, "use.py": use}).found("use.py") == []
+
+
 # -- runs -----------------------------------------------------------------------------------------------------------
 
 

@@ -212,3 +212,29 @@ def test_what_ends_the_graph_before_numpy_says_nothing_of_it(reading: str) -> No
 def test_one_of_several_outputs_is_detached_and_another_has_no_graph_anyway() -> None:
     body = "def f(model, x):\n    model.eval()\n    out = model(x)\n"
     assert found(body + "    return out['boxes'].detach().numpy(), out['labels'].numpy()\n") == [1]
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        "with torch.set_grad_enabled(keeps): print(model(x).sum().item())",
+        "print(model(Variable(x, volatile=True)).sum().item())",
+        "print(loss(x.detach().cpu()).item())",
+    ],
+)
+def test_a_forward_about_whose_graph_the_program_has_decided(forward: str) -> None:
+    head = "from torch.autograd import Variable\ndef f(x, keeps):\n    model, loss = nn.Linear(3, 3), nn.Linear(3, 1)\n"
+    assert found(f"{head}    {forward}\n") == []
+
+
+def test_a_state_that_goes_into_a_forward_is_none_itself() -> None:
+    body = "def score(model, x):\n    model.eval()\n    h = model.begin(3)\n    with torch.no_grad():\n"
+    assert found(body + "        out = model(x, h)\n    return out.detach()\n") == []
+
+
+def test_a_loss_without_parameters_is_no_network() -> None:
+    body = (
+        "class Loss(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.norm = nn.L1Loss()\n"
+    )
+    body += "    def forward(self, x):\n        return self.norm(x, x)\n"
+    assert found(body + "def show(x):\n    print(Loss()(x).item())\n") == []

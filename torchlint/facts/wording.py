@@ -10,9 +10,15 @@ from torchlint.facts.building.names import import_names
 from torchlint.facts.values.graph import Function, Loop, Op, Value, ValueGraph
 from torchlint.facts.values.writing import Use, operands, shortened
 from torchlint.rule import LineOf
-from torchlint.tree import parents
+from torchlint.tree import dotted, parents, walk
 
 __all__ = ["Wording"]
+
+
+def _compared(test: cst.Comparison) -> bool:
+    """``self.name == "constant"``."""
+    is_string = any(isinstance(c.comparator, cst.SimpleString) for c in test.comparisons)
+    return is_string and (dotted(test.left) or "").startswith("self.")
 
 
 class Wording:
@@ -97,6 +103,20 @@ class Wording:
         if isinstance(place, Loop):
             return ("before line ", LineOf(place.syntax))
         return ("in `__init__`" if place.owner is not None else f"outside of `{place.name}`",)
+
+    def is_of_a_mode(self, statement: cst.CSTNode) -> bool:
+        """Whether a statement stands under a test of a setting of its object, ``if self.mode == "free"``.
+
+        In which mode the object is trained is not seen. ``self.training`` is no such setting.
+        """
+        node = self.parents.get(statement)
+        while node is not None and not isinstance(node, cst.FunctionDef):
+            if isinstance(node, cst.If) and isinstance(node.test, cst.Comparison | cst.BooleanOperation):
+                texts = (_compared(part) for part in walk(node.test) if isinstance(part, cst.Comparison))
+                if any(texts):
+                    return True
+            node = self.parents.get(node)
+        return False
 
     def calls(self) -> list[Value]:
         """Every call of the file in the order of the walk."""

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from torchlint import torch_api
 from torchlint.facts.autograd.arrays import read_as_arrays
+from torchlint.facts.autograd.decided import is_decided
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps
@@ -134,6 +135,8 @@ class Inferences:
         """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""
         if not self.flows.modes.records(call) or self._is_used(call) or call in self._read_as_arrays:
             return False
+        if is_decided(call):
+            return False
         if self.runs_elsewhere(call):
             return True
         if not self.flows.live_parts(call):
@@ -141,7 +144,7 @@ class Inferences:
         callees = self.solution.functions_of(call)
         if any(map(self.steps.trains, callees)):
             return False  # forces, gradient penalties: the forward itself differentiates
-        if self._on_a_dummy(call) or call in self._prepared:
+        if self.on_a_dummy(call) or call in self._prepared:
             return False
         return self.steps.calls_module(call) or (
             any(self._runs_forward(callee, call) for callee in callees) and self._begins_in_module(call)
@@ -189,7 +192,8 @@ class Inferences:
         if call.mode is not Mode.INHERITED or self._is_used(call):
             return False
         if self.steps.calls_module(call):
-            return call.evaluating or call not in self.solution.graph.foreign.leaving
+            is_known = call.evaluating or self.steps.calls_network(call)
+            return is_known and (call.evaluating or call not in self.solution.graph.foreign.leaving)
         return self.runs_elsewhere(call)
 
     def _begins_in_module(self, call: Value) -> bool:
@@ -209,7 +213,15 @@ class Inferences:
             return False
         if call.callee.name in torch_api.module_methods() or call.callee.name in method_names(Holds.GUARDED):
             return False
+        if any(user in self.flows.detached and self._takes(user, call) for user in call.users):
+            return False  # it is the input of a forward, and the result of that is detached
         return any(isinstance(a, Module) for a in self.solution.final(call.callee.inputs[0]))
+
+    def _takes(self, user: Value, value: Value) -> bool:
+        """Whether a CALL is one of a module that is given ``value``, at once or as it goes round a loop."""
+        if user.op is Op.PHI:
+            return any(next_user.op is Op.CALL and self._takes(next_user, user) for next_user in user.users)
+        return user.op is Op.CALL and value in user.arguments and self.steps.calls_module(user)
 
     def _is_used(self, call: Value) -> bool:
         """Whether the call's own result reaches a backward; other calls of the same function do not matter."""
@@ -233,7 +245,7 @@ class Inferences:
         given = self.solution.callers.get(function, {}).get(by, {}).get(callee)
         return given is None or any(isinstance(a, Module | Instance) for a in self.solution.final(given))
 
-    def _on_a_dummy(self, call: Value) -> bool:
+    def on_a_dummy(self, call: Value) -> bool:
         """Whether a single forward runs on made-up numbers: a shape probe, a summary, an export."""
         return bool(call.arguments) and all(Maker.ELSEWHERE not in _makers(argument) for argument in call.arguments)
 

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.autograd.decided import is_decided
 from torchlint.facts.autograd.optimized import Optimized
 from torchlint.facts.values.domain import Argument, Derived, Instance, Module, Tool, surely_graphless
 from torchlint.facts.values.frameworks import is_module_class, trains_on_result
+from torchlint.facts.values.freezing import switched_subjects
 from torchlint.facts.values.graph import Backward, Function, Op, Place, Value
 from torchlint.facts.values.parameters import is_frozen
 
@@ -57,6 +59,7 @@ class _Search:
         self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
         self.optimized = Optimized(facts.flows)
         self.extents = facts.extents
+        self._switched = switched_subjects(self.solution)
         self._wasted: dict[Value, UntrainedForward | None] = {}
 
     def found(self) -> list[UntrainedForward]:
@@ -128,6 +131,8 @@ class _Search:
 
     def _records(self, call: Value, module: Value) -> bool:
         if not self.flows.modes.records(call) or is_frozen(self.solution, module):
+            return False
+        if is_decided(call) or not self._switched.isdisjoint(self._roots(module) | {module}):
             return False
         if any(self.steps.trains(function) for function in self.solution.functions_of(call)):
             return False

@@ -291,7 +291,9 @@ class Handling:
 
     def _is_dropped(self, name: str, loop: cst.CSTNode) -> bool:
         inside = set(walk(loop))
-        return any(drop.path == name and drop.statement in inside for drop in self.facts.graph.drops)
+        if any(drop.path == name and drop.statement in inside for drop in self.facts.graph.drops):
+            return True
+        return any(isinstance(node, cst.Assign) and _is_cleared(node, name) for node in inside)
 
     def _tried(self, handler: cst.ExceptHandler) -> Value | None:
         """The call that failed, where its frames hold tensors."""
@@ -379,6 +381,12 @@ def _caught(handler: cst.ExceptHandler) -> set[str]:
 def path_of_call(call: Value) -> str | None:
     """What a call calls, where it is written as a chain of names: ``self.task.valid_step``."""
     return dotted(call.syntax.func) if isinstance(call.syntax, cst.Call) else None
+
+
+def _is_cleared(node: cst.Assign, name: str) -> bool:
+    """``name = None``."""
+    is_none = isinstance(node.value, cst.Name) and node.value.value == "None"
+    return is_none and any(isinstance(t.target, cst.Name) and t.target.value == name for t in node.targets)
 
 
 def _renamed(small: cst.CSTNode, caught: str) -> str | None:

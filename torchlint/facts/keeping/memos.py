@@ -64,7 +64,7 @@ class Memos:
         found = []
         for statement, holder, target, key, written, value in self._insertions():
             homes = self._homes(holder)
-            if not self._is_dictionary(holder, homes) or homes & self._bounded:
+            if not self._is_dictionary(holder, homes) or homes & self._bounded or self._is_in(value, homes):
                 continue
             lookup = next((node for home in homes for node in self._lookups.get(home, ())), None)
             lookup = lookup or self._handler_around(statement)
@@ -77,6 +77,10 @@ class Memos:
             made = next((h.statement for h in homes if isinstance(h, Value) and h.op is not Op.READ), None)
             found.append(Memo(statement, name, key, written, by, made, lookup))
         return found
+
+    def _is_in(self, value: Value, homes: frozenset[Place | Value]) -> bool:
+        """Whether a value is read from the very dictionary into which it is put, under another key."""
+        return value.op is Op.SUBSCRIPT and bool(homes & self._homes(value.inputs[0]))
 
     def _insertions(self) -> Iterator[tuple[cst.CSTNode, Value, cst.CSTNode | None, Value, str, Value]]:
         """(statement, dictionary, how it is written, key, how that is written, value) of each insertion by key."""

@@ -101,11 +101,32 @@ class Unloadings:
             return None
         if value.op is Op.PARAMETER and value.function is drop.function:
             return self._of_parameter(drop, value)
-        if not self._is_model(value):
+        bound = self._bound_on_its_path(value, drop)
+        if not self._is_model(bound):
             return None
-        held = self.holders.objects(value)
-        holders = tuple(self._in_variables(drop, held))
+        held = self.holders.objects(bound)
+        # What was computed before the object was made anew cannot hold it.
+        early = bound.index if bound is not value else 0
+        holders = tuple(holder for holder in self._in_variables(drop, held) if holder.made.index >= early)
         return Unloading(drop, holders) if holders and self._is_needed_after(drop) else None
+
+    def _bound_on_its_path(self, value: Value, drop: Drop) -> Value:
+        """What a variable holds where it is given up: under ``if x: del m`` what ``if x: m = load()`` bound before."""
+        if value.op is not Op.PHI:
+            return value
+        tests = {self.facts.code(condition.test) for condition in self._conditions(drop.statement)}
+        pending, seen = [value], set[Value]()
+        while pending:
+            choice = pending.pop()
+            if choice in seen:
+                continue
+            seen.add(choice)
+            if choice.op is Op.PHI:
+                pending += choice.inputs
+            elif choice.statement is not None and choice.function is drop.function:
+                if any(self.facts.code(condition.test) in tests for condition in self._conditions(choice.statement)):
+                    return choice
+        return value
 
     def _is_model(self, value: Value) -> bool:
         objects = self.holders.objects(value)
@@ -136,6 +157,8 @@ class Unloadings:
                 wanted = not collects and self._is_used_after(name.partition(".")[0], drop)
                 if wanted or self._is_emptied(value) or self._is_born_with(value, drop) or self._is_run(value):
                     continue
+                if self._is_filled_on_another_path(value, held, drop):
+                    continue
             elif self._is_used_after(name, drop):
                 continue
             if not self._is_dropped_after(name, drop):
@@ -150,6 +173,32 @@ class Unloadings:
     def _is_emptied(self, container: Value) -> bool:
         homes = set(homes_of(self.solution, container))
         return any(homes & set(homes_of(self.solution, reset.holder)) for reset in self.facts.graph.resets)
+
+    def _is_filled_on_another_path(self, container: Value, held: frozenset[Value], drop: Drop) -> bool:
+        """Whether the model is put into a container, and given up, each under a condition of its own.
+
+        What they have to do with each other is not followed, and mostly the one excludes the other.
+        """
+        made = set(allocations_of(self.solution, container))
+        if any(self.holders.objects(item) & held for one in made for item in one.inputs):
+            return False
+        stores = [s for s in self.facts.graph.stores if s.kind is Kind.INSERT and s.holder is not None]
+        filling = [s for s in stores if s.holder and made & set(allocations_of(self.solution, s.holder))]
+        around = self._conditions(drop.statement)
+        return (
+            bool(around)
+            and bool(filling)
+            and all((own := self._conditions(store.statement)) and not own & around for store in filling)
+        )
+
+    def _conditions(self, node: cst.CSTNode) -> set[cst.If]:
+        """The conditions under which a statement stands in its function."""
+        found, current = set[cst.If](), self.facts.parents.get(node)
+        while current is not None and not isinstance(current, cst.FunctionDef):
+            if isinstance(current, cst.If):
+                found.add(current)
+            current = self.facts.parents.get(current)
+        return found
 
     def _is_run(self, container: Value) -> bool:
         """Whether something in a container is called: its models are wanted."""

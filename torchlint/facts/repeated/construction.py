@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.turns.repetition import Repetition, Turn, changes_with
 from torchlint.facts.values.domain import (
     Atom,
@@ -51,11 +52,13 @@ class Product:
             "copy" of a model.
         weighs: True for a module that has parameters.
         is_operation: True for a module of torch that only computes, as a function of ``torch.nn.functional`` does.
+        starts_workers: False for an iterator of a loader that is made in this file without workers.
     """
 
     kind: str
     weighs: bool = False
     is_operation: bool = False
+    starts_workers: bool = True
 
 
 @dataclass(frozen=True)
@@ -169,9 +172,17 @@ class _Search:
         if name == "builtins.next" and call.arguments:
             source = call.arguments[0]
             if source.op is Op.CALL and source.callee.name == "builtins.iter" and source.arguments:
-                if self._is_loader(source.arguments[0]) and source.loop is call.loop:
-                    return Product("iterator")
+                loader = source.arguments[0]
+                if self._is_loader(loader) and source.loop is call.loop:
+                    return Product("iterator", starts_workers=not self._has_no_workers(loader))
         return None
+
+    def _has_no_workers(self, loader: Value) -> bool:
+        """Whether a loader is made in this file without workers: then nothing is started for its iterator."""
+        made = [origin for origin in origins(self.facts, loader) if origin.op is Op.CALL]
+        numbers = [call.argument(5, "num_workers") for call in made]
+        none = (n is None or (isinstance(n.syntax, cst.Integer) and n.syntax.value == "0") for n in numbers)
+        return bool(made) and all(none)
 
     def _is_model(self, value: Value) -> bool:
         """Whether ``value`` is a module with parameters."""

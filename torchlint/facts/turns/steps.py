@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cached_property
 
+from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.values.domain import FunctionReference, Instance, Module, Tool
 from torchlint.facts.values.framework_objects import contract_of
@@ -151,10 +152,18 @@ class Steps:
             for atom in self.solution.final(callee)
         )
 
+    def calls_network(self, call: Value) -> bool:
+        """Whether what is called is an object of a class that the project defines and that has parameters."""
+        callee = call.callee
+        if callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__"):
+            callee = callee.inputs[0]
+        atoms = self.solution.final(callee)
+        return any(isinstance(atom, Instance) and self._is_network(atom.cls) for atom in atoms)
+
     def _is_network(self, cls: Class) -> bool:
         """Whether the instances of a class begin graphs when they are called; a loss without parameters begins none."""
         if cls not in self._networks:
-            self._networks[cls] = is_module_class(cls) and (not cls.is_foreign or has_parameters(self.solution, cls))
+            self._networks[cls] = is_module_class(cls) and self._may_have_parameters(cls)
         return self._networks[cls]
 
     @cached_property
@@ -167,6 +176,11 @@ class Steps:
             atoms = self.solution.final(given) if given is not None else ()
             found.update(atom.function for atom in atoms if isinstance(atom, FunctionReference))
         return frozenset(found)
+
+    def _may_have_parameters(self, cls: Class) -> bool:
+        """Whether a module holds parameters, or may get them from a base that is not seen."""
+        known = all(torch_api.torch_class(base) is not None for base in cls.all_bases() if base != "object")
+        return not known or has_parameters(self.solution, cls)
 
     def is_repeated(self, function: Function) -> bool:
         """Whether ``function``, of which no caller is seen, is by itself the body of a loop that stands elsewhere."""

@@ -145,7 +145,19 @@ class Evidence:
         known = self.solution.evidence.get(subject, ())
         if any(type(a) is type(atom) for a in known):
             return
+        if isinstance(atom, Module) and isinstance(subject, Value) and self._is_converted(subject):
+            return
         self.changed |= self.solution.add_evidence(subject, atom)
+
+    def _is_converted(self, value: Value) -> bool:
+        """Whether a function of another file makes a module of a module: a quantized, a wrapped, a frozen one.
+
+        That it is used as one says nothing of its parameters.
+        """
+        if value.op is not Op.CALL or not any(function.is_foreign for function in self.solution.functions_of(value)):
+            return False
+        given = (atom for argument in value.arguments for atom in self.solution.of(argument))
+        return any(isinstance(atom, Module | Instance) for atom in given)
 
     # -- tensors --------------------------------------------------------------------------------------------------
 
@@ -173,7 +185,8 @@ class Evidence:
             for argument in self.solution.arguments_of(value):
                 self._prove_live(argument, backward, seen)
         elif value.op is Op.OPERATION:
-            self._prove_candidates(list(value.inputs), backward, seen)
+            divides = value.name.startswith(("Divide", "FloorDivide"))
+            self._prove_candidates(list(value.inputs[:1] if divides else value.inputs), backward, seen)
         elif value.op is Op.CALL:
             self._prove_through_call(value, backward, seen)
 

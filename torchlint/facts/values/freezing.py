@@ -6,8 +6,8 @@ from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Class, Op, Place, Value
 from torchlint.facts.values.solve import Solution
 
-FREEZING = frozenset(["torch.jit.freeze", "torch.jit.optimize_for_inference"])
-"""Functions whose result has its parameters as constants."""
+FREEZING = frozenset(["torch.jit.freeze", "torch.jit.optimize_for_inference", "torch.jit.load"])
+"""Functions whose result has its parameters as constants, or may have: of a TorchScript file that is not seen."""
 
 
 def frozen_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
@@ -24,10 +24,31 @@ def frozen_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
             switched[flag is None or flag.name != "False"] |= _subjects(solution, value.callee.inputs[0])
         elif value.op is Op.CALL and value.callee.name in FREEZING:
             switched[False].add(value)
+    for parameter in solution.graph.foreign.frozen:
+        for call, binding in solution.callers[parameter.function].items():
+            given = binding.get(parameter)
+            switched[False] |= {call} | (_subjects(solution, given) if given is not None else set())
     for store in solution.graph.stores:
         if store.attribute == "requires_grad" and store.holder is not None:
             switched[store.value.name != "False"] |= _subjects(solution, store.holder)
     return frozenset(switched[False] - switched[True] - _owners(solution, switched[True]))
+
+
+def switched_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
+    """Modules that a helper freezes or thaws by a flag that it is given: ``requires_grad(generator, False)``.
+
+    When they are which hangs on the order of the calls, which is not followed.
+    """
+    found: set[Value | Place | Class] = set()
+    for store in solution.graph.stores:
+        if store.attribute != "requires_grad" or store.holder is None or store.value.op is not Op.PARAMETER:
+            continue
+        for subject in _subjects(solution, store.holder):
+            found.add(subject)
+            if isinstance(subject, Value) and subject.op is Op.PARAMETER:
+                for argument in solution.arguments_of(subject):
+                    found |= _subjects(solution, argument)
+    return frozenset(found)
 
 
 def _owners(solution: Solution, parts: set[Value | Place | Class]) -> set[Value | Place | Class]:

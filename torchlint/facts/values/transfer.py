@@ -41,6 +41,8 @@ from torchlint.torch_api import Returns
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
 
+STRINGS = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
+
 LONGEST_CHAIN = 8
 """How many attributes deep a name of an imported object goes; deeper ones come of ``x = x.parent`` in a loop."""
 
@@ -189,14 +191,19 @@ def _operation(solution: Solution, value: Value) -> Abstract:
         "BitAndAssign",
     ):
         return NO_GRAPH
-    if value.name == "Modulo" and isinstance(value.inputs[0].syntax, cst.SimpleString | cst.FormattedString):
+    if value.name == "Modulo" and isinstance(value.inputs[0].syntax, STRINGS):
         return PLAIN
+    if value.name == "Add" and any(isinstance(operand.syntax, STRINGS) for operand in value.inputs):
+        return PLAIN  # a string is joined with strings alone
     if value.mode is Mode.OFF and value.name.endswith("Assign"):
         return inputs[0]  # in place: what it was stays what it was
     containers = frozenset(a for abstract in inputs for a in abstract if isinstance(a, Container))
     if containers and value.name in ("Add", "AddAssign", "Multiply"):
         return containers
-    return differentiate(value, inputs)
+    result, without = differentiate(value, inputs), Tensor(History.NONE)
+    if value.mode is not Mode.OFF and without in result and not any(without in abstract for abstract in inputs):
+        return result - {without} | PLAIN  # numbers and strings combine to numbers and strings
+    return result
 
 
 def _container(solution: Solution, value: Value) -> Abstract:
