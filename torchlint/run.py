@@ -168,9 +168,10 @@ def look(
     Raises:
         Unreadable: the text cannot be parsed.
     """
+    if not concerns_torch(source, project):
+        return Look(shown=(), hidden_notes=0, uses_torch=False)
     # Rules may import libcst, which costs more than all the rest of a file that does not use torch.
-    wanted = selection.rules(rules()) if concerns_torch(source, project) else ()
-    outcome = check(source, wanted, tree=tree, use_screen=use_screen, project=project)
+    outcome = check(source, selection.rules(rules()), tree=tree, use_screen=use_screen, project=project)
     found = sorted(outcome.diagnostics, key=Diagnostic.sort_key)
     if heed_noqa and found:
         suppressions = Suppressions.of(source.text)

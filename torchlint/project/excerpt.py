@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 __all__ = ["Outline", "imported_names"]
 
@@ -97,6 +98,10 @@ class Outline:
         statements = self._definitions.get(name, ())
         return statements[0].type if len(statements) == 1 else None
 
+    @cached_property
+    def _lines(self) -> list[str]:
+        return _LINE.findall(self.text)
+
     @property
     def stars(self) -> tuple[str, ...]:
         """The modules of which the top level imports everything, the last one first."""
@@ -114,7 +119,7 @@ class Outline:
         """
         if name not in self._definitions:
             return None
-        lines = _LINE.findall(self.text)
+        lines = self._lines
         wanted, length = dict.fromkeys(self._definitions[name]), 0
         pending, seen = [name], {name}
         while pending:

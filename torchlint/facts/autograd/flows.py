@@ -296,27 +296,17 @@ class Flows:
         return self.ancestors([*self._exits(), *results, *kept, *graph.foreign.leaving])
 
     def _exits(self) -> list[Value]:
-        """Values that leave what is seen: returned to unknown callers, given to unknown functions."""
+        """Values that leave what is seen: returned to unknown callers, given to unknown functions or on to such."""
         graph, exits = self.solution.graph, []
         for function in graph.functions:
             if function.result is not None and not self.solution.callers.get(function):
                 exits.append(function.result)
-        return exits + self._handed_on()
-
-    def _handed_on(self) -> list[Value]:
-        """Values that are given to code that is not seen, or to a function of another file that does so."""
-        exits: list[Value] = []
-        for value in self.solution.graph.values:
+        for value in graph.values:
             if value.op is Op.CALL and value.is_bare and self.is_unknown_call(value):
                 exits.extend(value.arguments)
-        for parameter in self.solution.graph.foreign.hands_on:
+        for parameter in graph.foreign.hands_on:
             exits.extend(self.solution.arguments_of(parameter))
         return exits
-
-    @cached_property
-    def handed_on(self) -> frozenset[Value]:
-        """All that flows into an argument of code that is not seen."""
-        return self.ancestors(self._handed_on())
 
     def is_unknown_call(self, call: Value) -> bool:
         """Whether a CALL runs code that is not seen and that may train on its arguments."""

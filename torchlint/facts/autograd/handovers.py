@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.records import Record
-from torchlint.facts.values.foreign import Keep
+from torchlint.facts.summaries.summary import KeepSummary
 from torchlint.facts.values.graph import Function, Mode, Op, Place, Value
 from torchlint.facts.values.homes import homes_of, places_of
 from torchlint.facts.values.writing import Use, operands
@@ -45,7 +45,7 @@ class Handovers:
         calls = self.solution.callers.get(function, {})
         return sorted((call for call in calls if not call.function.is_foreign), key=lambda call: call.index)
 
-    def _record(self, call: Value, function: Function, keep: Keep) -> Record | None:
+    def _record(self, call: Value, function: Function, keep: KeepSummary) -> Record | None:
         argument = self.solution.callers[function][call].get(function.parameters[keep.position])
         if argument is None or self.flows.live(argument) is None or not self._keeps_graph(call, keep):
             return None
@@ -61,7 +61,7 @@ class Handovers:
         keeper = f"`{function.name}` in {file} adds it to `{keep.attribute or name}`"
         return Record(statement, (written,), holder or call, name, statement, into, False, False, keeper=keeper)
 
-    def _name(self, call: Value, holder: Value | None, keep: Keep) -> str:
+    def _name(self, call: Value, holder: Value | None, keep: KeepSummary) -> str:
         """How the program writes what keeps: ``meter`` of ``meter.update(loss)``, an argument, the name of a global."""
         if holder is None:
             return keep.attribute
@@ -70,26 +70,22 @@ class Handovers:
             return self.facts.shortly(node.value)
         return self.facts.name_in(call, holder)
 
-    def _keeps_graph(self, call: Value, keep: Keep) -> bool:
+    def _keeps_graph(self, call: Value, keep: KeepSummary) -> bool:
         """Whether gradients are on where the tensor is kept, or do not matter since it is kept as it is."""
         if not keep.is_computed:
             return True
-        return keep.mode is Mode.ON or (keep.mode is Mode.INHERITED and self.facts.modes.records(call))
+        mode = Mode(keep.mode)
+        return mode is Mode.ON or (mode is Mode.INHERITED and self.facts.modes.records(call))
 
-    def _holder(self, call: Value, function: Function, keep: Keep) -> Value | None:
+    def _holder(self, call: Value, function: Function, keep: KeepSummary) -> Value | None:
         """The object that keeps: the receiver of the call or one of its arguments; None for a global."""
-        if keep.into < 0:
-            return None
-        given = self.solution.callers[function][call].get(function.parameters[keep.into])
-        if given is None and keep.into == 0 and call.callee.op is Op.ATTRIBUTE:
-            return call.callee.inputs[0]
-        return given
+        return None if keep.into < 0 else self.solution.passed(call, function, keep.into)
 
-    def _places(self, function: Function, keep: Keep) -> Iterator[Place]:
+    def _places(self, function: Function, keep: KeepSummary) -> Iterator[Place]:
         if keep.into == 0 and function.owner is not None:
             yield Place(function.owner.root(), keep.attribute)
 
-    def _is_used(self, function: Function, keep: Keep) -> bool:
+    def _is_used(self, function: Function, keep: KeepSummary) -> bool:
         """Whether what is kept may be trained on: read as an attribute, or by a method, on the way to a backward."""
         if any(place in self._trained_places for place in self._places(function, keep)):
             return True

@@ -16,6 +16,7 @@ import libcst as cst
 from torchlint import torch_api
 from torchlint.facts.autograd.decided import is_decided
 from torchlint.facts.autograd.optimized import Optimized
+from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import Argument, Derived, Instance, Module, Tool, surely_graphless
 from torchlint.facts.values.frameworks import is_module_class, trains_on_result
 from torchlint.facts.values.freezing import switched_subjects
@@ -116,9 +117,7 @@ class _Search:
     def _module(self, call: Value) -> Value | None:
         """The network whose forward a CALL runs."""
         if self.steps.calls_module(call):
-            callee = call.callee
-            is_method = callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__")
-            return callee.inputs[0] if is_method else callee
+            return called_object(call)
         if self.extents.is_method_of_module(call) and call in self.flows.trained:
             return call.callee.inputs[0]
         return None

@@ -45,7 +45,7 @@ from torchlint.facts.values.domain import (
     Tool,
     Unknown,
 )
-from torchlint.facts.values.foreign import Foreign, Keep
+from torchlint.facts.values.foreign import Foreign
 from torchlint.facts.values.graph import Backward, Class, Function, Loop, Mode, Op, Place, Value
 
 FURTHEST = 3
@@ -232,7 +232,6 @@ class Linker:
 
     def _new_function(self, name: str, owner: Class | None, unit: _Unit) -> Function:
         function = Function(name, function_syntax(FunctionSummary(name)), owner, unit.module, is_foreign=True)
-        self.foreign.functions.append(function)
         self.foreign.called_elsewhere[function] = partial(unit.found.imports.guarding, name)
         self.foreign.nodes.add(function.syntax)
         self.foreign.files[function] = os.path.basename(unit.found.path)
@@ -256,10 +255,7 @@ class Linker:
                 function.result.feed(calls[part.position])
             elif part.kind is PartKind.OWN:
                 function.result.feed(self._attribute(0, part.name.split("."), function, Mode.INHERITED))
-        self.foreign.keeps[function] = tuple(
-            Keep(k.position, k.into, k.attribute, k.grows, k.is_computed, Mode(k.mode), k.readers)
-            for k in summary.keeps
-        )
+        self.foreign.keeps[function] = summary.keeps
         if summary.trains and not any(backward.function is function for backward in self.foreign.backwards):
             self._backward(self._given((Part(PartKind.UNKNOWN),), unit, function), function, None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -34,7 +34,7 @@ from torchlint.facts.values.domain import (
     is_graphless,
 )
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import places_of, targets_of
 from torchlint.facts.values.parameters import is_frozen
 from torchlint.tree import dotted
 
@@ -145,7 +145,7 @@ class _Summariser:
     def _handed_on(self) -> frozenset[Value]:
         """All that flows into code that is not seen, whatever becomes of what that gives back."""
         calls = (call for call in self.facts.calls() if self.flows.is_unknown_call(call))
-        return self.flows.handed_on | self.flows.ancestors(argument for call in calls for argument in call.arguments)
+        return self.flows.ancestors(argument for call in calls for argument in call.arguments)
 
     def _freezes(self, parameter: Value, depth: int) -> bool:
         """Whether a module that is passed for a parameter is told not to require grad, there or in what is called."""
@@ -244,7 +244,7 @@ class _Summariser:
         binding = self.solution.callers[callee][call]
         for keep in self._keeps(callee):
             argument = binding.get(callee.parameters[keep.position])
-            target = self._target_through(keep, call, callee, binding)
+            target = self._target_through(keep, call, callee)
             for position, is_computed in self._positions(argument, call.function) if argument and target else ():
                 into, attribute = target  # type: ignore[misc]
                 mode = call.mode.value if keep.mode == "inherited" else keep.mode
@@ -253,17 +253,11 @@ class _Summariser:
                 yield replace(keep, position=position, into=into, attribute=attribute, mode=mode,
                               is_computed=computed, readers=(*keep.readers, *readers) if into else readers)  # fmt: skip
 
-    def _target_through(
-        self, keep: KeepSummary, call: Value, callee: Function, binding: dict[Value, Value | None]
-    ) -> tuple[int, str] | None:
+    def _target_through(self, keep: KeepSummary, call: Value, callee: Function) -> tuple[int, str] | None:
         if keep.into < 0:
             return keep.into, keep.attribute
-        holder = binding.get(callee.parameters[keep.into])
-        if holder is None and keep.into == 0 and call.callee.op is Op.ATTRIBUTE:
-            holder = call.callee.inputs[0]
-        if holder is None:
-            return None
-        found = self._holder(holder, call.function)
+        holder = self.solution.passed(call, callee, keep.into)
+        found = self._holder(holder, call.function) if holder is not None else None
         if found is None:
             return None
         into, attribute = found
@@ -311,17 +305,10 @@ class _Summariser:
 
     def _is_added_to_itself(self, store: Store) -> bool:
         """``self.total = self.total + value``."""
-        targets = set(self._places(store))
+        targets = targets_of(self.solution, store)
         return any(
             place in targets for value in store.value.computed_from() for place in places_of(self.solution, value)
         )
-
-    def _places(self, store: Store) -> Iterable[Place]:
-        if store.place is not None:
-            return (store.place,)
-        if store.holder is None or not store.attribute:
-            return ()
-        return self.solution.places(store.holder, store.attribute)
 
     def _readers(self, function: Function, attribute: str) -> tuple[str, ...]:
         """The methods of the class whose results hold, or are computed from, an attribute."""

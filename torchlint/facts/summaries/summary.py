@@ -60,7 +60,6 @@ class Part:
 Shape: TypeAlias = "tuple[Part, ...]"
 """An abstract value without a graph to point into: its alternatives, in a fixed order."""
 
-PLAIN: Shape = (Part(PartKind.PLAIN),)
 UNKNOWN: Shape = (Part(PartKind.UNKNOWN),)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import FunctionReference, Instance, Module, sorted_values
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Mode, Op, Value
@@ -174,18 +175,13 @@ def runs_forward(
     for call in facts.steps.calls_in(function):
         if call.mode not in modes:
             continue
-        if _called_object(call) in modules or facts.steps.calls_module(call):
+        if called_object(call) in modules or facts.steps.calls_module(call):
             return True
         if depth and any(
             runs_forward(facts, f, frozenset(), depth - 1, modes) for f in facts.solution.functions_of(call)
         ):
             return True
     return False
-
-
-def _called_object(call: Value) -> Value:
-    callee = call.callee
-    return callee.inputs[0] if callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__") else callee
 
 
 # -- iterators that run later -------------------------------------------------------------------------------

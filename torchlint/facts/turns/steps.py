@@ -143,21 +143,14 @@ class Steps:
         """Whether what is called is a module (or its ``forward``)."""
         if call.op is not Op.CALL:
             return False
-        callee = call.callee
-        if callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__"):
-            callee = callee.inputs[0]
-        return any(
-            (isinstance(atom, Module) and atom.has_parameters)
-            or (isinstance(atom, Instance) and self._is_network(atom.cls))
-            for atom in self.solution.final(callee)
-        )
+        if self.calls_network(call):
+            return True
+        atoms = self.solution.final(called_object(call))
+        return any(isinstance(atom, Module) and atom.has_parameters for atom in atoms)
 
     def calls_network(self, call: Value) -> bool:
         """Whether what is called is an object of a class that the project defines and that has parameters."""
-        callee = call.callee
-        if callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__"):
-            callee = callee.inputs[0]
-        atoms = self.solution.final(callee)
+        atoms = self.solution.final(called_object(call))
         return any(isinstance(atom, Instance) and self._is_network(atom.cls) for atom in atoms)
 
     def _is_network(self, cls: Class) -> bool:
@@ -190,6 +183,12 @@ class Steps:
             return True
         owner = function.owner
         return owner is not None and function.name == "forward" and is_module_class(owner)
+
+
+def called_object(call: Value) -> Value:
+    """The object that a CALL calls, or of which it calls the ``forward``."""
+    callee = call.callee
+    return callee.inputs[0] if callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__") else callee
 
 
 def _counts_few(loop: Loop) -> bool:

@@ -9,32 +9,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import libcst as cst
 
+    from torchlint.facts.summaries.summary import KeepSummary
     from torchlint.facts.values.domain import Abstract
-    from torchlint.facts.values.graph import Backward, Class, Function, Mode, Place, Value
+    from torchlint.facts.values.graph import Backward, Class, Function, Place, Value
     from torchlint.guarding import Guarding
-
-
-@dataclass(frozen=True, slots=True)
-class Keep:
-    """A function of another file keeps what it is given.
-
-    Attributes:
-        position: the parameter that is kept, from 0.
-        into: the parameter whose object keeps it (0 is ``self`` of a method); -1 for a global of its file.
-        attribute: the attribute, or the global's name; "" when the object is itself the container.
-        grows: True when it is added to what is kept already, False when it replaces that.
-        is_computed: what is kept is computed from the parameter, not the parameter itself.
-        mode: the grad mode there.
-        readers: methods of the class whose results hold what is kept.
-    """
-
-    position: int
-    into: int
-    attribute: str
-    grows: bool
-    is_computed: bool
-    mode: Mode
-    readers: tuple[str, ...] = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -42,7 +20,7 @@ class Foreign:
     """What other files of the project bring into a file's value graph; see ``summaries/linking.py``.
 
     Attributes:
-        values, functions, classes, backwards: as of :class:`ValueGraph`.
+        values, classes, backwards: as of :class:`ValueGraph`.
         attributes: what the attributes of its classes hold.
         resets: places that a function sets anew.
         keeps: what functions keep of what they are given.
@@ -57,12 +35,11 @@ class Foreign:
     """
 
     values: list[Value] = field(default_factory=list)
-    functions: list[Function] = field(default_factory=list)
     classes: list[Class] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
     attributes: list[tuple[Place, Value]] = field(default_factory=list)
     resets: list[tuple[Place, Function]] = field(default_factory=list)
-    keeps: dict[Function, tuple[Keep, ...]] = field(default_factory=dict)
+    keeps: dict[Function, tuple[KeepSummary, ...]] = field(default_factory=dict)
     modules: list[Value] = field(default_factory=list)
     frozen: list[Value] = field(default_factory=list)
     leaving: set[Value] = field(default_factory=set)

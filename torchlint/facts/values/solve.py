@@ -125,6 +125,13 @@ class Solution:
         calls = self.callers.get(parameter.function, {})
         return [given for binding in calls.values() if (given := binding.get(parameter)) is not None]
 
+    def passed(self, call: Value, function: Function, position: int) -> Value | None:
+        """What a CALL of ``function`` gives for the parameter at ``position`` (from 0), its receiver for ``self``."""
+        given = self.callers[function][call].get(function.parameters[position])
+        if given is None and position == 0 and call.callee.op is Op.ATTRIBUTE:
+            return call.callee.inputs[0]
+        return given
+
     def read(self, place: Place, reader: Value) -> Abstract:
         """What a place may hold; ``reader`` is run again when that changes."""
         self.watch(place, reader)
