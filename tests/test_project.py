@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.project.excerpt import Outline, imported_names
+from torchlint.imported import imported_names
+from torchlint.project.excerpt import Outline
 from torchlint.project.modules import Modules
 from torchlint.project.project import Project
 from torchlint.source import Source

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from torchlint.frameworks import packages
+from torchlint.imported import imported_names
 
 if TYPE_CHECKING:
     from torchlint.rule import Rule
@@ -19,12 +20,10 @@ if TYPE_CHECKING:
 FRAMEWORKS = ("torch", "lightning", "fastai", *packages())
 """Packages whose users write training code without ever saying ``torch``."""
 
-_GATE = re.compile(
-    "|".join([*FRAMEWORKS, r"\.backward\(", r"\.detach\(", "no_grad", r"register_\w*hook", "AverageMeter"])
-)
+_METHODS = (".backward(", "no_grad", "AverageMeter")
+"""What only code that has to do with torch says, imported or not."""
 
-
-_IMPORT = re.compile(rf"^[ \t]*(?:import|from)[ \t]+(?:{'|'.join(FRAMEWORKS)})", re.MULTILINE)
+_HOOK = re.compile(r"register_\w*hook")
 
 
 @dataclass(frozen=True)
@@ -82,12 +81,15 @@ _INSERTING = frozenset(
 
 def uses_torch(text: str) -> bool:
     """Whether a file uses torch or a framework on it, or calls torch's own methods."""
-    return _GATE.search(text) is not None
+    # One search a word is ten times as quick as one pattern for all of them, of which none has to be there.
+    if "torch" in text or any(word in text for word in _METHODS):
+        return True
+    return ("register_" in text and _HOOK.search(text) is not None) or imports_framework(text)
 
 
 def imports_framework(text: str) -> bool:
     """Whether a file imports torch or a framework on it, by its looks: who imports it may use torch through it."""
-    return _IMPORT.search(text) is not None
+    return any(name.startswith(FRAMEWORKS) for name in imported_names(text))
 
 
 def profile_of(tree: ast.AST) -> Profile:

@@ -84,6 +84,11 @@ def decode_source(data: bytes, path: str, *, limit: int = SIZE_LIMIT) -> Source:
             raise Unreadable(f"encoded as {name}, which Python does not accept for source files")
     if b"\0" in data:
         raise Unreadable("contains null bytes")
+    if not _says_its_encoding(data):
+        try:
+            return Source(path=path, text=data.decode())
+        except UnicodeDecodeError:
+            pass  # said below, with the line
     encoding, has_bom = _encoding_of(data)
     body = data[len(codecs.BOM_UTF8) :] if has_bom else data
     text = _decode(body, encoding)
@@ -127,6 +132,11 @@ def encode_source(source: Source, text: str) -> bytes:
     except (UnicodeError, LookupError) as error:
         raise Unreadable(f"{source.encoding} cannot hold the new text") from error
     return codecs.BOM_UTF8 + body if source.has_bom else body
+
+
+def _says_its_encoding(data: bytes) -> bool:
+    """Whether a byte order mark or a comment in the first lines may name a codec; nearly no file does."""
+    return data.startswith(codecs.BOM_UTF8) or b"coding" in b"".join(_first_lines(data))
 
 
 def _encoding_of(data: bytes) -> tuple[str, bool]:

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from torchlint.depth import parse_shallow
 from torchlint.guarding import Guarding
-from torchlint.project.excerpt import imported_names
+from torchlint.imported import imported_names
 from torchlint.project.modules import Modules
 from torchlint.source import Unreadable
 

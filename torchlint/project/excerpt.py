@@ -12,34 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-__all__ = ["Outline", "imported_names"]
+__all__ = ["Outline"]
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 """A line as ``ast`` counts them: a form feed ends none."""
-
-
-_IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(?P<origin>[\w.]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\r\n(]*)"
-    r"|import[ \t]+(?P<modules>[^\r\n]*))",
-    re.MULTILINE,
-)
-_NAME = re.compile(r"([\w.]+)(?:[ \t]+as[ \t]+\w+)?")
-"""One imported name; what it is bound to is left out."""
-
-
-def imported_names(text: str) -> Iterator[str]:
-    """The dotted names that a text imports, relative ones with their dots, by its looks: nothing is parsed.
-
-    A line that only looks like an import, in a docstring, is taken for one.
-    """
-    for match in _IMPORT.finditer(text):
-        origin = match["origin"]
-        if origin is None:
-            yield from (name.group(1) for name in _NAME.finditer(match["modules"].partition("#")[0]))
-            continue
-        dot = "" if origin.endswith(".") else "."
-        for line in match["names"].strip("()").splitlines() or [""]:
-            yield from (f"{origin}{dot}{name.group(1)}" for name in _NAME.finditer(line.partition("#")[0]))
 
 
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")

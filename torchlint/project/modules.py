@@ -43,6 +43,7 @@ class Modules:
         """Nothing is looked at before it is asked for."""
         self._packages: dict[str, tuple[str, str]] = {}
         self._projects: dict[str, tuple[str, ...]] = {}
+        self._begins: dict[tuple[str, str], bool] = {}
         self._found: dict[tuple[str, tuple[str, ...]], Location | None] = {}
 
     def absolute(self, importer: str, name: str) -> str:
@@ -104,6 +105,12 @@ class Modules:
 
     def _below(self, root: str, parts: tuple[str, ...]) -> Location | None:
         """The module below ``root`` that the longest beginning of a dotted name stands for."""
+        top = (root, parts[0])
+        if top not in self._begins:
+            place = os.path.join(*top)
+            self._begins[top] = os.path.exists(place) or os.path.isfile(place + ".py")
+        if not self._begins[top]:
+            return None  # of most names that a file imports, nothing lies in its project
         key = (root, parts)
         if key not in self._found:
             self._found[key] = _module_below(root, parts)

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 from torchlint.depth import deep_recursion, parse_shallow
 from torchlint.guarding import Guarding
+from torchlint.imported import imported_names
 from torchlint.project.callers import Callers
-from torchlint.project.excerpt import Outline, imported_names
+from torchlint.project.excerpt import Outline
 from torchlint.project.modules import INITIALIZER, Location, Modules
 from torchlint.screen import imports_framework, uses_torch
 from torchlint.source import SIZE_LIMIT, Source, Unreadable, read_source
