@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from torchlint.frameworks import packages
 from torchlint.imported import imported_names
@@ -95,35 +96,87 @@ def imports_framework(text: str) -> bool:
 def profile_of(tree: ast.AST) -> Profile:
     """One walk over a file's tree."""
     profile = Profile()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            profile.calls.add(name)
-            profile.constructs = profile.constructs or name[:1].isupper() or name == "iter"
-            profile.inserts = profile.inserts or name in _INSERTING
-            profile.accumulates = profile.accumulates or (name.endswith("_") and not name.endswith("__"))
-        elif isinstance(node, ast.Attribute):
-            profile.names.add(node.attr)
-        elif isinstance(node, ast.Name):
-            profile.names.add(node.id)
-        elif isinstance(node, ast.alias):
-            name = node.name.rpartition(".")[2]
-            profile.names.add(name)
-            # `import Linear as dense` hides the class behind another name.
-            profile.constructs = profile.constructs or (node.asname is not None and name[:1].isupper())
-        elif isinstance(node, ast.AugAssign):
-            profile.accumulates = profile.inserts = True
-        elif isinstance(node, ast.Assign | ast.AnnAssign):
-            profile.accumulates = profile.accumulates or isinstance(node.value, ast.BinOp | ast.Call)
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            profile.inserts = profile.inserts or any(isinstance(target, ast.Subscript) for target in targets)
-        elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.Yield):
-            profile.inserts = True
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            profile.defines = True
-        elif isinstance(node, ast.ExceptHandler):
-            profile.handles = True
+    for node in _walk(tree):
+        note = _NOTES.get(node.__class__)
+        if note is not None:
+            note(profile, node)
     return profile
+
+
+def _walk(tree: ast.AST) -> Iterator[ast.AST]:
+    """As ``ast.walk``, in another order and twice as fast: fields that hold no code are not looked into."""
+    pending: list[Any] = [tree]
+    while pending:
+        node = pending.pop()
+        yield node
+        for name in _fields_of(node.__class__):
+            value = getattr(node, name, None)
+            if value.__class__ is list:
+                pending += [item for item in value if item.__class__ not in _LEAVES]
+            elif value.__class__ not in _LEAVES:
+                pending.append(value)
+
+
+_LEAVES = frozenset([ast.Constant, type(None), str, int])
+"""What no trigger asks for."""
+
+
+@cache
+def _fields_of(kind: type[ast.AST]) -> tuple[str, ...]:
+    return tuple(name for name in kind._fields if name not in ("ctx", "op", "ops", "type_comment", "type_ignores"))
+
+
+def _note_call(profile: Profile, node: Any) -> None:
+    function = node.func
+    name: str = function.attr if function.__class__ is ast.Attribute else getattr(function, "id", "")
+    profile.calls.add(name)
+    profile.constructs = profile.constructs or name[:1].isupper() or name == "iter"
+    profile.inserts = profile.inserts or name in _INSERTING
+    profile.accumulates = profile.accumulates or (name.endswith("_") and not name.endswith("__"))
+
+
+def _note_alias(profile: Profile, node: Any) -> None:
+    name: str = node.name.rpartition(".")[2]
+    profile.names.add(name)
+    # `import Linear as dense` hides the class behind another name.
+    profile.constructs = profile.constructs or (node.asname is not None and name[:1].isupper())
+
+
+def _note_assignment(profile: Profile, node: Any) -> None:
+    profile.accumulates = profile.accumulates or isinstance(node.value, ast.BinOp | ast.Call)
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    profile.inserts = profile.inserts or any(isinstance(target, ast.Subscript) for target in targets)
+
+
+def _note_update(profile: Profile, node: Any) -> None:
+    profile.accumulates = profile.inserts = True
+
+
+def _note_items(profile: Profile, node: Any) -> None:
+    profile.inserts = True
+
+
+def _note_function(profile: Profile, node: Any) -> None:
+    profile.defines = True
+
+
+def _note_handler(profile: Profile, node: Any) -> None:
+    profile.handles = True
+
+
+_NOTES: dict[type[ast.AST], Callable[[Profile, Any], None]] = {
+    ast.Call: _note_call,
+    ast.Attribute: lambda profile, node: profile.names.add(node.attr),
+    ast.Name: lambda profile, node: profile.names.add(node.id),
+    ast.alias: _note_alias,
+    ast.Assign: _note_assignment,
+    ast.AnnAssign: _note_assignment,
+    ast.AugAssign: _note_update,
+    **dict.fromkeys([ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Yield], _note_items),
+    **dict.fromkeys([ast.FunctionDef, ast.AsyncFunctionDef], _note_function),
+    ast.ExceptHandler: _note_handler,
+}
+"""What each kind of node adds to a profile."""
 
 
 def passing(tree: ast.AST, rules: Iterable[Rule]) -> Sequence[Rule]:
