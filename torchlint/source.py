@@ -8,7 +8,7 @@ import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["SIZE_LIMIT", "Source", "Unreadable", "decode_source", "encode_source", "read_source"]
+__all__ = ["SIZE_LIMIT", "Source", "Unreadable", "decode_source", "encode_source", "read_bytes", "read_source"]
 
 SIZE_LIMIT = 2_000_000
 """The largest file that is read, in bytes: larger ones are data or generated, and would take minutes."""
@@ -106,14 +106,22 @@ def read_source(path: str, *, limit: int = SIZE_LIMIT) -> Source:
     Raises:
         Unreadable: as :func:`decode_source`, and when the file cannot be opened or read.
     """
+    return decode_source(read_bytes(path, limit=limit), path, limit=limit)
+
+
+def read_bytes(path: str, *, limit: int = SIZE_LIMIT) -> bytes:
+    """The first ``limit + 1`` bytes of a file: enough to see that it is larger than ``limit`` bytes.
+
+    Raises:
+        Unreadable: it cannot be opened or read.
+    """
     try:
         with open(path, "rb") as stream:
-            data = stream.read(limit + 1)
+            return stream.read(limit + 1)
     except OSError as error:
         raise Unreadable(f"cannot be read: {error.strerror or error}") from error
     except ValueError as error:
         raise Unreadable(f"cannot be read: {error}") from error
-    return decode_source(data, path, limit=limit)
 
 
 def encode_source(source: Source, text: str) -> bytes:

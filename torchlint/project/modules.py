@@ -7,7 +7,10 @@ else, so a file alone and the same file among others find the same.
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
+
+from torchlint.project.sights import Kind, Sights
 
 __all__ = ["Location", "Modules"]
 
@@ -21,6 +24,10 @@ HIGHEST = 8
 
 LIBRARIES = frozenset(["torch", "torchvision", "torchaudio", "numpy", "builtins"])
 """Packages that are known by what they do and never read, even where they are the project."""
+
+
+_Notes = Collection[tuple[str, str]]
+"""What was looked at for something that is remembered."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +46,12 @@ class Location:
 class Modules:
     """Finds the modules that the files of a run may import from their projects; looks at each folder once."""
 
-    def __init__(self) -> None:
-        """Nothing is looked at before it is asked for."""
-        self._packages: dict[str, tuple[str, str]] = {}
-        self._projects: dict[str, tuple[str, ...]] = {}
-        self._begins: dict[tuple[str, str], bool] = {}
-        self._found: dict[tuple[str, tuple[str, ...]], Location | None] = {}
+    def __init__(self, sights: Sights | None = None) -> None:
+        """Nothing is looked at before it is asked for; ``sights`` keeps account of it."""
+        self._sights = sights or Sights()
+        self._packages: dict[str, tuple[tuple[str, str], _Notes]] = {}
+        self._projects: dict[str, tuple[tuple[str, ...], _Notes]] = {}
+        self._found: dict[tuple[str, tuple[str, ...]], tuple[Location | None, _Notes]] = {}
 
     def absolute(self, importer: str, name: str) -> str:
         """A dotted name with its leading dots replaced by the package that they stand for.
@@ -84,56 +91,55 @@ class Modules:
 
     def _package_of(self, folder: str) -> tuple[str, str]:
         """The dotted name of the package that a folder is ("" for none), and the folder that the package lies in."""
-        if folder not in self._packages:
-            above, name = os.path.split(folder)
-            if name and os.path.isfile(os.path.join(folder, INITIALIZER)):
-                package, root = self._package_of(above)
-                self._packages[folder] = (f"{package}.{name}" if package else name, root)
-            else:
-                self._packages[folder] = ("", folder)
-        return self._packages[folder]
+        return self._sights.remembered(self._packages, folder, lambda: self._package_at(folder))
+
+    def _package_at(self, folder: str) -> tuple[str, str]:
+        above, name = os.path.split(folder)
+        if not name or self._sights.kind(folder, INITIALIZER) is not Kind.FILE:
+            return "", folder
+        package, root = self._package_of(above)
+        return f"{package}.{name}" if package else name, root
 
     def _project_above(self, folder: str) -> tuple[str, ...]:
         """The folders above one, up to the root of its project, and ``src`` there; nothing where no root is found."""
-        if folder not in self._projects:
-            found, above = [folder], folder
-            while len(found) < HIGHEST and not _is_root(above) and above != os.path.dirname(above):
-                above = os.path.dirname(above)
-                found.append(above)
-            self._projects[folder] = (*found, os.path.join(above, "src")) if _is_root(above) else ()
-        return self._projects[folder]
+        return self._sights.remembered(self._projects, folder, lambda: self._project_at(folder))
+
+    def _project_at(self, folder: str) -> tuple[str, ...]:
+        found, above = [folder], folder
+        while len(found) < HIGHEST and not self._is_root(above) and above != os.path.dirname(above):
+            above = os.path.dirname(above)
+            found.append(above)
+        if not self._is_root(above):
+            return ()
+        has_sources = self._sights.kind(above, "src") is Kind.FOLDER
+        return (*found, os.path.join(above, "src")) if has_sources else tuple(found)
+
+    def _is_root(self, folder: str) -> bool:
+        return any(self._sights.kind(folder, mark) is not Kind.MISSING for mark in MARKS)
 
     def _below(self, root: str, parts: tuple[str, ...]) -> Location | None:
         """The module below ``root`` that the longest beginning of a dotted name stands for."""
-        top = (root, parts[0])
-        if top not in self._begins:
-            place = os.path.join(*top)
-            self._begins[top] = os.path.exists(place) or os.path.isfile(place + ".py")
-        if not self._begins[top]:
+        kind, name = self._sights.kind, parts[0]
+        if not name or (kind(root, name) is Kind.MISSING and kind(root, f"{name}.py") is not Kind.FILE):
             return None  # of most names that a file imports, nothing lies in its project
-        key = (root, parts)
-        if key not in self._found:
-            self._found[key] = _module_below(root, parts)
-        return self._found[key]
+        return self._sights.remembered(self._found, (root, parts), lambda: self._module_below(root, parts))
+
+    def _module_below(self, root: str, parts: tuple[str, ...]) -> Location | None:
+        kind, above, package = self._sights.kind, root, None
+        for position, part in enumerate(parts):
+            if not part:
+                break  # "a..b" is no name of a module
+            folder, rest = os.path.join(above, part), parts[position + 1 :]
+            is_folder = kind(above, part) is Kind.FOLDER
+            if is_folder and kind(folder, INITIALIZER) is Kind.FILE:
+                package = Location(os.path.join(folder, INITIALIZER), rest)
+            elif kind(above, f"{part}.py") is Kind.FILE:
+                return Location(f"{folder}.py", rest)
+            elif not is_folder:
+                break
+            above = folder
+        return package
 
 
 def _folder_of(path: str) -> str:
     return os.path.dirname(os.path.abspath(path))
-
-
-def _is_root(folder: str) -> bool:
-    return any(os.path.exists(os.path.join(folder, mark)) for mark in MARKS)
-
-
-def _module_below(root: str, parts: tuple[str, ...]) -> Location | None:
-    folder, package = root, None
-    for position, part in enumerate(parts):
-        folder, rest = os.path.join(folder, part), parts[position + 1 :]
-        initializer = os.path.join(folder, INITIALIZER)
-        if os.path.isfile(initializer):
-            package = Location(initializer, rest)
-        elif os.path.isfile(folder + ".py"):
-            return Location(folder + ".py", rest)
-        elif not os.path.isdir(folder):
-            break
-    return package

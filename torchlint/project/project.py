@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,8 +20,9 @@ from torchlint.imported import imported_names
 from torchlint.project.callers import Callers
 from torchlint.project.excerpt import Outline
 from torchlint.project.modules import INITIALIZER, Location, Modules
+from torchlint.project.sights import Consulted, Sights
 from torchlint.screen import imports_framework, uses_torch
-from torchlint.source import SIZE_LIMIT, Source, Unreadable, read_source
+from torchlint.source import SIZE_LIMIT, Source, Unreadable
 
 if TYPE_CHECKING:
     # Importing these brings libcst, which a run over files without torch does not need.
@@ -55,13 +56,41 @@ class Project:
             limit: larger files are not read at all, in bytes.
         """
         self._limit = limit
-        self._modules = Modules()
-        self._callers = Callers(tuple(sorted(map(os.path.abspath, given))), self._modules, self._text)
+        self._sights = Sights()
+        self._modules = Modules(self._sights)
+        self._callers = Callers(tuple(sorted(map(os.path.abspath, given))), self._modules, self._text, self._sights)
         self._texts: dict[str, str] = {}
-        self._torch_users: dict[str, bool] = {}
+        self._torch_users: dict[str, tuple[bool, Collection[tuple[str, str]]]] = {}
         self._outlines: dict[str, Outline | None] = {}
         self._excerpts: dict[tuple[str, str], str | None] = {}
         self._summaries: dict[tuple[str, str], Summary | None] = {}
+
+    def open(self, path: str, *, limit: int = SIZE_LIMIT) -> Source:
+        """Read a file that is to be checked; the account of what its check consults begins here.
+
+        Args:
+            path: the file; also the name kept in the result.
+            limit: the largest accepted size in bytes.
+
+        Raises:
+            Unreadable: see :func:`torchlint.source.read_source`.
+        """
+        self._sights.begin()
+        return self._sights.read(path, limit=limit)
+
+    def consulted(self) -> Consulted | None:
+        """What was looked at since the last :meth:`open`; None when some of it changed in the meantime."""
+        return self._sights.consulted(self._callers.state if self._sights.asks else "")
+
+    @property
+    def guards(self) -> Mapping[str, Sequence[str]]:
+        """See :attr:`Callers.guards`."""
+        return self._callers.guards
+
+    @property
+    def given_state(self) -> str:
+        """See :attr:`Callers.state`."""
+        return self._callers.state
 
     def imports_of(self, path: str) -> Imports:
         """What the file ``path`` may import; the file itself need not exist."""
@@ -73,19 +102,29 @@ class Project:
         return any(self._uses_torch(location.path) for location in located if location is not None)
 
     def _uses_torch(self, path: str) -> bool:
-        if path not in self._torch_users:
-            text = self._text(path)
-            self._torch_users[path] = imports_framework(text)  # packages that import each other add nothing to that
-            if not self._torch_users[path] and os.path.basename(path) == INITIALIZER:
-                located = (self._modules.locate(path, name) for name in imported_names(text))
-                self._torch_users[path] = any(self._uses_torch(there.path) for there in located if there is not None)
-        return self._torch_users[path]
+        return self._sights.remembered(self._torch_users, path, lambda: self._leads_to_torch(path))
+
+    def _leads_to_torch(self, path: str) -> bool:
+        # Packages may import each other: what is found must not depend on where one begins.
+        pending, seen = [path], {path}
+        while pending:
+            here = pending.pop()
+            text = self._text(here)
+            if imports_framework(text):
+                return True
+            if os.path.basename(here) == INITIALIZER:
+                located = (self._modules.locate(here, name) for name in imported_names(text))
+                further = {there.path for there in located if there is not None} - seen
+                pending += sorted(further, reverse=True)
+                seen |= further
+        return False
 
     def _text(self, path: str) -> str:
         """The text of a module; "" for one that cannot be read, which its own check reports."""
+        self._sights.note(path)
         if path not in self._texts:
             try:
-                self._texts[path] = read_source(path, limit=self._limit).text
+                self._texts[path] = self._sights.read(path, limit=self._limit).text
             except Unreadable:
                 self._texts[path] = ""
         return self._texts[path]
@@ -133,6 +172,7 @@ class Project:
         return tree
 
     def _outline(self, path: str) -> Outline | None:
+        self._sights.note(path)
         if path not in self._outlines:
             self._outlines[path] = _outline_of(self._text(path))
         return self._outlines[path]
