@@ -6,7 +6,7 @@ The public API is small: :func:`check_source` and :func:`check_paths` return :cl
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 # `rules/` and `fixtures/` stand beside this package in a checkout and inside it in a wheel. In a checkout the
 # root joins the package's path, so that both layouts see one module name: `torchlint.rules.x`.
-_here = Path(__file__).resolve().parent
-if not (_here / "rules").is_dir() and (_here.parent / "rules").is_dir():
-    __path__.append(str(_here.parent))
+_here = os.path.dirname(os.path.realpath(__file__))
+_above = os.path.dirname(_here)
+if not os.path.isdir(os.path.join(_here, "rules")) and os.path.isdir(os.path.join(_above, "rules")):
+    __path__.append(_above)
 
 _HOMES = {
     "Diagnostic": "torchlint.diagnostic",

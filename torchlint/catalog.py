@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import pkgutil
+import os
 import re
 from functools import lru_cache
 from importlib import import_module
-from importlib.machinery import PathFinder
-from inspect import isabstract
-from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+    from types import ModuleType
+
     from torchlint.rule import Rule
 
 __all__ = ["codes", "fixture_folder", "rule_of", "rules"]
@@ -48,6 +47,9 @@ def rule_of(code: str) -> Rule | None:
 
 def fixture_folder(code: str) -> Path | None:
     """The folder of this rule's fixtures, or None where they are not installed or the code is unknown."""
+    from importlib.machinery import PathFinder
+    from pathlib import Path
+
     package = PathFinder.find_spec("torchlint.fixtures", import_module("torchlint").__path__)
     roots = [Path(place) for place in package.submodule_search_locations or ()] if package else []
     found = (folder for root in roots for folder in sorted(root.glob(f"{code}-*")) if folder.is_dir())
@@ -56,11 +58,15 @@ def fixture_folder(code: str) -> Path | None:
 
 def _module_names() -> list[str]:
     """The names of the modules in ``rules/``."""
-    return sorted(module.name for module in pkgutil.iter_modules(import_module(_RULES).__path__))
+    files = {file for folder in import_module(_RULES).__path__ for file in os.listdir(folder) if file.endswith(".py")}
+    names = (file.removesuffix(".py") for file in files)
+    return sorted(name for name in names if name.isidentifier() and name != "__init__")
 
 
 def _rules_in(module: ModuleType) -> list[Rule]:
     """Instances of the concrete rules that this very module defines: what it imports belongs elsewhere."""
+    from inspect import isabstract
+
     from torchlint.rule import Rule
 
     members = (value for value in vars(module).values() if isinstance(value, type))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import posixpath
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -31,6 +31,7 @@ __all__ = [
     "check_codes",
     "nearest_settings",
     "read_settings",
+    "settings_of",
 ]
 
 TABLE = "tool.torchlint"
@@ -99,11 +100,9 @@ class Settings:
 
     def selection(self, path: str) -> Selection:
         """What is reported in the file named ``path`` (relative to the working directory, or absolute)."""
-        enabled, named = resolve(self.choices, codes())
         ignored = [codes for pattern, codes in self.per_file_ignores if self._ignores_in(path, pattern)]
         off = tuple(prefix for prefixes in ignored for prefix in prefixes)
-        kept = frozenset(code for code in enabled if not code.startswith(off))
-        return Selection(enabled=kept, named=named & kept, preview=self.preview, notes=self.notes)
+        return _selection(self.choices, off, self.preview, self.notes)
 
     def excludes(self, path: str) -> bool:
         """True when a pattern passes over this file or a folder between it and the root."""
@@ -126,13 +125,37 @@ def nearest_settings(folder: Path) -> Settings:
     Raises:
         BadConfig: that file, or one on the way to it, is broken.
     """
-    # Not Path.absolute(): a folder reached through ".." would have a wrong root.
-    place = Path(os.path.abspath(folder))
-    for parent in (place, *place.parents):
-        settings = _settings_in(parent / "pyproject.toml")
-        if settings is not None:
-            return settings
-    return Settings()
+    return settings_of([os.fspath(folder)])[os.fspath(folder)]
+
+
+def settings_of(folders: Iterable[str]) -> dict[str, Settings]:
+    """As :func:`nearest_settings`, for many folders: each folder on the way is looked at once.
+
+    Raises:
+        BadConfig: a pyproject.toml is broken.
+    """
+    known: dict[str, Settings] = {}
+    found = {}
+    for folder in folders:
+        # Not Path.absolute(): a folder reached through ".." would have a wrong root.
+        place = os.path.abspath(folder)
+        passed = []
+        while place not in known:
+            passed.append(place)
+            above = os.path.dirname(place)
+            settings = _settings_in(os.path.join(place, "pyproject.toml"))
+            if settings is None and above == place:
+                settings = _DEFAULTS
+            if settings is not None:
+                known[place] = settings
+            else:
+                place = above
+        known.update(dict.fromkeys(passed, known[place]))
+        found[folder] = known[place]
+    return found
+
+
+_DEFAULTS = Settings()
 
 
 def read_settings(file: Path) -> Settings | None:
@@ -192,19 +215,27 @@ def _fits(place: Path, pattern: str) -> bool:
     return fnmatchcase(place.as_posix() if "/" in pattern else place.name, pattern)
 
 
-def _settings_in(file: Path) -> Settings | None:
+def _settings_in(file: str) -> Settings | None:
     """As :func:`read_settings`; None for a file that does not exist; not read again while unchanged."""
     try:
-        state = file.stat()
+        state = os.stat(file)
     except (OSError, ValueError):
         return None
-    return _read_once(file, state.st_mtime_ns, state.st_size)
+    return _read_once(Path(file), state.st_mtime_ns, state.st_size)
 
 
 @lru_cache(maxsize=256)
 def _read_once(file: Path, modified: int, size: int) -> Settings | None:
     """Read ``file``; ``modified`` and ``size`` only tell its versions apart."""
     return read_settings(file)
+
+
+@lru_cache(maxsize=256)
+def _selection(choices: Sequence[Choice], off: tuple[str, ...], preview: bool, notes: bool) -> Selection:
+    """What is reported in every file in which the codes that begin with ``off`` are off."""
+    enabled, named = resolve(choices, codes())
+    kept = frozenset(code for code in enabled if not code.startswith(off))
+    return Selection(enabled=kept, named=named & kept, preview=preview, notes=notes)
 
 
 def _settings_from(table: object, file: Path) -> Settings:

@@ -11,15 +11,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-__all__ = ["DEFAULT_EXCLUDE", "Discovered", "discover"]
+__all__ = ["CACHE_FOLDER", "DEFAULT_EXCLUDE", "Discovered", "discover", "is_excluded_folder"]
+
+CACHE_FOLDER = ".torchlint_cache"
+"""What earlier runs found is kept in a folder of this name."""
 
 DEFAULT_EXCLUDE = (
     ".bzr", ".direnv", ".eggs", ".git", ".hg", ".hypothesis", ".ipynb_checkpoints", ".mypy_cache", ".nox",
     ".pants.d", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv", "*.egg", "*.egg-info",
     "CVS", "__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist", "node_modules",
-    "site-packages", "venv",
+    "site-packages", "venv", CACHE_FOLDER,
 )  # fmt: skip
-"""Folders that hold no source of the user's own; passed over whatever else is excluded."""
+"""Folders that hold no source of the user's own; passed over whatever else is excluded. A "*" only begins a name."""
+
+# Compared by hand, since this is asked of every folder of a tree and shell patterns cost ten times as much.
+_NAMES = frozenset(os.path.normcase(pattern) for pattern in DEFAULT_EXCLUDE if not pattern.startswith("*"))
+_ENDINGS = tuple(os.path.normcase(pattern[1:]) for pattern in DEFAULT_EXCLUDE if pattern.startswith("*"))
 
 
 @dataclass(frozen=True)
@@ -61,9 +68,17 @@ def discover(paths: Sequence[str], *, exclude: Sequence[str] = (), respect_gitig
         elif kind == "file":
             found.setdefault(os.path.abspath(path), path)
         else:
+            above, start = os.path.abspath(path), "" if path == os.curdir else os.path.join(path, "")
             for file in _walk(path, exclude, respect_gitignore, unreadable):
-                found.setdefault(os.path.abspath(file), file)
+                # What is joined below an absolute path is absolute: taking each apart again costs more than the walk.
+                found.setdefault(os.path.join(above, file[len(start) :]), file)
     return Discovered(tuple(found.values()), tuple(missing), tuple(unreadable))
+
+
+def is_excluded_folder(name: str) -> bool:
+    """Whether folders of this name are passed over in any case."""
+    plain = os.path.normcase(name)
+    return plain in _NAMES or plain.endswith(_ENDINGS)
 
 
 @dataclass(frozen=True)
@@ -75,11 +90,10 @@ class _Ignore:
 
 
 @dataclass(frozen=True)
-class _Entry:
-    """A file or folder of the walk, with the ``.gitignore`` files that count for it, the innermost first."""
+class _Folder:
+    """A folder of the walk, with the ``.gitignore`` files that count for it, the innermost first."""
 
     path: str
-    is_folder: bool
     ignores: tuple[_Ignore, ...]
 
 
@@ -99,15 +113,15 @@ def _walk(
 ) -> Iterator[str]:
     """The files below one given folder; what cannot be listed is added to ``unreadable``."""
     above = _ignores_above(os.path.abspath(path)) if respect_gitignore else ()
-    pending = [_Entry("" if path == os.curdir else path, True, above)]
+    pending: list[str | _Folder] = [_Folder("" if path == os.curdir else path, above)]
     while pending:
         entry = pending.pop()
-        if not entry.is_folder:
-            yield entry.path
+        if isinstance(entry, str):
+            yield entry
             continue
         try:
             with os.scandir(entry.path or os.curdir) as listing:
-                items = sorted(listing, key=lambda item: item.name, reverse=True)
+                items = sorted(listing, key=_name, reverse=True)
         except OSError as error:
             unreadable.append((entry.path or path, error.strerror or str(error)))
             continue
@@ -116,32 +130,35 @@ def _walk(
             continue
         ignores = _ignores_inside(entry, names) if respect_gitignore else ()
         for item in items:
-            wanted = _entry(item, entry.path, ignores)
-            if wanted is not None and not _excluded(wanted, exclude) and not _ignored(wanted):
-                pending.append(wanted)
+            is_folder = _is_folder(item)
+            if is_folder is None or (is_folder and is_excluded_folder(item.name)):
+                continue
+            place = os.path.join(entry.path, item.name)
+            if (exclude and _excluded(place, exclude)) or (ignores and _ignored(place, is_folder, ignores)):
+                continue
+            pending.append(_Folder(place, ignores) if is_folder else place)
 
 
-def _entry(item: os.DirEntry[str], folder: str, ignores: tuple[_Ignore, ...]) -> _Entry | None:
-    """What the walk makes of one name in a folder, or None when it is neither a folder nor a Python file."""
-    path = os.path.join(folder, item.name)
+def _name(item: os.DirEntry[str]) -> str:
+    return item.name
+
+
+def _is_folder(item: os.DirEntry[str]) -> bool | None:
+    """Whether a name in a folder is a folder; None when it is neither one nor a Python file."""
     try:
         if item.is_dir(follow_symlinks=False):
-            return _Entry(path, True, ignores)
-        if item.name.endswith(".py") and item.is_file():
-            return _Entry(path, False, ignores)
+            return True
+        return False if item.name.endswith(".py") and item.is_file() else None
     except OSError:
         # A link that leads round in a circle is neither.
         return None
-    return None
 
 
-def _excluded(entry: _Entry, exclude: Sequence[str]) -> bool:
+def _excluded(path: str, exclude: Sequence[str]) -> bool:
     """Whether the patterns pass over a file or folder."""
-    name = os.path.basename(entry.path)
-    if entry.is_folder and any(fnmatch(name, pattern) for pattern in DEFAULT_EXCLUDE):
-        return True
-    given = entry.path.replace(os.sep, "/").removeprefix("./")
-    absolute = os.path.abspath(entry.path).replace(os.sep, "/")
+    name = os.path.basename(path)
+    given = path.replace(os.sep, "/").removeprefix("./")
+    absolute = os.path.abspath(path).replace(os.sep, "/")
     for pattern in (pattern.removeprefix("./").rstrip("/") for pattern in exclude):
         names = (given, absolute) if "/" in pattern else (name,)
         if any(fnmatch(one, pattern) for one in names):
@@ -149,20 +166,18 @@ def _excluded(entry: _Entry, exclude: Sequence[str]) -> bool:
     return False
 
 
-def _ignored(entry: _Entry) -> bool:
+def _ignored(path: str, is_folder: bool, ignores: Sequence[_Ignore]) -> bool:
     """Whether a ``.gitignore`` passes over a file or folder; the innermost that says anything decides."""
-    if not entry.ignores:
-        return False
-    path = os.path.abspath(entry.path) + ("/" if entry.is_folder else "")
-    for ignore in entry.ignores:
-        relative = path[len(ignore.folder.rstrip(os.sep)) + 1 :].replace(os.sep, "/")
+    absolute = os.path.abspath(path) + ("/" if is_folder else "")
+    for ignore in ignores:
+        relative = absolute[len(ignore.folder.rstrip(os.sep)) + 1 :].replace(os.sep, "/")
         verdict = ignore.spec.check_file(relative).include
         if verdict is not None:
             return verdict
     return False
 
 
-def _ignores_inside(entry: _Entry, names: set[str]) -> tuple[_Ignore, ...]:
+def _ignores_inside(entry: _Folder, names: set[str]) -> tuple[_Ignore, ...]:
     """The ``.gitignore`` files that count for what stands in a folder; an inner repository begins anew."""
     outer = () if ".git" in names else entry.ignores
     own = _read_ignore(os.path.abspath(entry.path or os.curdir)) if ".gitignore" in names else None
@@ -182,7 +197,7 @@ def _ignores_above(folder: str) -> tuple[_Ignore, ...]:
         if os.path.exists(os.path.join(outer, ".git")):
             ignores = tuple(found)
             # Who names an ignored folder wants it checked.
-            return () if _ignored(_Entry(folder, True, ignores)) else ignores
+            return () if _ignored(folder, True, ignores) else ignores
         inner = outer
     return ()
 

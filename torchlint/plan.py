@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchlint.config import Overrides, Settings, nearest_settings
+from torchlint.config import Overrides, Settings, settings_of
 from torchlint.discover import Discovered, discover
 from torchlint.run import Job
 
@@ -64,19 +64,26 @@ def plan(
     """
     above = overrides or Overrides()
 
-    def in_force(folder: Path) -> Settings:
-        return (nearest_settings(folder) if settings is None else settings).overridden(above)
+    def in_force(folders: Iterable[str]) -> dict[str, Settings]:
+        found = settings_of(folders) if settings is None else dict.fromkeys(folders, settings)
+        # Most folders have the same settings, and those are told apart by identity.
+        distinct = {id(one): one for one in found.values()}
+        made = {key: one.overridden(above) for key, one in distinct.items()}
+        return {folder: made[id(one)] for folder, one in found.items()}
 
     groups: dict[Settings, list[str]] = {}
+    given = in_force(dict.fromkeys(str(folder_of(path)) for path in paths))
     for path in paths:
-        groups.setdefault(in_force(folder_of(path)), []).append(path)
+        groups.setdefault(given[str(folder_of(path))], []).append(path)
     found = [_discover(group, one) for one, group in groups.items()]
     missing = {path for one in found for path in one.missing}
     if missing:
         raise MissingPath([path for path in paths if path in missing])
-    files = _once(file for one in found for file in one.files)
-    in_folder = {folder: in_force(Path(folder)) for folder in {os.path.dirname(file) for file in files}}
-    settled = [(file, in_folder[os.path.dirname(file)]) for file in files]
+    # One walk gives each file once.
+    files = [*found[0].files] if len(found) == 1 else _once(file for one in found for file in one.files)
+    folders = [os.path.dirname(file) for file in files]
+    in_folder = in_force(dict.fromkeys(folders))
+    settled = [(file, in_folder[folder]) for file, folder in zip(files, folders, strict=True)]
     return Plan(
         jobs=tuple(_job(file, one) for file, one in settled if not (force_exclude and one.excludes(file))),
         unreadable=tuple(folder for one in found for folder in one.unreadable),
