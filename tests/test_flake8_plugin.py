@@ -216,7 +216,7 @@ class TestPlugin:
 
     def test_is_silent_on_what_is_nested_too_deep(self, monkeypatch):
         # By hand, since other plugins of flake8 end by a RecursionError long before.
-        monkeypatch.setattr("torchlint.run.check", check)
+        monkeypatch.setattr("torchlint.engine.check", check)
         assert self.findings(LEAK + "x = " + "+".join(["1"] * 600) + "\n") == []
 
     def test_hands_the_tree_it_was_given_to_the_analysis(self, monkeypatch):
@@ -226,7 +226,7 @@ class TestPlugin:
             seen.append(tree)
             return stand_in(source, rules)
 
-        monkeypatch.setattr("torchlint.run.check", note)
+        monkeypatch.setattr("torchlint.engine.check", note)
         tree = ast.parse("x = 1\n")
         list(Plugin(tree, "a.py", ["x = 1\n"]).run())
         assert seen == [tree]

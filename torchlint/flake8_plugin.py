@@ -1,7 +1,8 @@
 """The flake8 plugin: the same findings as the command line's, where flake8 and editors show theirs.
 
 flake8 applies ``# noqa`` and its own ``--select`` and ``--ignore``; ``[tool.torchlint]`` counts besides. An
-exception in a plugin ends flake8's whole run, so none leaves this module.
+exception in a plugin ends flake8's whole run, so none leaves this module. There is no cache: flake8 hands over a text
+that need not be the file's, in processes that know nothing of each other.
 """
 
 from __future__ import annotations

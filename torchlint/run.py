@@ -10,16 +10,16 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from torchlint.catalog import rules
 from torchlint.diagnostic import Diagnostic, Level
-from torchlint.engine import check, concerns_torch
-from torchlint.project.project import Project
 from torchlint.selection import Selection
 from torchlint.source import SIZE_LIMIT, Source, Unreadable, encode_source, read_source
-from torchlint.suppress import Suppressions
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
+
+    from torchlint.cache import Cache
+    from torchlint.project.project import Project
+    from torchlint.project.sights import Consulted
 
 __all__ = [
     "Checked",
@@ -94,6 +94,7 @@ class Checked:
         applied: how many findings were repaired.
         before, after: the text before and after the repairs; both None when there were none.
         data: the repaired file's bytes; None when there were no repairs.
+        consulted: what the result depends on besides the job; None where nobody noted it.
     """
 
     path: str
@@ -106,6 +107,7 @@ class Checked:
     before: str | None = None
     after: str | None = None
     data: bytes | None = None
+    consulted: Consulted | None = None
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,11 @@ def look(
     Raises:
         Unreadable: the text cannot be parsed.
     """
+    # Imported here, since a run over files that the cache knows needs none of it.
+    from torchlint.catalog import rules
+    from torchlint.engine import check, concerns_torch
+    from torchlint.suppress import Suppressions
+
     if not concerns_torch(source, project):
         return Look(shown=(), hidden_notes=0, uses_torch=False)
     # Rules may import libcst, which costs more than all the rest of a file that does not use torch.
@@ -230,9 +237,12 @@ def write_repaired(job: Job, result: Checked, project: Project | None = None) ->
 def _examined(job: Job, project: Project | None) -> Checked:
     """What checking a file gives, repaired in memory alone."""
     try:
-        return check_text(read_source(job.path, limit=job.limit), job, project)
-    except Unreadable as error:
-        return Checked(job.path, failure=f"cannot be checked: {error.reason}")
+        try:
+            read = read_source if project is None else project.open
+            result = check_text(read(job.path, limit=job.limit), job, project)
+        except Unreadable as error:
+            result = Checked(job.path, failure=f"cannot be checked: {error.reason}")
+        return result if project is None else replace(result, consulted=project.consulted())
     except Exception as error:
         return Checked(job.path, failure=f"cannot be checked: {internal_error(error)}")
 
@@ -243,17 +253,32 @@ def unlisted(folder: tuple[str, str]) -> Checked:
     return Checked(path, failure=f"cannot be checked: {reason}")
 
 
-def check_files(jobs: Sequence[Job], workers: int = 1) -> list[Checked]:
+def check_files(jobs: Sequence[Job], workers: int = 1, cache: Cache | None = None) -> list[Checked]:
     """The results of all jobs, in their order; the same for any number of ``workers`` (processes, from 1).
 
     Nothing is written before all files are checked: what one file shows to another is what stood there at the start.
+
+    Args:
+        jobs: one a file.
+        workers: how many processes check them.
+        cache: what earlier runs found; files that it knows are not checked again, and it learns the others.
     """
-    given = [job.path for job in jobs]
-    project = Project(given)
-    if workers <= 1 or len(jobs) <= 1:
-        results = [_examined(job, project) for job in jobs]
+    known = [None] * len(jobs) if cache is None else cache.known(jobs)
+    stale = [job for job, result in zip(jobs, known, strict=True) if result is None]
+    if not stale:
+        results, project = list(filter(None, known)), None
     else:
-        results = _examined_by_workers(jobs, given, min(workers, len(jobs)))
+        from torchlint.project.project import Project
+
+        given = [job.path for job in jobs]
+        project = Project(given)
+        if workers <= 1 or len(stale) <= 1:
+            examined = iter([_examined(job, project) for job in stale])
+        else:
+            examined = iter(_examined_by_workers(stale, given, min(workers, len(stale))))
+        results = [next(examined) if result is None else result for result in known]
+    if cache is not None:
+        cache.learn(jobs, results)
     return [write_repaired(job, result, project) for job, result in zip(jobs, results, strict=True)]
 
 
@@ -283,6 +308,8 @@ class _Worker:
 
         # Ctrl-C reaches every process of the terminal: only the one that waits for the others is to answer.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        from torchlint.project.project import Project
+
         cls.project = Project(given)
 
     @classmethod

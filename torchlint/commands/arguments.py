@@ -10,14 +10,14 @@ from torchlint.report import FORMATS
 
 __all__ = ["COMMANDS", "parse"]
 
-COMMANDS = ("check", "rules", "rule", "verify")
+COMMANDS = ("check", "rules", "rule", "verify", "clean")
 """The first words that are commands; anything else is a path to check."""
 
 _EPILOG = """\
 exit codes: 0 nothing found, 1 errors or warnings found (notes never count), 2 something could not be done
 
 "torchlint PATH" is "torchlint check PATH", and "torchlint check --help" lists its options; a folder called
-"rules" is checked with "torchlint check rules"
+"rules" or "clean" is checked with "torchlint check rules"
 """
 
 
@@ -56,6 +56,10 @@ def _parser() -> argparse.ArgumentParser:
     page = commands.add_parser("rule", help="explain one rule", allow_abbrev=False)
     page.add_argument("code", metavar="CODE", help='a whole code, such as "TLK101"')
     _add_verify(commands)
+    cleaning = commands.add_parser("clean", help="remove what earlier runs kept to save time", allow_abbrev=False)
+    cleaning.add_argument(
+        "paths", nargs="*", default=["."], metavar="PATH", help="whose caches to remove, and those in folders below"
+    )
     return parser
 
 
@@ -140,8 +144,8 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
 
 def _add_running(group: argparse._ArgumentGroup) -> None:
     group.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="processes; 0: one a core")
-    group.add_argument("--no-cache", action="store_true", help="accepted; there is no cache yet")
-    group.add_argument("--cache-dir", metavar="FOLDER", help="accepted; there is no cache yet")
+    group.add_argument("--no-cache", action="store_true", help="check every file, and keep nothing")
+    group.add_argument("--cache-dir", metavar="FOLDER", help="where to keep what was found, to save time next time")
     group.add_argument(
         "--no-screen", action="store_true", help="parse every file, also those that cannot hold a finding"
     )

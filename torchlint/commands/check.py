@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from torchlint.cache import Cache, Detail, cache_file
 from torchlint.config import BadConfig, Overrides, anchored, check_codes, nearest_settings
 from torchlint.console import complain, write, write_bytes
 from torchlint.plan import MissingPath, folder_of, plan
-from torchlint.project.project import Project
-from torchlint.report import renderer, statistics
+from torchlint.report import renderer
 from torchlint.report.summary import plural
 from torchlint.run import Checked, Job, Repairs, Run, check_files, check_text, internal_error, unlisted
 from torchlint.selection import Choice
@@ -22,6 +22,9 @@ from torchlint.source import Unreadable, decode_source
 __all__ = ["run"]
 
 STDIN = "-"
+
+_DETAILS = {"full": Detail.TEXT, "json": Detail.EDITS, "sarif": Detail.EDITS}
+"""What those formats say of each finding that say more than the others."""
 
 
 class BadRequest(Exception):
@@ -101,26 +104,41 @@ def _repairs(options: Namespace) -> Repairs:
     return Repairs.SAFE if options.fix or options.diff else Repairs.NONE
 
 
-def _prepared(job: Job, options: Namespace) -> Job:
-    """The job with what the options say of how it runs."""
-    return replace(job, repairs=_repairs(options), write=not options.diff, use_screen=not options.no_screen)
+def _prepared(jobs: Sequence[Job], options: Namespace) -> Sequence[Job]:
+    """The jobs with what the options say of how they run."""
+    repairs, write, use_screen = _repairs(options), not options.diff, not options.no_screen
+    # Most runs say nothing of it, and thousands of copies would cost more than asking the cache.
+    if (repairs, write, use_screen) == (Repairs.NONE, True, True):
+        return jobs
+    return [replace(job, repairs=repairs, write=write, use_screen=use_screen) for job in jobs]
 
 
 def _from_files(options: Namespace, overrides: Overrides) -> Run:
     """Check files; raises BadConfig, MissingPath."""
     planned = plan(options.paths, overrides=overrides, force_exclude=options.force_exclude)
-    jobs = [_prepared(job, options) for job in planned.jobs]
-    checked = check_files(jobs, options.jobs or os.cpu_count() or 1)
+    checked = check_files(_prepared(planned.jobs, options), options.jobs or os.cpu_count() or 1, _cache(options))
     return Run((*map(unlisted, planned.unreadable), *checked))
 
 
+def _cache(options: Namespace) -> Cache | None:
+    """The cache that the options ask for; raises BadConfig."""
+    if options.no_cache:
+        return None
+    tells_counts = options.statistics or options.diff
+    detail = Detail.HEADLINES if tells_counts else _DETAILS.get(options.output_format, Detail.HEADLINES)
+    return Cache(cache_file(options.paths[0], options.cache_dir), detail)
+
+
 def _from_stdin(options: Namespace, overrides: Overrides) -> Run:
-    """Check standard input; its repaired text goes to standard output. Raises BadConfig."""
+    """Check standard input; its repaired text goes to standard output. Raises BadConfig.
+
+    There is no cache: what an editor sends is new each time, and one text is checked while a cache would be read.
+    """
     name = options.stdin_filename or STDIN
     folder = folder_of(name) if options.stdin_filename else Path.cwd()
     settings = nearest_settings(folder).overridden(overrides)
     data = sys.stdin.buffer.read()
-    job = _prepared(Job(name, settings.selection(name), settings.max_file_size), options)
+    [job] = _prepared([Job(name, settings.selection(name), settings.max_file_size)], options)
     excluded = options.force_exclude and settings.excludes(name)
     result = Checked(name) if excluded else _check_bytes(data, job)
     if job.repairs is not Repairs.NONE and job.write:
@@ -131,6 +149,8 @@ def _from_stdin(options: Namespace, overrides: Overrides) -> Run:
 
 def _check_bytes(data: bytes, job: Job) -> Checked:
     """Check what was read; never raises for what is wrong with it."""
+    from torchlint.project.project import Project
+
     try:
         return check_text(decode_source(data, job.path, limit=job.limit), job, Project())
     except Unreadable as error:
@@ -142,6 +162,8 @@ def _check_bytes(data: bytes, job: Job) -> Checked:
 def _tell(options: Namespace, done: Run) -> None:
     """Print the report: to standard error when standard output holds a repaired text."""
     if options.statistics:
+        from torchlint.report import statistics
+
         text = (statistics.render_json if options.output_format == "json" else statistics.render)(done)
     else:
         text = renderer(options.output_format)(done)

@@ -1,0 +1,113 @@
+"""Where the cache lies: one folder a project, one file in it for each version of torchlint and of Python."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from torchlint import __version__
+from torchlint.config import nearest_settings
+from torchlint.discover import CACHE_FOLDER, is_excluded_folder
+
+__all__ = ["cache_file", "prepare", "remove_caches", "remove_older"]
+
+_TAG, _IGNORE = "CACHEDIR.TAG", ".gitignore"
+_SIGNATURE = (
+    "Signature: 8a477f597d28d172789f06886806bc55\n"
+    "# This folder is a cache of torchlint; it may be removed at any time.\n"
+)
+_ENDING = ".json"
+
+
+def cache_file(path: str, folder: str | None = None) -> str:
+    """The cache's file for a run.
+
+    Args:
+        path: the first of the given paths: the cache lies beside the pyproject.toml that counts for it, else in the
+            current folder.
+        folder: where else it is to lie.
+
+    Raises:
+        BadConfig: a pyproject.toml is broken.
+    """
+    name = f"{__version__}-{sys.implementation.cache_tag}{_ENDING}"
+    return os.path.join(_folder_for(path) if folder is None else folder, name)
+
+
+def prepare(folder: str) -> None:
+    """Make the cache's folder, and tell backups and git to pass over it; a user's own folder stays as it is.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    if os.path.isdir(folder):
+        if os.path.basename(folder) != CACHE_FOLDER or os.path.exists(os.path.join(folder, _TAG)):
+            return
+    else:
+        os.makedirs(folder)
+    for name, text in ((_TAG, _SIGNATURE), (_IGNORE, "*\n")):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as stream:
+            stream.write(text)
+
+
+def remove_older(file: str) -> None:
+    """Remove what other versions of torchlint left beside the cache's file."""
+    folder, name = os.path.split(file)
+    version = name.partition("-")[0]
+    with suppress(OSError):
+        for other in os.listdir(folder):
+            if _is_cache(other) and other.partition("-")[0] != version:
+                os.unlink(os.path.join(folder, other))
+
+
+def remove_caches(paths: Sequence[str]) -> list[str]:
+    """Remove the caches of runs over ``paths``, those of their projects and those below them.
+
+    Returns:
+        the removed folders; one that holds other files as well is left with those.
+
+    Raises:
+        BadConfig: a pyproject.toml is broken.
+        OSError: a cache cannot be removed.
+    """
+    found = dict.fromkeys(os.path.relpath(folder) for path in paths for folder in (_folder_for(path), *_below(path)))
+    return [folder for folder in found if _remove(folder)]
+
+
+def _folder_for(path: str) -> str:
+    from pathlib import Path
+
+    place = path if os.path.isdir(path) else os.path.dirname(path)
+    root = nearest_settings(Path(place)).root
+    return os.path.join(os.getcwd() if root is None else root, CACHE_FOLDER)
+
+
+def _below(path: str) -> Iterator[str]:
+    if os.path.exists(os.path.join(path, _TAG)):
+        yield path
+    for folder, names, _ in os.walk(path):
+        if CACHE_FOLDER in names:
+            yield os.path.join(folder, CACHE_FOLDER)
+        names[:] = [name for name in names if not is_excluded_folder(name)]
+
+
+def _remove(folder: str) -> bool:
+    """Remove a cache's own files, and its folder when nothing else is in it; False where there is no cache."""
+    try:
+        with open(os.path.join(folder, _TAG), encoding="utf-8", errors="replace") as stream:
+            if stream.read() != _SIGNATURE:
+                return False
+    except OSError:
+        return False
+    for name in os.listdir(folder):
+        if _is_cache(name) or name in (_TAG, _IGNORE) or name.endswith(".tmp"):
+            os.unlink(os.path.join(folder, name))
+    with suppress(OSError):
+        os.rmdir(folder)
+    return True
+
+
+def _is_cache(name: str) -> bool:
+    return name[:1].isdigit() and "-" in name and name.endswith(_ENDING)
