@@ -313,7 +313,10 @@ def mixed(tmp_path: Path) -> Project:
     return Project(tmp_path, files | {"train.py": train})
 
 
-def test_neither_workers_nor_the_order_of_files_change_a_finding(mixed: Project) -> None:
+def test_neither_workers_nor_the_order_of_files_change_a_finding(
+    mixed: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torchlint.run.ENOUGH", 1)
     jobs = [Job(str(path), Settings().selection(str(path))) for path in sorted(mixed.folder.glob("*.py"))]
     alone = check_files(jobs)
     assert [file.diagnostics for file in check_files(jobs, workers=2)] == [file.diagnostics for file in alone]

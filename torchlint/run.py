@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from torchlint.diagnostic import Diagnostic, Level
 from torchlint.selection import Selection
 from torchlint.source import SIZE_LIMIT, Source, Unreadable, encode_source, read_source
 
 if TYPE_CHECKING:
-    from concurrent.futures import ProcessPoolExecutor
-
     from torchlint.cache import Cache
     from torchlint.project.project import Project
     from torchlint.project.sights import Consulted
@@ -34,6 +32,9 @@ __all__ = [
     "look",
     "unlisted",
 ]
+
+ENOUGH = 100_000
+"""So many bytes of files are worth another process."""
 
 
 class Repairs(Enum):
@@ -272,10 +273,11 @@ def check_files(jobs: Sequence[Job], workers: int = 1, cache: Cache | None = Non
 
         given = [job.path for job in jobs]
         project = Project(given)
-        if workers <= 1 or len(stale) <= 1:
-            examined = iter([_examined(job, project) for job in stale])
+        processes = min(workers, _worth(stale)) if workers > 1 else 1
+        if processes > 1:
+            examined = iter(_examined_by_workers(stale, given, processes))
         else:
-            examined = iter(_examined_by_workers(stale, given, min(workers, len(stale))))
+            examined = iter([_examined(job, project) for job in stale])
         results = [next(examined) if result is None else result for result in known]
     if cache is not None:
         cache.learn(jobs, results)
@@ -283,57 +285,40 @@ def check_files(jobs: Sequence[Job], workers: int = 1, cache: Cache | None = Non
 
 
 def _examined_by_workers(jobs: Sequence[Job], given: Sequence[str], workers: int) -> list[Checked]:
-    from concurrent.futures.process import BrokenProcessPool
+    from torchlint.parallel import results_of
 
-    with _pool(workers, given) as pool:
-        futures = [pool.submit(_Worker.examine, job) for job in jobs]
-        results = []
-        for job, future in zip(jobs, futures, strict=True):
-            try:
-                results.append(future.result())
-            except BrokenProcessPool:
-                results.append(Checked(job.path, failure="cannot be checked: a worker process died"))
-        return results
+    return results_of(jobs, partial(_examiner, given), _lost, workers)
 
 
-class _Worker:
-    """A worker process: it checks many files of one run, and they import much the same."""
+def _examiner(given: Sequence[str]) -> Callable[[Job], Checked]:
+    """What a worker process does with a job of a run over the files ``given``; they import much the same."""
+    from torchlint.project.project import Project
 
-    project: ClassVar[Project | None] = None
+    return partial(_examined, project=Project(given))
 
-    @classmethod
-    def start(cls, given: Sequence[str]) -> None:
-        """Begin a process for a run over the files ``given``."""
-        import signal
 
-        # Ctrl-C reaches every process of the terminal: only the one that waits for the others is to answer.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        from torchlint.project.project import Project
+def _lost(job: Job) -> Checked:
+    """The result for a file that ended the process that held it."""
+    return Checked(job.path, failure="cannot be checked: a worker process died")
 
-        cls.project = Project(given)
 
-    @classmethod
-    def examine(cls, job: Job) -> Checked:
-        """Check one file of the run."""
-        return _examined(job, cls.project)
+def _worth(jobs: Sequence[Job]) -> int:
+    """How many processes these jobs keep busy: each costs half a second of imports before its first file."""
+    return 1 + sum(_size(job.path) for job in jobs) // ENOUGH
+
+
+def _size(path: str) -> int:
+    """A file's size in bytes; 0 for what has none, which its own check reports."""
+    try:
+        return os.path.getsize(path)
+    except (OSError, ValueError):
+        return 0
 
 
 def internal_error(error: Exception) -> str:
     """One phrase for an exception that nobody expected."""
     words = " ".join(str(error).split())
     return f"internal error ({type(error).__name__}{': ' if words else ''}{words})"
-
-
-@contextmanager
-def _pool(workers: int, given: Sequence[str]) -> Iterator[ProcessPoolExecutor]:
-    """Processes that end at once when the run is interrupted."""
-    from concurrent.futures import ProcessPoolExecutor
-
-    pool = ProcessPoolExecutor(workers, initializer=_Worker.start, initargs=(given,))
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _checked(source: Source, seen: Look) -> Checked:
