@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import libcst as cst
@@ -118,6 +119,21 @@ class Wording:
             node = self.parents.get(node)
         return False
 
-    def calls(self) -> list[Value]:
+    def calls(self) -> tuple[Value, ...]:
         """Every call of the file in the order of the walk."""
-        return [value for value in self.graph.values if value.op is Op.CALL]
+        return self._calls
+
+    @cached_property
+    def _calls(self) -> tuple[Value, ...]:
+        return tuple(value for value in self.graph.values if value.op is Op.CALL)
+
+    def computed_in(self, statement: cst.CSTNode | None) -> Sequence[Value]:
+        """The values that a statement computes, in the order of the walk."""
+        return self._by_statement.get(statement, ())
+
+    @cached_property
+    def _by_statement(self) -> dict[cst.CSTNode | None, list[Value]]:
+        found: dict[cst.CSTNode | None, list[Value]] = {}
+        for value in self.graph.values:
+            found.setdefault(value.statement, []).append(value)
+        return found

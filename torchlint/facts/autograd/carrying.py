@@ -137,12 +137,11 @@ class CarriedStates:
             return None
         if is_item and store.holder is not None:
             homes = homes_of(self.solution, store.holder)[1:]
-            items = (v for v in self._readers if v.op is Op.SUBSCRIPT and _may_be_same(v.keys[0], store.key))
-            reads = frozenset(v for v in items if any(h in homes for h in homes_of(self.solution, v.inputs[0])))
+            items = (item for home in homes for item in self._items_of.get(home, ()))
+            reads = frozenset(item for item in items if _may_be_same(item.keys[0], store.key))
         else:
             homes = [target for target in targets_of(self.solution, store) if isinstance(target, Place)]
-            places = ((v, places_of(self.solution, v)) for v in self._readers)
-            reads = frozenset(value for value, of in places if any(place in homes for place in of))
+            reads = frozenset(value for home in homes for value in self._reads_of.get(home, ()))
         if not homes or any(isinstance(h, Place) and h.owner is store.function for h in homes):
             return None
         if not any(isinstance(home, Place) for home in homes) and not self._is_in_steps(store.loop):
@@ -168,8 +167,24 @@ class CarriedStates:
         return made.evaluating and not is_reset and not self.solution.callers.get(store.function)
 
     @cached_property
-    def _readers(self) -> list[Value]:
-        return [value for value in self.solution.graph.values if value.op in (Op.READ, Op.ATTRIBUTE, Op.SUBSCRIPT)]
+    def _reads_of(self) -> dict[object, list[Value]]:
+        """For each place the values that read it."""
+        found: dict[object, list[Value]] = {}
+        for value in self.solution.graph.values:
+            if value.op in (Op.READ, Op.ATTRIBUTE, Op.SUBSCRIPT):
+                for place in places_of(self.solution, value):
+                    found.setdefault(place, []).append(value)
+        return found
+
+    @cached_property
+    def _items_of(self) -> dict[object, list[Value]]:
+        """For each place and each container the values that are items of what is there."""
+        found: dict[object, list[Value]] = {}
+        for value in self.solution.graph.values:
+            if value.op is Op.SUBSCRIPT:
+                for home in homes_of(self.solution, value.inputs[0]):
+                    found.setdefault(home, []).append(value)
+        return found
 
     # -- what becomes of the chain --------------------------------------------------------------------------------
 
@@ -184,7 +199,7 @@ class CarriedStates:
 
     def _judged(self, statement: cst.CSTNode, name: str, new: Value, old: Value) -> Carried | None:
         """The finding, unless the chain is trained through, may be so elsewhere, or could not even run."""
-        over = [b for b in self.solution.graph.backwards if old in self.flows.ancestors([b.root])]
+        over = [b for b in self.solution.graph.backwards if old in self.flows.ancestors_of(b.root)]
         # A second backward through the first step's part raises unless the first has retained it.
         if any(backward.by_contract or not backward.retains for backward in over):
             return None
@@ -220,9 +235,12 @@ class CarriedStates:
 
     def _builders(self, module: Value) -> list[Value]:
         """The calls that build a module, behind ``.to(device)`` and the like."""
-        pending, found = origins(self.facts, module), []
+        pending, found, seen = origins(self.facts, module), list[Value](), set[Value]()
         while pending:
             value = pending.pop()
+            if value in seen:
+                continue  # ``net = net.to(device)`` in a loop
+            seen.add(value)
             if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
                 pending += origins(self.facts, value.callee.inputs[0])
             elif value.op is Op.CALL:

@@ -50,6 +50,7 @@ class Flows:
         self.solution = solution
         self.modes = modes
         self._into: dict[Place | Value, list[Value]] = defaultdict(list)
+        self._ancestors: dict[Value, frozenset[Value]] = {}
         for store in solution.graph.stores:
             if store.kind is Kind.INSERT and store.holder is not None:
                 self._into[store.holder].append(store.value)
@@ -389,6 +390,12 @@ class Flows:
         """All values that flow into the roots of ``backwards``, in time for them."""
         groups = by_belated(self.solution, backwards)
         return frozenset().union(*(self.ancestors(roots, belated) for belated, roots in groups))
+
+    def ancestors_of(self, value: Value) -> frozenset[Value]:
+        """The :meth:`ancestors` of one value, remembered: they are asked for with each value that may be among them."""
+        if value not in self._ancestors:
+            self._ancestors[value] = self.ancestors([value])
+        return self._ancestors[value]
 
     def ancestors(self, roots: Iterable[Value], belated: Edges = frozenset()) -> frozenset[Value]:
         """All values that flow into ``roots``; not by what is put into an object too late (``belated``).

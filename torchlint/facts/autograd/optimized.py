@@ -47,11 +47,18 @@ class Optimized:
         """Follow modules as ``flows`` knows them."""
         self.flows = flows
         self.solution = flows.solution
+        self._roots: dict[Value, frozenset[Value | Place]] = {}
+        self._extents: dict[Value, frozenset[Value | Place]] = {}
 
     # -- the same object ------------------------------------------------------------------------------------------
 
     def roots(self, module: Value) -> frozenset[Value | Place]:
         """Where a module comes from: what makes it, or the variable behind which nothing is seen."""
+        if module not in self._roots:
+            self._roots[module] = self._roots_of(module)
+        return self._roots[module]
+
+    def _roots_of(self, module: Value) -> frozenset[Value | Place]:
         found: set[Value | Place] = set()
         pending, seen = [module], set[Value]()
         while pending:
@@ -136,7 +143,9 @@ class Optimized:
 
     def extent(self, module: Value) -> frozenset[Value | Place]:
         """Where a module and all the modules in it come from."""
-        return self._extent([module])
+        if module not in self._extents:
+            self._extents[module] = self._extent([module])
+        return self._extents[module]
 
     def _extent(self, modules: Iterable[Value]) -> frozenset[Value | Place]:
         found: set[Value | Place] = set()
@@ -154,11 +163,20 @@ class Optimized:
             for atom in self.solution.final(value):
                 if isinstance(atom, Instance) and atom.cls.root() not in classes:
                     classes.add(atom.cls.root())
-                    for place, stored in self.solution.stored.items():
-                        if place.owner is atom.cls.root():
-                            found.add(place)
-                            pending.extend(kept for kept in stored if self._is_module(kept))
+                    for place, modules_there in self._modules_on.get(atom.cls.root(), ()):
+                        found.add(place)
+                        pending.extend(modules_there)
         return frozenset(found)
+
+    @cached_property
+    def _modules_on(self) -> dict[object, list[tuple[Place, list[Value]]]]:
+        """For each family of classes its attributes, with the modules that are kept there."""
+        found: dict[object, list[tuple[Place, list[Value]]]] = {}
+        for place, stored in self.solution.stored.items():
+            if isinstance(place.owner, Class):
+                modules = [kept for kept in stored if self._is_module(kept)]
+                found.setdefault(place.owner, []).append((place, modules))
+        return found
 
     def _parts(self, made: Value) -> list[Value]:
         """What a wrapper of torch is made of, and of what an attribute is a part."""

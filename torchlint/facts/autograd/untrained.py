@@ -91,7 +91,7 @@ class _Search:
             return None
         if any(self._wants_gradient(argument) for argument in call.arguments):
             return None
-        backwards = [b for b in self.facts.graph.backwards if call in self.flows.ancestors([b.root])]
+        backwards = [b for b in self.facts.graph.backwards if call in self.flows.ancestors_of(b.root)]
         if not backwards and not self._stays(call):
             return None
         if any(backward.retains and not backward.inputs for backward in backwards):
@@ -235,7 +235,7 @@ class _Search:
 
     def _trains_another(self, module: Value, backward: Backward) -> bool:
         """Whether a backward is there for another network: one that is trained, and whose gradients are used."""
-        before = self.flows.ancestors([backward.root])
+        before = self.flows.ancestors_of(backward.root)
         others = [self._module(call) or call.callee for call in self.facts.calls() if call in before]
         return any(
             other.op is not Op.EXTERNAL
@@ -284,17 +284,29 @@ class _Search:
 
     def _events(self, module: Value) -> dict[Function, list[tuple[int, bool]]]:
         """For each function, in order, where the module's gradients are zeroed (True) and used by a step (False)."""
+        # As in ``Optimized.overlap``, of all modules at once.
+        calls = {call for root in self.optimized.extent(module) for call in self._updates[0].get(root, ())}
+        calls.update(call for root in self._roots(module) for call in self._updates[1].get(root, ()))
         table: dict[Function, list[tuple[int, bool]]] = {}
-        for call in self.facts.calls():
-            if call.callee.op is not Op.ATTRIBUTE or call.callee.name not in ("step", "zero_grad"):
-                continue
-            zeroes = call.callee.name == "zero_grad"
-            receiver = call.callee.inputs[0]
-            subjects = [receiver, *(call.arguments[:1] if not zeroes else ())]  # scaler.step(optimizer)
-            trained = [one for subject in subjects for one in self._trained_by(subject)]
-            if any(self.optimized.overlap(module, one) for one in trained):
-                table.setdefault(call.function, []).append((call.index, zeroes))
+        for call in sorted(calls, key=lambda one: one.index):
+            table.setdefault(call.function, []).append((call.index, call.callee.name == "zero_grad"))
         return table
+
+    @cached_property
+    def _updates(self) -> tuple[dict[Value | Place, list[Value]], dict[Value | Place, list[Value]]]:
+        """The calls that use gradients or zero them, by the roots and by the extents of the modules concerned."""
+        by_root: dict[Value | Place, list[Value]] = {}
+        by_extent: dict[Value | Place, list[Value]] = {}
+        for call in self.facts.calls():
+            if call.callee.op is Op.ATTRIBUTE and call.callee.name in ("step", "zero_grad"):
+                given = call.arguments[:1] if call.callee.name == "step" else ()  # scaler.step(optimizer)
+                subjects = [call.callee.inputs[0], *given]
+                for one in (module for subject in subjects for module in self._trained_by(subject)):
+                    for root in self._roots(one):
+                        by_root.setdefault(root, []).append(call)
+                    for root in self.optimized.extent(one):
+                        by_extent.setdefault(root, []).append(call)
+        return by_root, by_extent
 
     def _trained_by(self, subject: Value) -> list[Value]:
         """The modules that an optimizer trains; a module is one itself."""
@@ -305,7 +317,7 @@ class _Search:
         return [part.inputs[0] for part in parts if part.name in ("parameters", "named_parameters")]
 
     def _index_of(self, statement: cst.CSTNode) -> int:
-        return max((v.index for v in self.facts.graph.values if v.statement is statement), default=-1)
+        return max((v.index for v in self.facts.computed_in(statement)), default=-1)
 
     # -- how it is repaired ---------------------------------------------------------------------------------------
 
@@ -316,7 +328,7 @@ class _Search:
             return False
         if not isinstance(statement.body[0], cst.Assign | cst.AnnAssign):
             return False
-        others = [v for v in self.facts.graph.values if v.statement is statement and v.op in (Op.CALL, Op.OPERATION)]
+        others = [v for v in self.facts.computed_in(statement) if v.op in (Op.CALL, Op.OPERATION)]
         inside = set(call.computed_from())
         return all(v in inside or self._depends_only_on(v, call) for v in others)
 

@@ -129,7 +129,7 @@ class _Search:
 
     def _where(self, store: Store) -> Value:
         """The call that puts in, or what else is computed where a store stands."""
-        there = [v for v in self.facts.graph.values if v.statement is store.statement and v.function is store.function]
+        there = [v for v in self.facts.computed_in(store.statement) if v.function is store.function]
         calls = [v for v in there if v.op is Op.CALL and store.holder in v.callee.inputs]
         return next(iter(calls or there), store.value)
 

@@ -126,12 +126,21 @@ class Steps:
         """Whether ``loop`` runs over layers: a container of modules, or a module itself."""
         if loop.iterable is None:
             return False
+        return any(
+            isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
+            for value in self._elements.get(loop, ())
+            if value.function is loop.function
+            for atom in self.solution.final(value)
+        )
+
+    @cached_property
+    def _elements(self) -> dict[Loop | None, list[Value]]:
+        """What loops draw, and other items that are taken in them, by loop."""
+        found: dict[Loop | None, list[Value]] = {}
         for value in self.solution.graph.values:
-            if value.op is Op.ELEMENT and value.loop is loop and value.function is loop.function:
-                for atom in self.solution.final(value):
-                    if isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls)):
-                        return True
-        return False
+            if value.op is Op.ELEMENT:
+                found.setdefault(value.loop, []).append(value)
+        return found
 
     def is_forward(self, call: Value) -> bool:
         """Whether a CALL runs a module's forward that records a graph, or a function of this file that does."""
