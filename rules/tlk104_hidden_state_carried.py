@@ -55,7 +55,7 @@ class HiddenStateCarried(Rule):
     level = Level.ERROR
     harms = (Harm.NODES, Harm.BYTES)
     symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.DIES_AT_VALIDATION)
-    triggers = (Trigger(calls=frozenset(["forward"])), Trigger(constructs=True), Trigger(defines=True))
+    triggers = (Trigger(calls=frozenset(["forward", "backward"])), Trigger(constructs=True), Trigger(defines=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each state that is carried with its graph."""

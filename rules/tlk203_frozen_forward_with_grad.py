@@ -60,7 +60,10 @@ class FrozenForwardWithGrad(Rule):
     level = Level.WARNING
     harms = (Harm.PEAK,)
     symptoms = (Symptom.SLOW,)
-    triggers = (Trigger(names=frozenset(["backward", "grad"]) | names(Holds.TRAINED, Holds.BACKWARD)),)
+    triggers = (
+        Trigger(names=frozenset(["backward", "grad"]) | names(Holds.TRAINED, Holds.BACKWARD)),
+        Trigger(calls=frozenset(["step"])),  # the backward may run in another file
+    )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each statement with such a forward."""

@@ -39,6 +39,8 @@ def close(facts: Facts, figure: OpenFigure) -> Fix | None:
         return None
     if names and not _stays_within(facts, figure, names[0], rest):
         return None
+    if names and any(_is_rebound(facts, names[0], statement) for statement in rest[1:]):
+        return None
     written = f"{pyplot}.close({names[0] if names else ''})"
     safe = bool(names) and not _is_handed_on(facts, names[0], rest)
     return Fix(f"Close the figure: `{written}`", (put_beside(rest[last], written),), safe=safe)
@@ -72,6 +74,23 @@ def _stays_within(facts: Facts, figure: OpenFigure, name: str, rest: Sequence[cs
             if node not in inside or (isinstance(parent, cst.Assign) and parent.value is node):
                 return False
     return True
+
+
+def _is_rebound(facts: Facts, name: str, statement: cst.CSTNode) -> bool:
+    """Whether a statement makes a name mean something else, or nothing: what is closed behind it is another figure."""
+    return any(
+        isinstance(node, cst.Name) and node.value == name and _is_target(facts, node) for node in walk(statement)
+    )
+
+
+def _is_target(facts: Facts, node: cst.CSTNode) -> bool:
+    """Whether something is assigned to a name, or the name is deleted."""
+    parent = facts.parents.get(node)
+    while isinstance(parent, cst.Element | cst.StarredElement | cst.Tuple | cst.List):
+        node, parent = parent, facts.parents.get(parent)
+    if isinstance(parent, cst.AssignTarget | cst.AsName | cst.Del | cst.Global | cst.Nonlocal):
+        return True
+    return isinstance(parent, cst.AugAssign | cst.AnnAssign | cst.NamedExpr | cst.For) and parent.target is node
 
 
 def _is_handed_on(facts: Facts, name: str, rest: Sequence[cst.CSTNode]) -> bool:

@@ -109,7 +109,7 @@ class Holders:
 
     def _how_called(self, call: Value, held: frozenset[Value], depth: int, seen: set[Value]) -> str:
         if self._is_optimizer(call):
-            if any(self._passes_parameters(argument, held) for argument in call.arguments):
+            if any(self._passes_parameters(argument, held, depth, seen) for argument in call.arguments):
                 return "parameters"
             return (
                 "parameters" if any(self._how(a, held, depth - 1, seen) == "parameters" for a in call.arguments) else ""
@@ -121,7 +121,7 @@ class Holders:
             found = self._how_by_function(call, function, held, depth, seen)
             if found:
                 return found
-        if self.facts.flows.live(call) is not None and self._is_computed_with(call, held):
+        if self.facts.flows.live(call) is not None and self._is_computed_with(call, held, depth, seen):
             return "graph"
         if any(isinstance(a, Container) and a.allocation is call for a in self.solution.final(call)):
             items = [item for _, item in self.solution.held.get(call, ())]
@@ -141,17 +141,17 @@ class Holders:
         copies = name.endswith("AveragedModel")
         return name in _KEEPERS or (known is not None and known.wraps and not copies)
 
-    def _passes_parameters(self, argument: Value, held: frozenset[Value]) -> bool:
+    def _passes_parameters(self, argument: Value, held: frozenset[Value], depth: int, seen: set[Value]) -> bool:
         """Whether what is passed is computed from ``model.parameters()`` (of the model or a part of it)."""
         for value in argument.computed_from():
             if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in _PARAMETERS:
-                if self._is_part(value.callee.inputs[0], held):
+                if self._is_part(value.callee.inputs[0], held, depth, seen):
                     return True
         return False
 
-    def _is_part(self, value: Value, held: frozenset[Value]) -> bool:
+    def _is_part(self, value: Value, held: frozenset[Value], depth: int, seen: set[Value]) -> bool:
         """Whether ``value`` is one of ``held``, or a wrapper around it."""
-        return bool(self.objects(value) & held) or self.how(value, held) == "wrapper"
+        return bool(self.objects(value) & held) or self._how(value, held, depth - 1, set(seen)) == "wrapper"
 
     def _how_by_function(
         self, call: Value, function: Function, held: frozenset[Value], depth: int, seen: set[Value]
@@ -198,19 +198,19 @@ class Holders:
             for value in self.facts.graph.values
         )
 
-    def _is_computed_with(self, value: Value, held: frozenset[Value]) -> bool:
+    def _is_computed_with(self, value: Value, held: frozenset[Value], depth: int, seen: set[Value]) -> bool:
         """Whether a tensor with a graph comes from a call of the object, or from one to which it is passed."""
         for part in value.computed_from():
             if part.op is Op.CALL:
                 callee = part.callee
                 receiver = callee.inputs[0] if callee.op is Op.ATTRIBUTE else callee
-                if self._is_part(receiver, held) or any(self.objects(a) & held for a in part.arguments):
+                if self._is_part(receiver, held, depth, seen) or any(self.objects(a) & held for a in part.arguments):
                     return True
         return False
 
     def holds_graph(self, value: Value, held: frozenset[Value]) -> bool:
         """Whether ``value`` is a tensor whose graph holds parameters of the object."""
-        return self.facts.flows.live(value) is not None and self._is_computed_with(value, held)
+        return self.facts.flows.live(value) is not None and self._is_computed_with(value, held, DEPTH, set())
 
 
 def is_none(value: Value) -> bool:
