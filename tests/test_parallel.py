@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from invoking import INTERRUPTIBLE, LEAK, ROOT, by_marks, write
 
-from torchlint import run
+from torchlint import engine, run
 from torchlint.config import Settings
 from torchlint.parallel import results_of
 from torchlint.run import Checked, Job, check_files
@@ -117,14 +117,14 @@ class TestFiles:
     @pytest.mark.skipif(FASTEST != "fork", reason="the stand-in does not travel to a spawned process")
     def test_the_one_that_ended_its_worker_is_not_checkable_and_the_others_are(self, tmp_path, monkeypatch, started):
         by_marks(monkeypatch)
-        examined = run.check
+        examined = engine.check
 
         def deadly(source, *arguments, **options):
             if "segmentation fault" in source.text:
                 os._exit(139)
             return examined(source, *arguments, **options)
 
-        monkeypatch.setattr(run, "check", deadly)
+        monkeypatch.setattr(engine, "check", deadly)
         leak = "x = 1  # finds TLK101 error\n"
         results = check_files(self.jobs(tmp_path, leak, "segmentation fault", leak, leak), workers=2)
         assert started == [2]

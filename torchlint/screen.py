@@ -117,7 +117,7 @@ def _walk(tree: ast.AST) -> Iterator[ast.AST]:
                 pending.append(value)
 
 
-_LEAVES = frozenset([ast.Constant, type(None), str, int])
+_LEAVES = frozenset([ast.Constant, type(None), str, int, bool])
 """What no trigger asks for."""
 
 
