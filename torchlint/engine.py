@@ -63,11 +63,18 @@ def check(
     """
     if not concerns_torch(source, project):
         return Outcome((), False)  # not even parsed: what is wrong in it is for other tools to say
-    wanted = _screened(source, rules, tree, use_screen, project)
+    wanted, refused = rules, None
+    try:
+        parsed = _parsed(source, tree, project)
+        wanted = passing(parsed, rules) if use_screen else rules
+    except SyntaxError as error:
+        # This Python may be older than the file's syntax; libcst decides.
+        check_nesting(source.text, None)
+        refused = error
     if not wanted:
         return Outcome((), True)
     with _collector_paused(), deep_recursion():
-        module = _parse(source)
+        module = _parse(source, refused)
         findings = _findings(module, wanted, None if project is None else project.imports_of(source.path))
         diagnostics = _diagnostics(source, module, findings) if findings else []
     return Outcome(tuple(sorted(diagnostics, key=Diagnostic.sort_key)), True)
@@ -78,28 +85,24 @@ def concerns_torch(source: Source, project: Project | None) -> bool:
     return uses_torch(source.text) or (project is not None and project.imports_torch(source))
 
 
-def _screened(
-    source: Source, rules: Sequence[Rule], tree: ast.Module | None, use_screen: bool, project: Project | None
-) -> Sequence[Rule]:
-    try:
-        if tree is None:
-            tree = parse_shallow(source.text) if project is None else project.tree_of(source)
-        else:
-            check_nesting(source.text, tree)
-    except SyntaxError:
-        # This Python may be older than the file's syntax; libcst decides.
-        check_nesting(source.text, None)
-        return rules
-    return passing(tree, rules) if use_screen else rules
+def _parsed(source: Source, tree: ast.Module | None, project: Project | None) -> ast.Module:
+    """The file's tree by ``ast``, not nested too deep; raises Unreadable, SyntaxError."""
+    if tree is not None:
+        check_nesting(source.text, tree)
+        return tree
+    return parse_shallow(source.text) if project is None else project.tree_of(source)
 
 
-def _parse(source: Source) -> cst.Module:
+def _parse(source: Source, refused: SyntaxError | None = None) -> cst.Module:
+    """The file's tree by libcst; raises Unreadable, with the line that ``ast`` named where it refused the text too."""
     import libcst as cst
 
     try:
         return cst.parse_module(source.text)
     except cst.ParserSyntaxError as error:
-        raise Unreadable(f"syntax error in line {error.raw_line}") from error
+        # libcst's tokenizer names the first line whatever is wrong.
+        line = (refused.lineno if refused is not None else None) or error.raw_line
+        raise Unreadable(f"syntax error in line {line}") from error
     except cst.CSTValidationError as error:
         raise Unreadable("syntax error") from error
 

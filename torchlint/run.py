@@ -227,12 +227,17 @@ def write_repaired(job: Job, result: Checked, project: Project | None = None) ->
     from torchlint.fix import write_atomic
 
     try:
-        write_atomic(job.path, result.data)
+        if read_source(job.path, limit=job.limit).text == result.before:
+            write_atomic(job.path, result.data)
+            return result
+        reason = "has changed since it was read"
+    except Unreadable as error:
+        reason = error.reason
     except OSError as error:
-        # What was found in the repaired text is not what stands in the file: look again, and repair nothing.
-        untouched = _examined(replace(job, repairs=Repairs.NONE), project)
-        return replace(untouched, failure=f"cannot be fixed: {error.strerror or error}")
-    return result
+        reason = error.strerror or str(error)
+    # What was found in the repaired text is not what stands in the file: look again, and repair nothing.
+    untouched = _examined(replace(job, repairs=Repairs.NONE), project)
+    return replace(untouched, failure=f"cannot be fixed: {reason}")
 
 
 def _examined(job: Job, project: Project | None) -> Checked:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import os
 import re
+import stat
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -104,7 +106,7 @@ def read_source(path: str, *, limit: int = SIZE_LIMIT) -> Source:
         limit: the largest accepted size in bytes; no more than one byte beyond it is read.
 
     Raises:
-        Unreadable: as :func:`decode_source`, and when the file cannot be opened or read.
+        Unreadable: as :func:`decode_source`, and when the file cannot be opened or read, or is a pipe.
     """
     return decode_source(read_bytes(path, limit=limit), path, limit=limit)
 
@@ -113,15 +115,22 @@ def read_bytes(path: str, *, limit: int = SIZE_LIMIT) -> bytes:
     """The first ``limit + 1`` bytes of a file: enough to see that it is larger than ``limit`` bytes.
 
     Raises:
-        Unreadable: it cannot be opened or read.
+        Unreadable: it cannot be opened or read, or is a pipe.
     """
     try:
-        with open(path, "rb") as stream:
+        with open(path, "rb", opener=_open_at_once) as stream:
+            if stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode):
+                raise Unreadable("is a pipe and no file")
             return stream.read(limit + 1)
     except OSError as error:
         raise Unreadable(f"cannot be read: {error.strerror or error}") from error
     except ValueError as error:
         raise Unreadable(f"cannot be read: {error}") from error
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file as ``open`` does, but without waiting for whoever writes into a pipe."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def encode_source(source: Source, text: str) -> bytes:
