@@ -18,6 +18,7 @@ import pytest
 from invoking import LEAK, REPAIRED, torchlint, write
 
 from torchlint import run
+from torchlint.catalog import rules
 from torchlint.cli import main
 from torchlint.config import Settings
 from torchlint.engine import check
@@ -139,7 +140,7 @@ class TestForms:
     def test_are_repaired_in_one_place_or_left_as_they_are(self, here, capsys, name):
         file = FORMS[name]
         path = write(here, "a.py", file.data)
-        main(["a.py", "--fix"])
+        main(["a.py", "--fix", "--no-cache"])
         is_repaired = file.refusal is None and file.fixable
         after = file.data.replace(b"total += loss", b"total += loss.detach()") if is_repaired else file.data
         assert path.read_bytes() == after
@@ -190,7 +191,7 @@ class TestSize:
 
         monkeypatch.setattr("torchlint.engine._parse", refuse)
         text = "import torch\n\nDATA = [\n" + "    [0.5, -1, 'label', {'a': (1, 2)}],\n" * 2000 + "]\n"
-        assert check(Source("a.py", text), run.rules()).diagnostics == ()
+        assert check(Source("a.py", text), rules()).diagnostics == ()
 
     def test_work_grows_with_the_lines_and_no_faster(self):
         def calls_for(copies: int) -> float:
@@ -205,7 +206,7 @@ class TestSize:
 
             sys.setprofile(count)
             try:
-                found = check(Source("a.py", text), run.rules()).diagnostics
+                found = check(Source("a.py", text), rules()).diagnostics
             finally:
                 sys.setprofile(None)
             assert len([one for one in found if one.code == "TLK101"]) == copies
@@ -289,7 +290,7 @@ class TestFileSystem:
         path = write(here, "a.py", LEAK)
         with monkeypatch.context() as patched:
             patched.setattr(function, refuse)
-            code = main(["a.py", "--fix"])
+            code = main(["a.py", "--fix", "--no-cache"])
         found, refused = lines_of(capsys)
         assert (code, refused) == (2, [f"a.py: cannot be fixed: {os.strerror(number)}"])
         assert found[0].startswith("a.py:11:9: TLK101 ")
