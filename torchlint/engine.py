@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
+    from torchlint.facts import Facts
     from torchlint.facts.summaries.imports import Imports
     from torchlint.positions import Located
     from torchlint.project.project import Project
@@ -75,8 +76,10 @@ def check(
         return Outcome((), True)
     with _collector_paused(), deep_recursion():
         module = _parse(source, refused)
-        findings = _findings(module, wanted, None if project is None else project.imports_of(source.path))
+        facts = _facts(module, None if project is None else project.imports_of(source.path))
+        findings = _findings(facts, wanted)
         diagnostics = _diagnostics(source, module, findings) if findings else []
+        facts.dissolve()
     return Outcome(tuple(sorted(diagnostics, key=Diagnostic.sort_key)), True)
 
 
@@ -107,10 +110,13 @@ def _parse(source: Source, refused: SyntaxError | None = None) -> cst.Module:
         raise Unreadable("syntax error") from error
 
 
-def _findings(module: cst.Module, rules: Sequence[Rule], imports: Imports | None = None) -> list[tuple[Rule, Finding]]:
+def _facts(module: cst.Module, imports: Imports | None) -> Facts:
     from torchlint.facts import Facts
 
-    facts = Facts(module, imports)
+    return Facts(module, imports)
+
+
+def _findings(facts: Facts, rules: Sequence[Rule]) -> list[tuple[Rule, Finding]]:
     elsewhere = facts.graph.foreign.nodes
     return [
         (rule, _here(finding, elsewhere))

@@ -105,6 +105,11 @@ class Facts(Repairs):
         self.hooks = Hooks(self)
         self.inferences = Inferences(self.flows, self.steps, self.hooks.is_used)
 
+    def dissolve(self) -> None:
+        """Give up all that is known, so that the file is freed at once; see :meth:`Solution.dissolve`."""
+        self.solution.dissolve()
+        vars(self).clear()
+
     @cached_property
     def accumulations(self) -> list[Accumulation]:
         """Every update of a holder from itself and a tensor with a graph that outlives a step, each once."""

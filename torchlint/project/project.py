@@ -239,6 +239,9 @@ def _summarised(excerpt: str, name: str) -> Summary | None:
 
     try:
         with deep_recursion():
-            return summarise(Facts(cst.parse_module(excerpt)), name)
+            facts = Facts(cst.parse_module(excerpt))
+            summary = summarise(facts, name)
+            facts.dissolve()
+            return summary
     except (cst.ParserSyntaxError, cst.CSTValidationError):
         return None

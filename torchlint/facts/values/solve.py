@@ -206,6 +206,19 @@ class Solution:
         self.abstract.clear()
         self._settle()
 
+    def dissolve(self) -> None:
+        """Cut the links between values, functions and this; nothing may be asked afterwards.
+
+        They go round in circles and hold the whole tree. Left to the garbage collector, finding them takes a twelfth of
+        a run.
+        """
+        for value in self.graph.all_values():
+            value.inputs, value.users, value.syntax, value.statement = (), [], None, None
+        for function in self.graph.functions:
+            function.parameters, function.result = [], None
+        self.graph.foreign.realise = None
+        vars(self).clear()
+
     def _settle(self) -> None:
         """Run to a fixpoint: first as if what nothing reached were not there, then as unknown."""
         self._visits.clear()
