@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from fnmatch import fnmatchcase
 
+from torchlint.symbol import Symbol
 
-class Holds(Enum):
+
+class Holds(Symbol):
     """What a row says."""
 
     NO_GRAD = "the framework calls the method with gradients off"

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from enum import Enum
 from functools import cache
 from pkgutil import get_data
 from typing import Any
 
+from torchlint.symbol import Symbol
 
-class History(Enum):
+
+class History(Symbol):
     """What an operation does with the autograd history of its tensor inputs, grad mode on and inputs of
     float dtype.
     """
@@ -42,7 +43,7 @@ class History(Enum):
     """Depends on what cannot be seen in a call, such as the function that is passed in."""
 
 
-class Returns(Enum):
+class Returns(Symbol):
     """The kind of object that an operation returns."""
 
     TENSOR = "tensor"

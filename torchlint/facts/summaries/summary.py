@@ -8,13 +8,14 @@ followed where the summary is linked.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TypeAlias
+
+from torchlint.symbol import Symbol
 
 Key: TypeAlias = "str | int | None"
 
 
-class PartKind(Enum):
+class PartKind(Symbol):
     """Which alternative of an abstract value a part stands for; see ``values/domain.py``."""
 
     PLAIN = "plain"

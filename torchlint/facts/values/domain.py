@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
+
+from torchlint.symbol import Symbol
 
 if TYPE_CHECKING:
     from torchlint.facts.values.graph import Class, Function, Value
 
 
-class History(Enum):
+class History(Symbol):
     """What hangs on a tensor."""
 
     NONE = "none"
@@ -190,7 +191,7 @@ def _index(atom: Tensor) -> int:
 
 def sorted_values(abstract: Abstract) -> list[Atom]:
     """The alternatives in an order that does not depend on hashing."""
-    return sorted(abstract, key=_order)
+    return sorted(abstract, key=_order) if len(abstract) > 1 else list(abstract)
 
 
 def _order(atom: Atom) -> tuple[str, str, int]:

@@ -9,48 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from itertools import chain
 from typing import TypeAlias
 
 import libcst as cst
 
 from torchlint.facts.values.foreign import Foreign
+from torchlint.facts.values.kinds import Kind, Mode, Op
 
-
-class Mode(Enum):
-    """Whether gradients are recorded at a point of a function."""
-
-    ON = "on"
-    OFF = "off"
-    INHERITED = "inherited"
-    """As the caller has it."""
-    MAYBE = "maybe"
-    """On on some paths and off on others; it depends on a value."""
-    UNKNOWN = "unknown"
-    """Under a context manager of unknown origin that may well be a guard."""
-
-
-class Op(Enum):
-    """How a value comes to be."""
-
-    CONSTANT = auto()
-    EXTERNAL = auto()
-    FUNCTION = auto()
-    CLASS = auto()
-    PARAMETER = auto()
-    PHI = auto()
-    READ = auto()
-    ATTRIBUTE = auto()
-    SUBSCRIPT = auto()
-    ELEMENT = auto()
-    OPERATION = auto()
-    COMPARISON = auto()
-    CONTAINER = auto()
-    CALL = auto()
-    GIVEN = auto()
-    UNKNOWN = auto()
-
+__all__ = [
+    "Backward", "Class", "Drop", "Function", "Key", "Kind", "Loop", "Mode", "Op", "Place", "Reset", "Store", "Value",
+    "ValueGraph",
+]  # fmt: skip
 
 Key: TypeAlias = "str | int | None"
 """A constant key of a container; None for one that is not known."""
@@ -169,17 +139,6 @@ class Loop:
             chain.append(loop)
             loop = loop.parent  # type: ignore[assignment]
         return chain
-
-
-class Kind(Enum):
-    """How a value is kept."""
-
-    ASSIGN = "assign"
-    """``place = value``"""
-    UPDATE = "update"
-    """``place += value`` or an in-place operation on what the place holds"""
-    INSERT = "insert"
-    """``holder.append(value)``, ``holder[key] = value`` ..."""
 
 
 @dataclass(eq=False, slots=True)
@@ -333,7 +292,8 @@ class Class:
         parents: bases in this file and in others of the project.
         methods: its own methods by name.
         is_foreign: it stands in another file.
-        opener: reads what is known of a foreign one, when its lineage is first asked for; None once that is done.
+        opener: reads what is known of a foreign one, when its lineage is first asked for; None once that has begun.
+        is_opening: that has begun and not ended.
     """
 
     name: str
@@ -344,20 +304,31 @@ class Class:
     methods: dict[str, Function] = field(default_factory=dict)
     is_foreign: bool = False
     opener: Callable[[], None] | None = None
+    is_opening: bool = False
+    _lineage: tuple[Class, ...] = ()
 
-    def lineage(self) -> list[Class]:
+    def lineage(self) -> tuple[Class, ...]:
         """This class and its ancestors in this file, nearest first; a cycle of bases ends."""
+        if self._lineage:
+            return self._lineage
         order: list[Class] = []
         pending = [self]
         while pending:
             cls = pending.pop(0)
             if cls not in order:
-                if cls.opener is not None:
-                    opener, cls.opener = cls.opener, None
-                    opener()
+                cls._open()
                 order.append(cls)
                 pending.extend(cls.parents)
-        return order
+        lineage = tuple(order)
+        if not any(cls.is_opening for cls in order):
+            self._lineage = lineage  # every method and attribute is looked up through it
+        return lineage
+
+    def _open(self) -> None:
+        if self.opener is not None:
+            opener, self.opener, self.is_opening = self.opener, None, True
+            opener()
+            self.is_opening = False
 
     def root(self) -> Class:
         """The topmost ancestor in this file; a family of classes shares its attributes."""

@@ -1,0 +1,52 @@
+"""What kinds of values, of stores and of grad modes there are."""
+
+from __future__ import annotations
+
+from enum import auto
+
+from torchlint.symbol import Symbol
+
+
+class Mode(Symbol):
+    """Whether gradients are recorded at a point of a function."""
+
+    ON = "on"
+    OFF = "off"
+    INHERITED = "inherited"
+    """As the caller has it."""
+    MAYBE = "maybe"
+    """On on some paths and off on others; it depends on a value."""
+    UNKNOWN = "unknown"
+    """Under a context manager of unknown origin that may well be a guard."""
+
+
+class Op(Symbol):
+    """How a value comes to be."""
+
+    CONSTANT = auto()
+    EXTERNAL = auto()
+    FUNCTION = auto()
+    CLASS = auto()
+    PARAMETER = auto()
+    PHI = auto()
+    READ = auto()
+    ATTRIBUTE = auto()
+    SUBSCRIPT = auto()
+    ELEMENT = auto()
+    OPERATION = auto()
+    COMPARISON = auto()
+    CONTAINER = auto()
+    CALL = auto()
+    GIVEN = auto()
+    UNKNOWN = auto()
+
+
+class Kind(Symbol):
+    """How a value is kept."""
+
+    ASSIGN = "assign"
+    """``place = value``"""
+    UPDATE = "update"
+    """``place += value`` or an in-place operation on what the place holds"""
+    INSERT = "insert"
+    """``holder.append(value)``, ``holder[key] = value`` ..."""
