@@ -7,7 +7,7 @@ the work list runs again until that, too, adds nothing. Everything only grows, s
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 
 from torchlint.facts.values.calls import Calls
@@ -72,7 +72,8 @@ class Solution:
         self._optimistic = True
         self._linked = 0
         self._known_attributes = 0
-        self._visits: Counter[Value] = Counter()
+        self._visits: dict[Value, int] = {}
+        self._has_shrunk = False
 
     # -- reading --------------------------------------------------------------------------------------------------
 
@@ -163,12 +164,14 @@ class Solution:
 
     def touch(self, subject: object) -> None:
         """Say that ``subject`` has changed."""
-        self._dirty |= self._watchers.get(subject, set())
+        watching = self._watchers.get(subject)
+        if watching:
+            self._dirty |= watching
 
     def revisit_if_stale(self, value: Value) -> None:
         """Run ``value`` again if it would come out otherwise."""
         new, old = transfer(self, value), self.of(value)
-        if new != old and (self._visits[value] <= PATIENCE or join((old, new)) != old):
+        if new != old and (self._visits.get(value, 0) <= PATIENCE or join((old, new)) != old):
             self._dirty.add(value)
 
     def set_field(self, container: Value, key: Key, abstract: Abstract) -> None:
@@ -202,9 +205,11 @@ class Solution:
                 break
         else:
             return
-        # What was unknown before the evidence came may still go round in loops: once more, with all of it known.
-        self.abstract.clear()
-        self._settle()
+        if self._has_shrunk:
+            # What a value was at first and is no longer may still go round in loops: once more, with all that was
+            # learned on the way, the evidence included. Where every value has only grown, nothing goes round.
+            self.abstract.clear()
+            self._settle()
 
     def dissolve(self) -> None:
         """Cut the links between values, functions and this; nothing may be asked afterwards.
@@ -272,11 +277,13 @@ class Solution:
         self._adopt()
         if evidence:
             new = trust(new, frozenset(evidence))
-        self._visits[value] += 1
-        if self._visits[value] > PATIENCE:
+        visits = self._visits[value] = self._visits.get(value, 0) + 1
+        if visits > PATIENCE:
             new = join((old, new))
         if new == old:
             return
+        if not old <= new:
+            self._has_shrunk = True
         self.abstract[value] = new
         self._dirty.update(value.users)
         self.touch(value)
