@@ -90,16 +90,21 @@ def parse_shallow(text: str) -> ast.Module:
         SyntaxError: this Python cannot parse the text; libcst still may, after ``check_nesting(text, None)``.
     """
     try:
-        with warnings.catch_warnings():
-            # An invalid escape in somebody's file is no message of ours.
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
+        tree = parse_quietly(text)
     except (RecursionError, MemoryError) as error:
         raise Unreadable(TOO_DEEP) from error
     except ValueError as error:
         raise SyntaxError(str(error)) from error
     check_nesting(text, tree)
     return tree
+
+
+def parse_quietly(text: str) -> ast.Module:
+    """Parse ``text`` with the standard library; it raises what :func:`ast.parse` raises."""
+    with warnings.catch_warnings():
+        # An invalid escape in somebody's file is no message of ours.
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
 
 
 def check_nesting(text: str, tree: ast.Module | None) -> None:

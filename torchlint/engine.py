@@ -64,7 +64,7 @@ def check(
     """
     if not concerns_torch(source, project):
         return Outcome((), False)  # not even parsed: what is wrong in it is for other tools to say
-    wanted, refused = rules, None
+    wanted, parsed, refused = rules, None, None
     try:
         parsed = _parsed(source, tree, project)
         wanted = passing(parsed, rules) if use_screen else rules
@@ -74,10 +74,13 @@ def check(
         refused = error
     if not wanted:
         return Outcome((), True)
+    imports = None if project is None else project.imports_of(source.path)
     with _collector_paused(), deep_recursion():
+        if parsed is not None and _is_silent(source, parsed, wanted, imports):
+            return Outcome((), True)
         module = _parse(source, refused)
-        facts = _facts(module, None if project is None else project.imports_of(source.path))
-        findings = _findings(facts, wanted)
+        facts = _facts(module, imports)
+        findings = list(_findings(facts, wanted))
         diagnostics = _diagnostics(source, module, findings) if findings else []
         facts.dissolve()
     return Outcome(tuple(sorted(diagnostics, key=Diagnostic.sort_key)), True)
@@ -94,6 +97,26 @@ def _parsed(source: Source, tree: ast.Module | None, project: Project | None) ->
         check_nesting(source.text, tree)
         return tree
     return parse_shallow(source.text) if project is None else project.tree_of(source)
+
+
+def _is_silent(source: Source, tree: ast.Module, rules: Sequence[Rule], imports: Imports | None) -> bool:
+    """Whether there is nothing to say of a file, told from its bare tree.
+
+    Most files are silent, and libcst's parser takes longer than everything else. What is found is found again on
+    libcst's own tree, where it can be located, written and repaired.
+    """
+    from torchlint.bare import bare_module
+
+    bare = bare_module(source.text, tree)
+    if bare is None:
+        return False
+    facts = _facts(bare, imports)
+    try:
+        return next(_findings(facts, rules), None) is None
+    except AttributeError:
+        return False  # a repair was asked for, or white space; a slip would show again on libcst's own tree
+    finally:
+        facts.dissolve()
 
 
 def _parse(source: Source, refused: SyntaxError | None = None) -> cst.Module:
@@ -116,14 +139,12 @@ def _facts(module: cst.Module, imports: Imports | None) -> Facts:
     return Facts(module, imports)
 
 
-def _findings(facts: Facts, rules: Sequence[Rule]) -> list[tuple[Rule, Finding]]:
+def _findings(facts: Facts, rules: Sequence[Rule]) -> Iterator[tuple[Rule, Finding]]:
     elsewhere = facts.graph.foreign.nodes
-    return [
-        (rule, _here(finding, elsewhere))
-        for rule in rules
-        for finding in rule.check(facts)
-        if finding.node not in elsewhere
-    ]
+    for rule in rules:
+        for finding in rule.check(facts):
+            if finding.node not in elsewhere:
+                yield rule, _here(finding, elsewhere)
 
 
 def _here(finding: Finding, elsewhere: Set[cst.CSTNode]) -> Finding:

@@ -15,9 +15,9 @@ from typing import Any
 import libcst as cst
 
 _PUNCTUATION = (
-    "whitespace", "leading_lines", "lines_after", "lpar", "rpar", "lbrace", "rbrace", "lbracket", "rbracket",
-    "header", "footer", "indent", "newline", "trailing", "comma", "semicolon", "equal", "colon", "dot", "star",
-    "default_newline", "default_indent", "encoding", "has_trailing", "operator", "start", "end", "prefix",
+    "whitespace", "leading_", "lines_after", "lpar", "rpar", "lbrace", "rbrace", "lbracket", "rbracket", "first_colon",
+    "second_colon", "header", "footer", "indent", "newline", "trailing", "comma", "semicolon", "equal", "colon", "dot",
+    "star", "default_newline", "default_indent", "encoding", "has_trailing", "operator", "start", "end", "prefix",
 )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from torchlint.depth import deep_recursion, parse_shallow
+from torchlint.depth import deep_recursion, parse_quietly, parse_shallow
 from torchlint.guarding import Guarding
 from torchlint.imported import imported_names
 from torchlint.project.callers import Callers
@@ -234,14 +234,16 @@ def _outline_of(text: str) -> Outline | None:
 def _summarised(excerpt: str, name: str) -> Summary | None:
     import libcst as cst
 
+    from torchlint.bare import bare_module
     from torchlint.facts import Facts
     from torchlint.facts.summaries.summarise import summarise
 
     try:
         with deep_recursion():
-            facts = Facts(cst.parse_module(excerpt))
+            module = bare_module(excerpt, parse_quietly(excerpt)) or cst.parse_module(excerpt)
+            facts = Facts(module)
             summary = summarise(facts, name)
             facts.dissolve()
             return summary
-    except (cst.ParserSyntaxError, cst.CSTValidationError):
+    except (SyntaxError, cst.ParserSyntaxError, cst.CSTValidationError):
         return None

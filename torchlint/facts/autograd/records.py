@@ -99,6 +99,8 @@ class Records:
             return []
         homes = self.insertions.homes_beyond_step(store)
         handed = list(self._inside(store.value, store.syntax, None, DEPTH, set())) if homes else []
+        if not handed:
+            return []
         made = next((home for home in homes if isinstance(home, Value)), None)
         name, bounded = text_of(store.target, store.holder), made is not None and is_bounded(made)
         found = []

@@ -89,9 +89,18 @@ def text_of(target: cst.CSTNode | None, value: Value) -> str:
     """How the program writes a holder, on one line and at most 40 characters."""
     if target is None:
         return value.name or "it"
-    return shortened(" ".join(cst.Module([]).code_for_node(target).split()))
+    return shortened(" ".join(_module_of(value).code_for_node(target).split()))
 
 
 def shortened(text: str) -> str:
     """The text itself, or its beginning where it is longer than 40 characters."""
     return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _module_of(value: Value) -> cst.Module:
+    """The file in which a value is computed."""
+    function = value.function
+    while function.parent is not None:
+        function = function.parent
+    assert isinstance(function.syntax, cst.Module)
+    return function.syntax

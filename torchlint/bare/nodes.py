@@ -1,0 +1,47 @@
+"""Making libcst's nodes without white space and without libcst's checks, which a tree that Python parsed passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import libcst as cst
+
+Node = TypeVar("Node", bound=cst.CSTNode)
+
+
+class CannotConvert(Exception):
+    """A tree holds syntax that is left to libcst's own parser: it is rare."""
+
+
+def maker(kind: type[Node], *fields: str) -> Callable[..., Node]:
+    """A function that makes a node of ``kind`` of the values of ``fields``, given in that order; others are not set."""
+    # The constructor would make white space for every field that is left out, and check it.
+    setters = tuple(getattr(kind, name).__set__ for name in fields)
+
+    def make(*values: object) -> Node:
+        node = object.__new__(kind)
+        for set_value, value in zip(setters, values):  # noqa: B905 -- the check would cost a tenth of the conversion
+            set_value(node, value)
+        return node
+
+    return make
+
+
+def operator(kind: Any) -> cst.CSTNode:
+    """An operator of the class ``kind``; nobody asks for more than that class, so one of each is enough."""
+    made: cst.CSTNode = object.__new__(kind)
+    return made
+
+
+def dotted_name(name: str) -> cst.Name | cst.Attribute:
+    """``a.b.c`` as libcst nests it."""
+    first, *others = name.split(".")
+    node: cst.Name | cst.Attribute = make_name(first)
+    for part in others:
+        node = make_attribute(node, make_name(part))
+    return node
+
+
+make_name = maker(cst.Name, "value")
+make_attribute = maker(cst.Attribute, "value", "attr")
