@@ -108,6 +108,7 @@ class Facts(Repairs):
     def dissolve(self) -> None:
         """Give up all that is known, so that the file is freed at once; see :meth:`Solution.dissolve`."""
         self.solution.dissolve()
+        vars(self.inferences).clear()
         vars(self).clear()
 
     @cached_property

@@ -141,11 +141,17 @@ def constant_key(node: cst.Subscript) -> str | int | None:
 
 def constant_of(node: cst.CSTNode) -> str | int | None:
     """The value of a string or integer literal (a negative one too), None for the rest."""
+    kind = node.__class__
+    if kind is cst.Name or kind is cst.Attribute or kind is cst.Call:
+        return None  # the most, and the rest is slow to tell apart
     if isinstance(node, cst.SimpleString):
+        text = node.value
+        if text[0] in "\"'" and "\\" not in text and not text.startswith(('"""', "'''")):
+            return text[1:-1]  # libcst would compile it
         value = node.evaluated_value
         return value if isinstance(value, str) else None
     if isinstance(node, cst.Integer):
-        return int(node.evaluated_value)
+        return int(node.value, 0)
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
         inner = constant_of(node.expression)
         return -inner if isinstance(inner, int) else None

@@ -324,6 +324,10 @@ class Class:
             self._lineage = lineage  # every method and attribute is looked up through it
         return lineage
 
+    def forget_lineage(self) -> None:
+        """Look it up again when it is next asked for."""
+        self._lineage = ()
+
     def _open(self) -> None:
         if self.opener is not None:
             opener, self.opener, self.is_opening = self.opener, None, True

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import chain
 
 from torchlint.facts.values.calls import Calls
 from torchlint.facts.values.domain import (
@@ -217,11 +218,17 @@ class Solution:
         They go round in circles and hold the whole tree. Left to the garbage collector, finding them takes a twelfth of
         a run.
         """
-        for value in self.graph.all_values():
+        graph = self.graph
+        for value in graph.all_values():
             value.inputs, value.users, value.syntax, value.statement = (), [], None, None
-        for function in self.graph.functions:
-            function.parameters, function.result = [], None
-        self.graph.foreign.realise = None
+        for function in chain(graph.functions, graph.foreign.files):
+            function.parameters, function.result, function.opener = [], None, None
+        for cls in chain(graph.classes, graph.foreign.classes):
+            cls.methods, cls.parents, cls.opener = {}, (), None
+            cls.forget_lineage()
+        for loop in graph.loops:
+            loop.phis = []
+        graph.foreign.realise = None
         vars(self).clear()
 
     def _settle(self) -> None:
