@@ -66,9 +66,9 @@ class ExceptionKeepsFrames(Rule):
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each step that is done again in a handler, and for each exception that is kept."""
-        for retry in facts.retries:
+        for retry in facts.handling.retries():
             yield _of_retry(facts, retry)
-        for kept in facts.kept_exceptions:
+        for kept in facts.handling.kept():
             yield _of_kept(facts, kept)
 
 

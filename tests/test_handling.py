@@ -26,12 +26,12 @@ for step, (x, y) in enumerate(loader):
 def again(source: str) -> list[str]:
     """What is done again in a handler."""
     facts = Program(source, head=IMPORTS).facts
-    return [facts.called(retry.call) for retry in facts.retries]
+    return [facts.called(retry.call) for retry in facts.handling.retries()]
 
 
 def kept(source: str) -> list[str]:
     """What keeps an exception, and whether it piles up."""
-    found = Program(source, head=IMPORTS).facts.kept_exceptions
+    found = Program(source, head=IMPORTS).facts.handling.kept()
     return [f"{one.name}{' +' if one.piles_up else ''}" for one in found]
 
 

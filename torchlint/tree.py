@@ -48,7 +48,14 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     return found
 
 
-def walk(node: cst.CSTNode, into: Callable[[cst.CSTNode], bool] = lambda _: True) -> Iterator[cst.CSTNode]:
+_LEAVES = frozenset(
+    [cst.Name, cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString, cst.Ellipsis, cst.Pass, cst.Break,
+     cst.Continue, cst.ImportStar, cst.FormattedStringText]
+)  # fmt: skip
+"""Nodes with nothing under them: half of a tree is names."""
+
+
+def walk(node: cst.CSTNode, into: Callable[[cst.CSTNode], bool] | None = None) -> Iterator[cst.CSTNode]:
     """``node`` and all code under it, parents before children, in source order.
 
     Args:
@@ -59,7 +66,7 @@ def walk(node: cst.CSTNode, into: Callable[[cst.CSTNode], bool] = lambda _: True
     while pending:
         current = pending.pop()
         yield current
-        if current is node or into(current):
+        if current.__class__ not in _LEAVES and (into is None or current is node or into(current)):
             pending.extend(reversed(children(current)))
 
 
@@ -71,6 +78,22 @@ def walk_scope(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     return walk(node, lambda inner: inner.__class__ not in NEW_SCOPES)
 
 
+_HOLD_STATEMENTS = frozenset(
+    [cst.Module, cst.IndentedBlock, cst.FunctionDef, cst.ClassDef, cst.If, cst.Else, cst.Try, cst.TryStar,
+     cst.ExceptHandler, cst.ExceptStarHandler, cst.Finally, cst.With, cst.For, cst.While, cst.Match, cst.MatchCase,
+     cst.SimpleStatementLine, cst.SimpleStatementSuite]
+)  # fmt: skip
+
+
+def walk_statements(node: cst.CSTNode, *, of_scope: bool = False) -> Iterator[cst.CSTNode]:
+    """Like :func:`walk`, but nothing under a simple statement or an expression: a tenth of the nodes.
+
+    With ``of_scope`` functions and classes are not entered either.
+    """
+    entered = _HOLD_STATEMENTS - NEW_SCOPES if of_scope else _HOLD_STATEMENTS
+    return walk(node, lambda inner: inner.__class__ in entered)
+
+
 def parents(module: cst.Module) -> dict[cst.CSTNode, cst.CSTNode]:
     """Each node's parent in the whole file, by identity."""
     table: dict[cst.CSTNode, cst.CSTNode] = {}
@@ -79,7 +102,8 @@ def parents(module: cst.Module) -> dict[cst.CSTNode, cst.CSTNode]:
         node = pending.pop()
         for child in children(node):
             table[child] = node
-            pending.append(child)
+            if child.__class__ not in _LEAVES:
+                pending.append(child)
     return table
 
 

@@ -45,7 +45,7 @@ from torchlint.facts.keeping.caching import CacheGrowth, Caching
 from torchlint.facts.keeping.checkpoint_repairs import drop, load_on_host
 from torchlint.facts.keeping.checkpoints import Checkpoint, checkpoints
 from torchlint.facts.keeping.collected import Collection, collections
-from torchlint.facts.keeping.handling import Handling, KeptException, Retry
+from torchlint.facts.keeping.handling import Handling
 from torchlint.facts.keeping.kept_views import KeptView, kept_views
 from torchlint.facts.keeping.loading import Load, Loads
 from torchlint.facts.keeping.memos import Memo, Memos
@@ -323,14 +323,9 @@ class Facts(Repairs):
         return Unloadings(self).found()
 
     @cached_property
-    def retries(self) -> list[Retry]:
-        """What failed and is done again while the exception is handled."""
-        return Handling(self).retries()
-
-    @cached_property
-    def kept_exceptions(self) -> list[KeptException]:
-        """Exceptions that are stored with the frames in which they were raised."""
-        return Handling(self).kept()
+    def handling(self) -> Handling:
+        """What handlers of exceptions do with what failed."""
+        return Handling(self)
 
     @cached_property
     def loop_lengths(self) -> LoopLengths:

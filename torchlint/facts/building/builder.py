@@ -9,7 +9,7 @@ from torchlint.facts.building.state import State
 from torchlint.facts.building.statements import StatementBuilder
 from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.values.graph import Function, Mode, ValueGraph
-from torchlint.tree import dotted, walk, walk_scope
+from torchlint.tree import NEW_SCOPES, dotted, walk_statements
 
 
 def build(module: cst.Module, project: Imports) -> ValueGraph:
@@ -54,9 +54,10 @@ def _as_block(module: cst.Module) -> cst.BaseSuite:
 def _module_imports(module: cst.Module) -> dict[str, str]:
     """Names bound at module level by imports and by nothing else, to full dotted names; the first import wins."""
     found: dict[str, str] = {}
-    for node in walk_scope(module):
-        if isinstance(node, cst.Import | cst.ImportFrom):
-            for local, full in import_names(node):
+    for node in walk_statements(module, of_scope=True):
+        kind = node.__class__
+        if kind is cst.Import or kind is cst.ImportFrom:
+            for local, full in import_names(node):  # type: ignore[arg-type]
                 found.setdefault(local, full)
         elif isinstance(node, cst.Assign):
             for target in node.targets:
@@ -65,16 +66,12 @@ def _module_imports(module: cst.Module) -> dict[str, str]:
     return found
 
 
-_HOLD_STATEMENTS = frozenset(
-    [cst.IndentedBlock, cst.FunctionDef, cst.ClassDef, cst.If, cst.Else, cst.Try, cst.TryStar, cst.ExceptHandler,
-     cst.Finally, cst.With, cst.For, cst.While]
-)  # fmt: skip
-
-
 def _context_helpers(module: cst.Module) -> dict[str, list[cst.FunctionDef]]:
     """What ``with helper():`` runs first, by the helper's name: its own function, or its class's ``__enter__``."""
     helpers: dict[str, list[cst.FunctionDef]] = {}
-    for node in walk(module, lambda inner: inner.__class__ in _HOLD_STATEMENTS):
+    for node in walk_statements(module):
+        if node.__class__ not in NEW_SCOPES:
+            continue
         if isinstance(node, cst.FunctionDef):
             if any((dotted(d.decorator) or "").endswith("contextmanager") for d in node.decorators):
                 helpers.setdefault(node.name.value, []).append(node)

@@ -31,7 +31,7 @@ from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.writing import shortened
-from torchlint.tree import walk
+from torchlint.tree import walk, walk_statements
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -297,7 +297,7 @@ class _Search:
 
     @cached_property
     def _deleted(self) -> frozenset[str]:
-        targets = (node.target for node in walk(self.facts.module) if isinstance(node, cst.Del))
+        targets = (node.target for node in walk_statements(self.facts.module) if isinstance(node, cst.Del))
         parts = (part for target in targets for part in walk(target))
         return frozenset(part.attr.value for part in parts if isinstance(part, cst.Attribute))
 

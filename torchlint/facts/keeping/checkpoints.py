@@ -20,7 +20,7 @@ from torchlint.facts.turns.repetition import Turn
 from torchlint.facts.values.frameworks import is_framework_training
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import places_of, targets_of
-from torchlint.tree import dotted, walk, walk_scope
+from torchlint.tree import dotted, walk, walk_scope, walk_statements
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -294,7 +294,7 @@ class _Search:
     def _is_dropped(self, place: Place) -> bool:
         """Whether something deletes the attribute, or sets it to another value."""
         attribute = place.path.rpartition(".")[2]
-        for node in walk(self.facts.module):
+        for node in walk_statements(self.facts.module):
             if isinstance(node, cst.Del):
                 if any((dotted(n) or "").rpartition(".")[2] == attribute for n in walk(node.target)):
                     return True

@@ -20,7 +20,7 @@ from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of
 from torchlint.facts.values.writing import text_of
-from torchlint.tree import dotted, walk, walk_scope
+from torchlint.tree import dotted, walk, walk_scope, walk_statements
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -94,17 +94,16 @@ class Handling:
             if inner in self._calls:
                 yield self._calls[inner]
 
-    def _tries(self) -> Iterator[cst.Try]:
-        for node in walk(self.facts.module):
-            if isinstance(node, cst.Try):
-                yield node
+    @cached_property
+    def _tries(self) -> list[cst.Try]:
+        return [node for node in walk_statements(self.facts.module) if isinstance(node, cst.Try)]
 
     # -- work that is done again ----------------------------------------------------------------------------------
 
     def retries(self) -> list[Retry]:
         """Each handler of out of memory in which the work that failed is done again."""
         found = []
-        for node in self._tries():
+        for node in self._tries:
             tried = [(call, reached) for call in self._calls_under(node.body) if (reached := self._works(call))]
             for handler in node.handlers:
                 if self._clears_frames(handler) or not self._may_catch_out_of_memory(handler):
@@ -219,7 +218,7 @@ class Handling:
     def kept(self) -> list[KeptException]:
         """Each place where an exception of failed work is stored."""
         found = [kept for store in self.facts.graph.stores if (kept := self._of_store(store)) is not None]
-        found += [kept for node in self._tries() for kept in self._of_variables(node)]
+        found += [kept for node in self._tries for kept in self._of_variables(node)]
         return list({kept.statement: kept for kept in reversed(found)}.values())
 
     def _of_store(self, store: Store) -> KeptException | None:
