@@ -322,10 +322,18 @@ def _survey(roots: Iterable[tuple[ast.AST, int]]) -> _Survey:
         for name in _nested_fields(kind._fields):
             value = getattr(node, name, None)
             if isinstance(value, list):
-                pending.extend([(item, depth) for item in value if isinstance(item, ast.AST)])
+                inner = [item for item in value if isinstance(item, ast.AST) and not _is_number(item)]
+                pending.extend([(item, depth) for item in inner])
+                if len(inner) < len(value):
+                    deepest = max(deepest, depth + 1)
             elif isinstance(value, ast.AST):
                 pending.append((value, depth))
     return _Survey(deepest, strings, matches)
+
+
+def _is_number(node: ast.AST) -> bool:
+    """Whether nothing is hidden in a node: most of a file of data are such."""
+    return type(node) is ast.Constant and type(node.value) not in (str, bytes)
 
 
 @cache

@@ -64,25 +64,26 @@ def check(
     """
     if not concerns_torch(source, project):
         return Outcome((), False)  # not even parsed: what is wrong in it is for other tools to say
-    wanted, parsed, refused = rules, None, None
-    try:
-        parsed = _parsed(source, tree, project)
-        wanted = passing(parsed, rules) if use_screen else rules
-    except SyntaxError as error:
-        # This Python may be older than the file's syntax; libcst decides.
-        check_nesting(source.text, None)
-        refused = error
-    if not wanted:
-        return Outcome((), True)
-    imports = None if project is None else project.imports_of(source.path)
-    with _collector_paused(), deep_recursion():
-        if parsed is not None and _is_silent(source, parsed, wanted, imports):
+    with _collector_paused():
+        wanted, parsed, refused = rules, None, None
+        try:
+            parsed = _parsed(source, tree, project)
+            wanted = passing(parsed, rules) if use_screen else rules
+        except SyntaxError as error:
+            # This Python may be older than the file's syntax; libcst decides.
+            check_nesting(source.text, None)
+            refused = error
+        if not wanted:
             return Outcome((), True)
-        module = _parse(source, refused)
-        facts = _facts(module, imports)
-        findings = list(_findings(facts, wanted))
-        diagnostics = _diagnostics(source, module, findings) if findings else []
-        facts.dissolve()
+        imports = None if project is None else project.imports_of(source.path)
+        with deep_recursion():
+            if parsed is not None and _is_silent(source, parsed, wanted, imports):
+                return Outcome((), True)
+            module = _parse(source, refused)
+            facts = _facts(module, imports)
+            findings = list(_findings(facts, wanted))
+            diagnostics = _diagnostics(source, module, findings) if findings else []
+            facts.dissolve()
     return Outcome(tuple(sorted(diagnostics, key=Diagnostic.sort_key)), True)
 
 
@@ -119,7 +120,7 @@ def _is_silent(source: Source, tree: ast.Module, rules: Sequence[Rule], imports:
         facts.dissolve()
 
 
-def _parse(source: Source, refused: SyntaxError | None = None) -> cst.Module:
+def _parse(source: Source, refused: SyntaxError | None) -> cst.Module:
     """The file's tree by libcst; raises Unreadable, with the line that ``ast`` named where it refused the text too."""
     import libcst as cst
 
