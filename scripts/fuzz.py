@@ -30,7 +30,7 @@ from spliced_programs import spliced_program  # noqa: E402
 from torchlint.source import SIZE_LIMIT, Source, Unreadable, read_source  # noqa: E402
 
 SLOW = 10
-"""Seconds after which a program is given up and reported."""
+"""Seconds of computing after which a program is given up and reported."""
 
 _FUTURE = "from __future__"
 
@@ -91,14 +91,14 @@ def give_up(*_: object) -> None:
 
 def tried(name: str, source: Source) -> Trial:
     """Put one program through everything."""
-    signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(SLOW)
+    signal.signal(signal.SIGVTALRM, give_up)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SLOW)
     try:
         findings, refusal, problems = verdict(source)
     except TooSlow as error:
         findings, refusal, problems = 0, None, [f"takes more than {SLOW} s in {place_of(error)}"]
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     return Trial(name, findings, None if refusal is None else refusal.partition(" in line")[0], tuple(problems))
 
 
