@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -108,7 +108,7 @@ class Checked:
     before: str | None = None
     after: str | None = None
     data: bytes | None = None
-    consulted: Consulted | None = None
+    consulted: Consulted | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
