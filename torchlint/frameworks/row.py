@@ -65,6 +65,7 @@ class Row:
         package, _, _ = full_name.partition(".")
         last = full_name.rpartition(".")[2]
         for own in self.of:
-            if fnmatchcase(last, own.rpartition(".")[2]) and (self.distinctive or own.partition(".")[0] == package):
+            # The package first: it is quick to tell, and next to no name is of one of these.
+            if (self.distinctive or own.partition(".")[0] == package) and fnmatchcase(last, own.rpartition(".")[2]):
                 return True
         return False

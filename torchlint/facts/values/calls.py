@@ -253,10 +253,11 @@ class Calls:
         return summary
 
     def _pass(self, parameter: Value, argument: Value) -> None:
-        objects = frozenset(a for a in self.solution.of(argument) if isinstance(a, PASSED))
-        old = self.solution.objects.get(parameter, BOTTOM)
-        if not objects <= old:
-            self.solution.objects[parameter] = old | objects
+        objects = [a for a in self.solution.of(argument) if a.__class__ in PASSED]
+        if objects:
+            old = self.solution.objects.get(parameter, BOTTOM)
+            if not old.issuperset(objects):
+                self.solution.objects[parameter] = old.union(objects)
         self.solution.revisit_if_stale(parameter)
 
     def passes_objects_only(self, parameter: Value) -> bool:
@@ -268,7 +269,7 @@ class Calls:
         return all(
             argument is not None
             and (abstract := self.solution.of(argument))
-            and all(isinstance(atom, PASSED) for atom in abstract)
+            and all(atom.__class__ in PASSED for atom in abstract)
             for argument in given
         )
 
@@ -377,8 +378,8 @@ class Calls:
         return frozenset([Container(value)])
 
 
-PASSED = (
-    Module, Tool, Instance, FunctionReference, ClassReference, External, Container, Differentiable, FrameworkObject
+PASSED = frozenset(
+    [Module, Tool, Instance, FunctionReference, ClassReference, External, Container, Differentiable, FrameworkObject]
 )  # fmt: skip
 """Alternatives that flow from arguments into parameters as they are; tensors stay symbolic (:class:`Argument`)."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import chain
+from operator import attrgetter
 
 from torchlint.facts.values.calls import Calls
 from torchlint.facts.values.domain import (
@@ -70,6 +71,7 @@ class Solution:
         self._dirty: set[Value] = set()
         self._carried: dict[Value, set[Value | Place]] = defaultdict(set)
         self._reached: set[tuple[Store, Value | Place]] = set()
+        self._reaching = graph.stores
         self._optimistic = True
         self._linked = 0
         self._known_attributes = 0
@@ -88,13 +90,9 @@ class Solution:
 
     def places(self, base: Value, attribute: str) -> list[Place]:
         """Where the attribute of ``base`` is kept: with the class of an instance, else with the value itself."""
-        found = [
-            Place(atom.cls.root(), attribute)
-            for atom in sorted_values(self.of(base))
-            if isinstance(atom, Instance | ClassReference)
-        ]
-        if found:
-            return list(dict.fromkeys(found))
+        owners = [a.cls.root() for a in sorted_values(self.of(base)) if isinstance(a, _OF_CLASSES)]
+        if owners:
+            return [Place(owner, attribute) for owner in dict.fromkeys(owners)]
         if base.place is not None:
             return [Place(base.place.owner, f"{base.place.path}.{attribute}")]
         if base.op is Op.ATTRIBUTE:
@@ -240,7 +238,9 @@ class Solution:
                 self._dirty.update(value for value in self.graph.all_values() if not self.abstract.get(value))
             for _ in range(ROUNDS):
                 self._drain()
-                reached = [self._reach(store) for store in self.graph.stores]
+                reached = [self._reach(store) for store in self._reaching]
+                # A variable is what it is; what an object's store reaches may become more.
+                self._reaching = [store for store in self._reaching if store.place is None]
                 if not any(reached):
                     break
 
@@ -253,8 +253,6 @@ class Solution:
     def _adopt(self) -> None:
         """Take in what has been linked from other files since this was last asked."""
         foreign = self.graph.foreign
-        if len(foreign.values) == self._linked:
-            return
         for value in foreign.values[self._linked :]:
             self._fill(value)
             self._dirty.add(value)
@@ -272,7 +270,7 @@ class Solution:
 
     def _drain(self) -> None:
         while self._dirty:
-            batch = sorted(self._dirty, key=lambda value: value.index)
+            batch = sorted(self._dirty, key=_index)
             self._dirty = set()
             for value in batch:
                 self._run(value)
@@ -281,7 +279,8 @@ class Solution:
         old = self.abstract.get(value, BOTTOM)
         evidence = self.evidence.get(value)
         new = transfer(self, value)
-        self._adopt()
+        if len(self.graph.foreign.values) != self._linked:
+            self._adopt()
         if evidence:
             new = trust(new, frozenset(evidence))
         visits = self._visits[value] = self._visits.get(value, 0) + 1
@@ -321,6 +320,10 @@ class Solution:
         self.held[container].append((key, item))
         self._carried[item].add(container)
         self.touch(container)
+
+
+_index = attrgetter("index")
+_OF_CLASSES = (Instance, ClassReference)
 
 
 def trust(computed: Abstract, evidence: Abstract) -> Abstract:
