@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from torchlint.tree import NEW_SCOPES, children, dotted, walk, walk_scope
+from torchlint.tree import NEW_SCOPES, children, dotted, walk_scope
 
 BUILTINS = frozenset(dir(builtins))
 
@@ -169,24 +169,7 @@ def _collect(scope: cst.CSTNode, outer: list[ScopeNames], table: dict[cst.CSTNod
     names = table[scope] = ScopeNames()
     if isinstance(scope, cst.FunctionDef | cst.Lambda):
         names.assigned.update(p.name.value for p in all_parameters(scope.params))
-    inner: list[cst.CSTNode] = []
-    used: set[str] = set()
-    in_classes: set[cst.CSTNode] = set()
-    for node in _own_code(scope):
-        kind = node.__class__
-        if kind is cst.Name:
-            used.add(node.value)  # type: ignore[attr-defined]
-            continue
-        if kind is cst.Yield:
-            names.is_generator = True
-        elif kind is cst.Global or kind is cst.Nonlocal:
-            names.declared.update(item.name.value for item in node.names)  # type: ignore[attr-defined]
-        elif kind in _FUNCTIONS:
-            inner.append(node)
-        elif kind is cst.ClassDef:
-            in_classes.update(walk(node.body, _is_no_function))  # type: ignore[attr-defined]
-        if node not in in_classes:
-            names.assigned.update(_bound_names(node))
+    inner, used = _read_scope(scope, names)
     names.assigned -= names.declared
     for name in used - names.assigned:
         for enclosing in reversed(outer):
@@ -197,43 +180,71 @@ def _collect(scope: cst.CSTNode, outer: list[ScopeNames], table: dict[cst.CSTNod
         _collect(node, [*outer, names], table)
 
 
+def _read_scope(scope: cst.CSTNode, names: ScopeNames) -> tuple[list[cst.CSTNode], set[str]]:
+    """The functions and lambdas of a scope, and the names that it mentions; what it binds goes into ``names``.
+
+    The bodies of classes run in the scope and bind their names in the class; they come last. Of functions only the
+    decorators and defaults run.
+    """
+    inner: list[cst.CSTNode] = []
+    used: set[str] = set()
+    pending = [scope.body] if isinstance(scope, cst.FunctionDef | cst.Lambda) else children(scope)
+    bodies: list[cst.CSTNode] = []
+    in_class = False
+    while pending or bodies:
+        if not pending:
+            pending, bodies, in_class = bodies, [], True
+        node = pending.pop()
+        kind = node.__class__
+        if kind is cst.Name:
+            used.add(node.value)  # type: ignore[attr-defined]
+            continue
+        if kind in _BINDING and not in_class:
+            names.assigned.update(_bound_names(node))
+        if kind in _FUNCTIONS:
+            inner.append(node)
+            outside = _run_at_definition(node)
+            pending += outside
+            if in_class:
+                parts = (part for root in outside for part in walk_scope(root) if part.__class__ in _BINDING)
+                names.assigned.update(name for part in parts for name in _bound_names(part))
+            continue
+        if kind is cst.ClassDef:
+            bodies.append(node.body)  # type: ignore[attr-defined]
+            pending += [child for child in children(node) if child is not node.body]  # type: ignore[attr-defined]
+            continue
+        if kind is cst.Yield:
+            names.is_generator = True
+        elif kind is cst.Global or kind is cst.Nonlocal:
+            names.declared.update(item.name.value for item in node.names)  # type: ignore[attr-defined]
+        pending += children(node)
+    return inner, used
+
+
 _FUNCTIONS = frozenset([cst.FunctionDef, cst.Lambda])
 
-
-def _is_no_function(node: cst.CSTNode) -> bool:
-    return node.__class__ not in _FUNCTIONS
+_BINDING = frozenset(
+    [cst.Import, cst.ImportFrom, cst.FunctionDef, cst.ClassDef, cst.Assign, cst.AugAssign, cst.AnnAssign, cst.For,
+     cst.CompFor, cst.NamedExpr, cst.AsName]
+)  # fmt: skip
+"""What binds names."""
 
 
 def _bound_names(node: cst.CSTNode) -> Iterator[str]:
-    """The plain names that this one node binds."""
+    """The plain names that a node that binds some binds."""
     kind = node.__class__
     if kind is cst.Import or kind is cst.ImportFrom:
         yield from (local for local, _ in import_names(node))  # type: ignore[arg-type]
     elif kind is cst.FunctionDef or kind is cst.ClassDef:
         yield node.name.value  # type: ignore[attr-defined]
-    elif kind is not cst.Call:
+    else:
         for target in bound_targets(node):
             yield from target_names(target)
 
 
-def _own_code(scope: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The code that runs in the scope itself: class bodies too, inner functions only as nodes and by their defaults."""
-    roots = [scope.body] if isinstance(scope, cst.FunctionDef | cst.Lambda) else children(scope)
-    for root in roots:
-        if root.__class__ in _FUNCTIONS:
-            yield root
-            yield from _run_at_definition(root)
-            continue
-        for node in walk(root, _is_no_function):
-            yield node
-            if node.__class__ is cst.FunctionDef:
-                yield from _run_at_definition(node)
-
-
-def _run_at_definition(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    if isinstance(node, cst.FunctionDef):
-        for outside in (*node.decorators, node.params):
-            yield from walk_scope(outside)
+def _run_at_definition(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """What runs when a function is defined."""
+    return [*node.decorators, node.params] if isinstance(node, cst.FunctionDef) else []
 
 
 def all_parameters(params: cst.Parameters) -> list[cst.Param]:

@@ -129,16 +129,15 @@ class Steps:
         return any(
             isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
             for value in self._elements.get(loop, ())
-            if value.function is loop.function
             for atom in self.solution.final(value)
         )
 
     @cached_property
-    def _elements(self) -> dict[Loop | None, list[Value]]:
-        """What loops draw, and other items that are taken in them, by loop."""
-        found: dict[Loop | None, list[Value]] = {}
+    def _elements(self) -> dict[Loop, list[Value]]:
+        """The items that each loop runs over."""
+        found: dict[Loop, list[Value]] = {}
         for value in self.solution.graph.values:
-            if value.op is Op.ELEMENT:
+            if value.op is Op.ELEMENT and value.loop is not None and value.function is value.loop.function:
                 found.setdefault(value.loop, []).append(value)
         return found
 

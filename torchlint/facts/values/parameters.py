@@ -22,10 +22,7 @@ def has_parameters(solution: Solution, cls: Class) -> bool:
     """Whether a module of this file holds anything that trains, as far as its attributes tell."""
     family = {ancestor.root() for ancestor in cls.lineage()}
     return any(
-        may_train(solution, value)
-        for place, values in solution.stored.items()
-        if place.owner in family
-        for value in values
+        may_train(solution, value) for owner in family for _, values in solution.stored_with(owner) for value in values
     )
 
 

@@ -8,8 +8,8 @@ the work list runs again until that, too, adds nothing. Everything only grows, s
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from itertools import chain
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from operator import attrgetter
 
 from torchlint.facts.values.calls import Calls
@@ -72,6 +72,8 @@ class Solution:
         self._carried: dict[Value, set[Value | Place]] = defaultdict(set)
         self._reached: set[tuple[Store, Value | Place]] = set()
         self._reaching = graph.stores
+        self._owned: dict[Function | Class | Value, list[Place]] = defaultdict(list)
+        self._owned_until = 0
         self._optimistic = True
         self._linked = 0
         self._known_attributes = 0
@@ -98,6 +100,15 @@ class Solution:
         if base.op is Op.ATTRIBUTE:
             return [Place(p.owner, f"{p.path}.{attribute}") for p in self.places(base.inputs[0], base.name)]
         return [Place(base, attribute)]
+
+    def stored_with(self, owner: Function | Class | Value) -> Iterator[tuple[Place, list[Value]]]:
+        """The variables or attributes of ``owner``, each with the values that are assigned to it."""
+        if self._owned_until < len(self.stored):
+            for place in islice(self.stored, self._owned_until, None):
+                self._owned[place.owner].append(place)
+            self._owned_until = len(self.stored)
+        for place in self._owned.get(owner, ()):
+            yield place, self.stored[place]
 
     def add_call(self, call: Value, function: Function, binding: dict[Value, Value | None]) -> None:
         """Say that ``call`` may run ``function``, whose parameters then get what ``binding`` says."""

@@ -205,7 +205,7 @@ class Tensors:
         seen = set() if seen is None else seen
         return any(
             self._holds(value, seen)
-            for place, values in self.solution.stored.items()
-            if place.owner in family
+            for owner in family
+            for _, values in self.solution.stored_with(owner)
             for value in values
         )
