@@ -209,7 +209,8 @@ class Optimized:
             mine |= self.roots(owner)
         if not mine.isdisjoint(self._trained):
             return True
-        return any(not self.roots(trainee).isdisjoint(self.extent(module)) for trainee in self.trainees)
+        extent = self.extent(module)
+        return any(not self.roots(trainee).isdisjoint(extent) for trainee in self.trainees)
 
     def overlap(self, module: Value, other: Value) -> bool:
         """Whether one of two modules is, or is in, the other; two instances of one class are not."""

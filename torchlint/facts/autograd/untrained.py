@@ -224,14 +224,18 @@ class _Search:
 
     def _is_switched(self, module: Value, *, trains: bool) -> bool:
         """Whether ``.train()``, or ``.eval()``, is called on a module."""
-        roots = self._roots(module)
+        return not self._roots(module).isdisjoint(self._put_into[trains])
+
+    @cached_property
+    def _put_into(self) -> dict[bool, set[Value | Place]]:
+        """The roots of all modules that are put into training mode (True), and into evaluation mode."""
+        found: dict[bool, set[Value | Place]] = {True: set(), False: set()}
         for call in self.facts.calls():
             if call.callee.op is Op.ATTRIBUTE and call.callee.name in ("eval", "train"):
                 flag = call.argument(0, "mode")
-                on = call.callee.name == "train" and (flag is None or flag.name != "False")
-                if on is trains and not roots.isdisjoint(self._roots(call.callee.inputs[0])):
-                    return True
-        return False
+                trains = call.callee.name == "train" and (flag is None or flag.name != "False")
+                found[trains] |= self._roots(call.callee.inputs[0])
+        return found
 
     def _trains_another(self, module: Value, backward: Backward) -> bool:
         """Whether a backward is there for another network: one that is trained, and whose gradients are used."""
