@@ -188,7 +188,7 @@ def _read_scope(scope: cst.CSTNode, names: ScopeNames) -> tuple[list[cst.CSTNode
     """
     inner: list[cst.CSTNode] = []
     used: set[str] = set()
-    pending = [scope.body] if isinstance(scope, cst.FunctionDef | cst.Lambda) else children(scope)
+    pending: list[cst.CSTNode] = [scope.body] if isinstance(scope, cst.FunctionDef | cst.Lambda) else children(scope)
     bodies: list[cst.CSTNode] = []
     in_class = False
     while pending or bodies:
