@@ -38,6 +38,9 @@ EMPTYING = frozenset(["clear", "pop", "popleft", "popitem", "get_nowait"])
 OPAQUE = (PartKind.UNKNOWN, PartKind.MADE, PartKind.IMPORTED)
 """Kinds of globals of other files of which their name tells as much."""
 
+FEW = 32
+"""Of more numbers than that in one list, the first so many stand for all."""
+
 NAMED = frozenset(["named_parameters", "named_buffers", "named_modules", "named_children"])
 """Methods of modules whose items are pairs of a name and an object."""
 
@@ -149,7 +152,10 @@ class ExpressionBuilder(Context):
 
     def _sequence(self, node: cst.List | cst.Tuple | cst.Set) -> Value:
         inputs, keys = [], []
-        for position, element in enumerate(node.elements):
+        elements = node.elements
+        if len(elements) > FEW and all(_is_number(element.value) for element in elements):
+            elements = elements[:FEW]  # a table of numbers; with values for all of them it takes a gigabyte
+        for position, element in enumerate(elements):
             starred = isinstance(element, cst.StarredElement)
             value = self.visit(element.value)
             inputs.append(self.element(value, None) if starred else value)
@@ -409,3 +415,7 @@ class ExpressionBuilder(Context):
         cst.Yield: _yield, cst.Lambda: _lambda, cst.ListComp: _comprehension, cst.SetComp: _comprehension,
         cst.DictComp: _comprehension, cst.GeneratorExp: _comprehension,
     }  # fmt: skip
+
+
+def _is_number(node: cst.BaseExpression) -> bool:
+    return isinstance(node.expression if isinstance(node, cst.UnaryOperation) else node, cst.Integer | cst.Float)
