@@ -33,6 +33,16 @@ class TestFix:
         assert path.read_text() == REPAIRED
         assert capsys.readouterr().out == "No leak left found in 1 file (1 uses torch); 1 fixed.\n"
 
+    def test_a_repair_is_seen_by_whatever_name_torch_has(self, tmp_path, monkeypatch, capsys):
+        monkeypatch.chdir(tmp_path)
+        infers = "def predict(loader):\n    net = torch.nn.Linear(3, 3)\n    net.eval()\n"
+        infers += "    for x in loader:\n        print(net(x))\n"
+        path = write(tmp_path, "a.py", f"from torch import torch\n\n\n{infers}")
+        assert main(["--fix", "--no-cache"]) == 0
+        repaired = path.read_text()
+        assert "@torch.no_grad()\n" in repaired
+        assert main(["--fix", "--no-cache"]) == 0 and path.read_text() == repaired
+
     def test_leaves_a_file_without_repairs_untouched(self, project, capsys):
         path = write(project, "a.py", "x = 1  # finds TLK101 error\n")
         before = path.stat()

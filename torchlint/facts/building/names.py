@@ -43,7 +43,9 @@ def import_names(node: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str]]
         origin = "." * len(node.relative) + (dotted(node.module) or "")
         for alias in node.names:
             name = dotted(alias.name) or ""
-            yield (_as_name(alias) if alias.asname else name), f"{origin}.{name}" if origin else name
+            full = f"{origin}.{name}" if origin else name
+            # `from torch import torch` gives torch, since every package can see itself that torch imports from.
+            yield (_as_name(alias) if alias.asname else name), "torch" if full == "torch.torch" else full
 
 
 def _as_name(alias: cst.ImportAlias) -> str:
