@@ -123,3 +123,28 @@ def test_an_attribute_is_carried_unless_it_is_set_anew_in_the_step() -> None:
 
 def test_a_sum_is_not_carried() -> None:
     assert carried(steps("h = h + cell(x, x)\nz = h")) == []
+
+
+SKORCH = """
+def anew(h):
+    return {anew}
+class Learner(Net):
+    def train_step(self, x, y):
+        self.module_.train()
+        self.h = anew(self.h)
+        out, self.h = self.module_(x, self.h)
+        F.cross_entropy(out, y).backward()
+    def validation_step(self, x, y):
+        self.module_.eval()
+        out, self.h = self.module_(x, self.h)
+        return F.cross_entropy(out, y)
+"""
+
+
+@pytest.mark.parametrize("anew", ["tuple(anew(part) for part in h)", "[anew(part) for part in h]"])
+def test_an_attribute_in_the_style_of_scikit_learn_is_no_method_that_works_in_place(anew: str) -> None:
+    assert carried(SKORCH.format(anew=f"h.detach() if torch.is_tensor(h) else {anew}")) == ["self.h"]
+
+
+def test_a_state_through_which_another_step_trains_is_not_told() -> None:
+    assert carried(SKORCH.format(anew="tuple(part for part in h)")) == []

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from torchlint import torch_api
 from torchlint.facts.autograd.belated import Edges, by_belated, is_belated
+from torchlint.facts.autograd.repackaging import Repackaging
 from torchlint.facts.turns.modes import Modes
 from torchlint.facts.values.domain import (
     Argument,
@@ -49,6 +50,7 @@ class Flows:
         """Prepare the edges; each closure is computed when it is first asked for."""
         self.solution = solution
         self.modes = modes
+        self._repackaging = Repackaging(solution)
         self._into: dict[Place | Value, list[Value]] = defaultdict(list)
         self._ancestors: dict[Value, frozenset[Value]] = {}
         for store in solution.graph.stores:
@@ -412,6 +414,8 @@ class Flows:
                 continue
             abstract = self.solution.final(value)
             if all(map(is_graphless, abstract)) and value.op is not Op.CONTAINER:
+                continue
+            if value.op is Op.CALL and self._repackaging.ends_graphs(value):
                 continue
             seen[value] = may_ascend
             if value in self._ends:

@@ -8,7 +8,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.building.names import ScopeNames, assigned_in, constant_key, path_of
+from torchlint.facts.building.names import ScopeNames, assigned_in, changes_receiver, constant_key, path_of
 from torchlint.facts.building.state import State
 from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.summaries.linking import Linker
@@ -212,7 +212,7 @@ class Context(ABC):
     def update(self, target: cst.CSTNode, value: Value, added: Value | None, syntax: cst.CSTNode | None) -> None:
         """``target`` now holds ``value``, made of its old content and ``added`` (None: of nothing else)."""
         while isinstance(target, cst.Call) and isinstance(target.func, cst.Attribute):
-            if not target.func.attr.value.endswith("_"):
+            if not changes_receiver(target.func.attr.value):
                 return
             target = target.func.value  # x.mul_(a).add_(b) changes x
         if isinstance(target, cst.Name):

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.facts.building.context import Context
 from torchlint.facts.building.guards import is_setter, mode_of_argument, mode_of_guard
-from torchlint.facts.building.names import BUILTINS, constant_key, constant_of, path_of
+from torchlint.facts.building.names import BUILTINS, changes_receiver, constant_key, constant_of, path_of
 from torchlint.facts.summaries.summary import PartKind
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Reset, Value
 from torchlint.frameworks import Holds, method_names
@@ -356,7 +356,7 @@ class ExpressionBuilder(Context):
             self._insert(node, function, receiver, call)
         elif name in EMPTYING:
             self.graph.resets.append(Reset(receiver, self.function, self.loop))
-        elif name.endswith("_") and not name.endswith("__"):
+        elif changes_receiver(name):
             added = call.arguments[0] if call.arguments else None
             self.update(function.value, call, added, node.args[0].value if node.args else None)
 

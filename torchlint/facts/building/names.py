@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from torchlint import torch_api
 from torchlint.tree import NEW_SCOPES, children, dotted, walk_scope
 
 BUILTINS = frozenset(dir(builtins))
@@ -77,8 +78,16 @@ def _changed_receiver(node: cst.Call) -> list[cst.CSTNode]:
     function = node.func
     if not isinstance(function, cst.Attribute):
         return []
-    name = function.attr.value
-    return [function.value] if name.endswith("_") and not name.endswith("__") else []
+    return [function.value] if changes_receiver(function.attr.value) else []
+
+
+def changes_receiver(method: str) -> bool:
+    """Whether a method of this name is one of torch's that work in place: ``add_``, ``detach_``.
+
+    An attribute that ends with an underscore, as scikit-learn and skorch write what fitting has made, is none:
+    ``self.module_(x)``.
+    """
+    return method.endswith("_") and torch_api.method(method) is not None
 
 
 _TARGETS: dict[type[cst.CSTNode], Callable[..., list[cst.CSTNode]]] = {
