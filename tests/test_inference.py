@@ -238,3 +238,28 @@ def test_a_loss_without_parameters_is_no_network() -> None:
     )
     body += "    def forward(self, x):\n        return self.norm(x, x)\n"
     assert found(body + "def show(x):\n    print(Loss()(x).item())\n") == []
+
+
+BOTH_PHASES = """
+def error(a, b):
+    return ((a - b) ** 2).mean()
+
+def step(model, x, y):
+    {body}
+
+def run(batches, x):
+    model = nn.Linear(3, 3)
+    loss = step(model, x, x)
+    loss.backward()
+    model.eval()
+    for y in batches:
+        print(step(model, y, y).item())
+"""
+
+
+def test_a_helper_of_both_phases_is_known_by_the_backward_of_one() -> None:
+    assert found(BOTH_PHASES.format(body="return error(model(x), y)")) == [14]
+
+
+def test_a_helper_of_both_phases_without_a_forward_infers_nothing() -> None:
+    assert found(BOTH_PHASES.format(body="return error(x * model.weight, y)")) == []

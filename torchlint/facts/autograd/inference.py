@@ -200,9 +200,16 @@ class Inferences:
         """Whether the graph that a helper returns begins with a forward, and not with any operation on a leaf."""
         for part in self.flows.live_parts(call):
             found = self.flows.live(part)
-            if found is not None and found.origin is not None and self.steps.calls_module(found.origin):
+            origin = found.origin if found is not None else None
+            if origin is not None and (self.steps.calls_module(origin) or self._is_made_of_a_forward(origin, part)):
                 return True
         return False
+
+    def _is_made_of_a_forward(self, origin: Value, part: Value) -> bool:
+        """Whether a graph that is known by a backward alone, as it is in what both phases call, has a forward in it."""
+        if origin.op is not Op.OPERATION or any(map(self.flows.is_leaf, origin.inputs)):
+            return False
+        return any(value.op is Op.CALL and self.steps.calls_module(value) for value in self.flows.ancestors([part]))
 
     def _is_detached_method(self, call: Value) -> bool:
         """``model.eval()``, then ``model.encode(x)`` in code that is not seen, whose result is detached.
