@@ -182,15 +182,10 @@ class Context(ABC):
         if path is not None:
             self.state.bind(path, value)
         if base.op is not Op.EXTERNAL:
-            self.keep(
-                _kind(added),
-                value,
-                syntax,
-                added=added,
-                holder=base,
-                attribute=target.attr.value,
-                target=target,
-            )
+            self.keep(_kind(added), value, syntax, added=added, holder=base, attribute=target.attr.value, target=target)
+        owner = self.function.owner
+        if owner is not None and base in self.function.parameters[:1] and _is_parameter(value):
+            owner.has_own_parameters = True
 
     def _assign_item(
         self, target: cst.Subscript, value: Value, syntax: cst.CSTNode | None, added: Value | None = None
@@ -292,6 +287,12 @@ def keeps_graph(call: Value) -> bool:
         and not (flag.op is Op.CONSTANT and flag.name in ("False", "None"))
         for name in ("retain_graph", "create_graph")
     )
+
+
+def _is_parameter(value: Value) -> bool:
+    """``nn.Parameter(...)``"""
+    made = torch_api.torch_class(value.callee.name) if value.op is Op.CALL and value.callee.op is Op.EXTERNAL else None
+    return made is not None and made.kind == "parameter"
 
 
 def _is_loss(argument: Value, receiver: Value) -> bool:

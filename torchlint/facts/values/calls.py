@@ -36,7 +36,8 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.externals import KEYWORD_ITEMS, Meaning, meaning_of
 from torchlint.facts.values.framework_objects import given_back, object_made
 from torchlint.facts.values.frameworks import is_module_class
-from torchlint.facts.values.graph import Function, Mode, Op, Value
+from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
+from torchlint.facts.values.overriding import Overriding
 from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen
 from torchlint.facts.values.transfer import apply, differentiate, heir, item_of, live
 
@@ -55,6 +56,7 @@ class Calls:
     def __init__(self, solution: Solution) -> None:
         """Work for ``solution``."""
         self.solution = solution
+        self._overriding = Overriding(solution.graph)
 
     def call(self, value: Value) -> Abstract:
         """The result of a CALL."""
@@ -110,7 +112,12 @@ class Calls:
 
     def _run_forward(self, value: Value, instance: Instance) -> Abstract:
         forward = instance.cls.method("forward")
-        result = UNKNOWN if forward is None else self.run_function(value, forward, bound=True)
+        receiver = value.callee.inputs[0] if value.callee.op is Op.ATTRIBUTE else value.callee
+        overridden = self._run_overriding(value, receiver, instance.cls, "forward")
+        if overridden is not None:
+            result = overridden
+        else:
+            result = UNKNOWN if forward is None else self.run_function(value, forward, bound=True)
         if is_frozen(self.solution, value.callee):
             # Within the class the parameters train, for other instances; this one gives on what it gets.
             without = frozenset(atom for atom in result if not (isinstance(atom, Tensor) and atom.origin is not None))
@@ -145,6 +152,9 @@ class Calls:
         method = atom.cls.method(name)
         if name == "forward" and isinstance(atom, Instance) and is_module_class(atom.cls):
             return self._run_forward(value, atom)
+        overridden = self._run_overriding(value, value.callee.inputs[0], atom.cls, name)
+        if overridden is not None:
+            return overridden
         if method is not None:
             bound = isinstance(atom, Instance) or "classmethod" in method.decorators
             return self.run_function(value, method, bound=bound and not method.is_static)
@@ -153,6 +163,13 @@ class Calls:
                 return self._method_of_module(value, Module(), name, itself=atom)
         stored = join(self._called(value, kept) for kept in self.solution.of(value.callee))
         return stored or UNKNOWN
+
+    def _run_overriding(self, value: Value, receiver: Value, cls: Class, name: str) -> Abstract | None:
+        """What ``self.name(...)`` gives in a base class that leaves the method to its subclasses; else None."""
+        methods = self._overriding.methods(receiver, cls, name)
+        if not methods:
+            return None
+        return join(self.run_function(value, method, bound=not method.is_static) for method in methods)
 
     def _method_of_module(self, value: Value, module: Module, name: str, itself: Atom | None = None) -> Abstract:
         if name in SAME_OBJECT or name == "module":  # that of an exported program

@@ -37,7 +37,11 @@ def _of_class(cls: Class, holds: Holds) -> Iterator[Row]:
 
 
 def is_module_class(cls: Class) -> bool:
-    """Whether instances of a class of the file are modules: by a base of torch or, unknown bases, by a ``forward``."""
+    """Whether instances of a class of the file are modules.
+
+    A base of torch says so or, where bases are unknown, a ``forward`` or a parameter of its own: nothing but a module
+    takes note of an ``nn.Parameter``.
+    """
     bases = cls.all_bases()
     for base in bases:
         known = torch_api.torch_class(base)
@@ -47,7 +51,10 @@ def is_module_class(cls: Class) -> bool:
             return True
         if base.startswith("torch.autograd"):
             return False
-    return bool(bases) and cls.method("forward") is not None and bases != ("object",)
+    if bool(bases) and cls.method("forward") is not None and bases != ("object",):
+        return True
+    has_unknown_base = any(base != "builtins.object" for base in bases)
+    return has_unknown_base and any(ancestor.has_own_parameters for ancestor in cls.lineage())
 
 
 def runs_without_gradients(function: Function) -> bool:

@@ -291,6 +291,7 @@ class Class:
         bases: full dotted names of bases that are not in this file.
         parents: bases in this file and in others of the project.
         methods: its own methods by name.
+        has_own_parameters: its methods put an ``nn.Parameter`` on ``self``, which only a module takes note of.
         is_foreign: it stands in another file.
         opener: reads what is known of a foreign one, when its lineage is first asked for; None once that has begun.
         is_opening: that has begun and not ended.
@@ -302,6 +303,7 @@ class Class:
     bases: tuple[str, ...] = ()
     parents: tuple[Class, ...] = ()
     methods: dict[str, Function] = field(default_factory=dict)
+    has_own_parameters: bool = False
     is_foreign: bool = False
     opener: Callable[[], None] | None = None
     is_opening: bool = False

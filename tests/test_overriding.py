@@ -1,0 +1,77 @@
+"""Methods that a base class leaves to its subclasses, and classes that are modules by their parameters."""
+
+from __future__ import annotations
+
+import pytest
+from programs import Program
+
+FAMILY = """
+class Base:
+    {declared}
+    def run(self, x):
+        return self.step(x)
+class Below(Base):
+    def __init__(self):
+        self.net = nn.Linear(3, 3)
+    def step(self, x):
+        return self.net(x)
+print({asked}.run(torch.rand(2, 3)))
+"""
+
+OPEN = [
+    "pass",
+    "def step(self, x): raise NotImplementedError",
+    "def step(self, x): ...",
+    'def step(self, x): "Gives the scores."',
+    "@abstractmethod\n    def step(self, x): return x",
+]
+
+
+@pytest.mark.parametrize("declared", OPEN)
+@pytest.mark.parametrize("asked", ["Below()", "Base()"])
+def test_a_step_that_is_left_open_is_that_of_the_class_below(declared: str, asked: str) -> None:
+    program = Program("from abc import abstractmethod\n" + FAMILY.format(declared=declared, asked=asked))
+    assert program.kinds(program.shown()) == {"live"}
+
+
+@pytest.mark.parametrize("declared", ["def step(self, x): return 1", "def step(self, x): self.seen = x.shape"])
+def test_a_step_that_the_base_has_itself_is_taken_for_it(declared: str) -> None:
+    program = Program(FAMILY.format(declared=declared, asked="Base()"))
+    assert "live" not in program.kinds(program.shown())
+
+
+def test_a_method_of_another_object_is_that_of_its_class() -> None:
+    source = FAMILY.format(declared=OPEN[1], asked="Base()").replace("self.step(x)", "Base().step(x)")
+    program = Program(source)
+    assert "live" not in program.kinds(program.shown())
+
+
+def test_a_guard_in_the_base_stands_around_the_step_of_the_class_below() -> None:
+    family = FAMILY.format(declared=OPEN[1], asked="Below()")
+    source = family.replace("    def run", "    @torch.no_grad()\n    def run")
+    assert Program(source.replace("return self.net(x)", "self.net.eval(); return self.net(x)")).infers() == []
+
+
+PARAMETER = """
+from elsewhere import Base
+class Net({base}):
+    def __init__(self):
+        super().__init__()
+        self.scale = {made}
+    def score(self, x):
+        out = self.forward(x)
+        print(out)
+"""
+
+
+def test_a_class_with_a_parameter_is_a_module_whatever_its_base_is() -> None:
+    program = Program(PARAMETER.format(base="Base", made="nn.Parameter(torch.ones(3))"))
+    assert program.kinds(program.shown()) == {"live"}
+
+
+@pytest.mark.parametrize(
+    ("base", "made"), [("Base", "nn.Linear(3, 3)"), ("Base", "torch.ones(3)"), ("object", "nn.Parameter(x)")]
+)
+def test_a_class_that_only_has_a_module_is_none(base: str, made: str) -> None:
+    program = Program(PARAMETER.format(base=base, made=made))
+    assert "live" not in program.kinds(program.shown())
