@@ -214,6 +214,33 @@ def train(loader):
     finds=False,
 )
 
+LOGGED_AND_DROPPED = ContractProgram(
+    """
+class Task(KNOWN):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(3, 3)
+
+    def watch(self, batch):
+        self.METHOD("norm", self.net(batch).norm())
+""",
+    "TLK201",
+    finds=True,
+)
+
+MEASURED_AND_DROPPED = ContractProgram(
+    """
+net = nn.Linear(3, 3)
+metric = KNOWN()
+
+def watch(loader):
+    for x in loader:
+        metric(net(x), None)
+""",
+    "TLK201",
+    finds=True,
+)
+
 BACKWARD_OF_AN_ITEM = ContractProgram(
     """
 def train(model, loader):
@@ -380,6 +407,8 @@ _SPECIAL = {
     ("fairseq", Holds.RESULT_KEPT): LOGS_KEPT,
     ("timm", Holds.BACKWARD): BACKWARD_BY_A_CALL,
     ("Lightning", Holds.BACKWARD): BACKWARD_IN_A_STEP,
+    ("Lightning", Holds.DETACHES): LOGGED_AND_DROPPED,
+    ("allennlp", Holds.DETACHES): MEASURED_AND_DROPPED,
     ("DeepSpeed", Holds.BACKWARD): BACKWARD_OF_AN_ENGINE,
 }
 

@@ -92,3 +92,33 @@ def train(loader):
         metric.update(loss)
 """)
     assert program.inserted() == inserted
+
+
+LOGGED = """
+import lightning.pytorch as pl
+class Task(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(3, 3)
+    def watch(self, x):
+        self.{call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "dropped"),
+    [
+        ('log("norm", self.net(x).norm())', ["watch"]),
+        ('log_dict({"norm": self.net(x).norm()})', ["watch"]),
+        ('log("norm", self.net(x).norm(), enable_graph=False)', ["watch"]),
+        ('log("norm", self.net(x).norm(), enable_graph=True)', []),
+        ("train_on(self.net(x).norm())", []),
+    ],
+)
+def test_what_lightning_logs_is_detached_unless_it_is_told_otherwise(call: str, dropped: list[str]) -> None:
+    assert Program(LOGGED.format(call=call)).infers() == dropped
+
+
+def test_what_a_base_that_is_not_seen_logs_may_be_trained_on() -> None:
+    source = LOGGED.format(call='log("norm", self.net(x).norm())')
+    assert Program(source.replace("import lightning.pytorch as pl", "import elsewhere as pl")).infers() == []

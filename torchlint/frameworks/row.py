@@ -20,7 +20,7 @@ class Holds(Symbol):
     EACH_EPOCH = "the framework calls the method again and again, but not in every step"
     EACH_STEP = "the framework calls the method, or the function that it is given, once for each step or request"
     KEEPS = "the object or function keeps the argument as it is, with its graph"
-    DETACHES = "the object keeps its arguments without their graph, or numbers of them"
+    DETACHES = "the object keeps its arguments without their graph, or numbers of them, and trains on none"
     BACKWARD = "the call runs backward on the argument"
     RETURNS = "the call returns its arguments, moved and wrapped, in their order"
     MAKES_ENGINE = "the call returns a wrapped model, which also runs backward, and its optimizer"
@@ -45,6 +45,7 @@ class Row:
         argument: which argument, by its position (without ``self``) and its name.
         besides: RESULT_KEPT: keys of a dict, or positions of a tuple, that are not kept.
         taken_by: RESULT_KEPT: it is true only where a method of these takes what was kept.
+        unless: DETACHES: the keyword with which a program asks for the graph to be kept.
         distinctive: True where a class of this name is taken for this one even if another package exports it: nobody
             else has the name. It may be true only of rows that say what a class is, of those that silence findings,
             and of rows of a class whose name says its framework, since a wrong guess must not make a finding.
@@ -58,6 +59,7 @@ class Row:
     argument: tuple[int, str] = (0, "")
     besides: tuple[str | int, ...] = ()
     taken_by: tuple[str, ...] = ()
+    unless: str = ""
     distinctive: bool = False
 
     def names(self, full_name: str) -> bool:

@@ -95,6 +95,7 @@ LIGHTNING = (
         "Lightning", MODULES, Holds.BACKWARD, f"{_LIGHTNING}#manual-backward", ("manual_backward",), (0, "loss"),
         distinctive=True,
     ),
+    Row("Lightning", MODULES, Holds.DETACHES, f"{_LIGHTNING}#log", ("log", "log_dict"), unless="enable_graph"),
     Row("Lightning", MODULES, Holds.MODULE, _LIGHTNING, distinctive=True),
     Row(
         "Lightning", CALLBACKS, Holds.NO_GRAD, f"{_LIGHTNING_CALLBACK}#hooks",
@@ -234,6 +235,8 @@ RECORDING = (
     Row("torchmetrics", ("torchmetrics.[A-Z]*",), Holds.DETACHES,
         "https://github.com/Lightning-AI/torchmetrics/blob/v1.0.0/src/torchmetrics/metric.py",
         ("update", "add")),
+    Row("allennlp", ("allennlp.training.metrics.[A-Z]*",), Holds.DETACHES,
+        "https://docs.allennlp.org/v1.2.0/api/training/metrics/metric/#detach_tensors", ("__call__",)),
     Row("torcheval", ("torcheval.metrics.[A-Z]*",), Holds.DETACHES,
         "https://github.com/pytorch/torcheval/blob/v0.0.7/torcheval/metrics/aggregation/mean.py", ("update",)),
     Row("ignite", IGNITE_METRICS, Holds.GIVEN_GRAPH,

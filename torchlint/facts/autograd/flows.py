@@ -21,6 +21,7 @@ from torchlint.facts.values.domain import (
     Container,
     Derived,
     History,
+    Instance,
     Module,
     Tensor,
     Unknown,
@@ -28,6 +29,7 @@ from torchlint.facts.values.domain import (
     is_live,
     sorted_values,
 )
+from torchlint.facts.values.framework_objects import detaches
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Backward, Function, Kind, Mode, Op, Place, Value
 from torchlint.facts.values.homes import places_of
@@ -313,8 +315,13 @@ class Flows:
 
     def is_unknown_call(self, call: Value) -> bool:
         """Whether a CALL runs code that is not seen and that may train on its arguments."""
+        return self._runs_unseen_code(call) and not detaches(self.solution, call)
+
+    def _runs_unseen_code(self, call: Value) -> bool:
         callee = call.callee
         if callee.op is Op.ATTRIBUTE:
+            if self._is_left_to_a_base(callee):
+                return True
             if (
                 torch_api.method(callee.name) is not None
                 or callee.name in SINKS
@@ -330,6 +337,18 @@ class Flows:
             known = callee.name.startswith(("torch.", "builtins.", "numpy.", "math."))
             return not known and any(isinstance(a, Unknown) for a in self.solution.final(call))
         return any(isinstance(a, Unknown | Argument) for a in self.solution.final(callee))
+
+    def _is_left_to_a_base(self, method: Value) -> bool:
+        """Whether an ATTRIBUTE is a method that an object of this file has from a base that is not seen."""
+        if any(self.solution.stored.get(place) for place in places_of(self.solution, method)):
+            return False
+        classes = [a.cls for a in self.solution.final(method.inputs[0]) if isinstance(a, Instance)]
+        return bool(classes) and all(
+            cls.method(method.name) is None
+            and method.name not in torch_api.module_methods()
+            and any(torch_api.torch_class(base) is None for base in cls.all_bases() if base != "builtins.object")
+            for cls in classes
+        )
 
     def is_arithmetic(self, call: Value) -> bool:
         """Whether a CALL is an operation of torch (or a built-in reduction) that computes with its arguments."""

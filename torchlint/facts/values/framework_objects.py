@@ -80,6 +80,15 @@ def _rows_of(solution: Solution, value: Value, holds: Holds) -> Iterator[Row]:
                 yield from promises(base, holds)
 
 
+def detaches(solution: Solution, call: Value) -> bool:
+    """Whether a framework promises of a CALL that no graph is left of what it is given: ``self.log("loss", loss)``."""
+    row = contract_of(solution, call, Holds.DETACHES)
+    if row is None:
+        return False
+    told = call.argument(-1, row.unless) if row.unless else None
+    return told is None or told.name == "False"
+
+
 def keeps_no_graph(solution: Solution, holder: Value) -> bool:
     """Whether ``holder`` is an object of a framework that keeps what it is given without its graph.
 
