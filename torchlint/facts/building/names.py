@@ -87,7 +87,7 @@ def changes_receiver(method: str) -> bool:
     An attribute that ends with an underscore, as scikit-learn and skorch write what fitting has made, is none:
     ``self.module_(x)``.
     """
-    return method.endswith("_") and torch_api.method(method) is not None
+    return method.endswith("_") and not method.endswith("__") and torch_api.method(method) is not None
 
 
 _TARGETS: dict[type[cst.CSTNode], Callable[..., list[cst.CSTNode]]] = {
