@@ -63,7 +63,6 @@ class Calls:
         callee = value.callee
         parts: list[Abstract] = []
         if callee.op is Op.ATTRIBUTE:
-            self.solution.watch(callee.inputs[0], value)  # the attribute may stay what it is where the object changes
             receiver = self.solution.of(callee.inputs[0])
             parts += [self._method(value, atom, callee.name) for atom in receiver]
             if not receiver:

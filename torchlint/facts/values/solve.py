@@ -78,7 +78,6 @@ class Solution:
         self._linked = 0
         self._known_attributes = 0
         self._visits: dict[Value, int] = {}
-        self._has_shrunk = False
 
     # -- reading --------------------------------------------------------------------------------------------------
 
@@ -215,11 +214,9 @@ class Solution:
                 break
         else:
             return
-        if self._has_shrunk:
-            # What a value was at first and is no longer may still go round in loops: once more, with all that was
-            # learned on the way, the evidence included. Where every value has only grown, nothing goes round.
-            self.abstract.clear()
-            self._settle()
+        # What was unknown before the evidence came may still go round in loops: once more, with all of it known.
+        self.abstract.clear()
+        self._settle()
 
     def dissolve(self) -> None:
         """Cut the links between values, functions and this; nothing may be asked afterwards.
@@ -299,8 +296,6 @@ class Solution:
             new = join((old, new))
         if new == old:
             return
-        if not old <= new:
-            self._has_shrunk = True
         self.abstract[value] = new
         self._dirty.update(value.users)
         self.touch(value)
