@@ -353,9 +353,11 @@ class TestTheFile:
         for job in jobs:
             # Both begin before either has learnt anything.
             ours, theirs = Cache(file), Cache(file)
-            both = [(one, one.known([job])) for one in (ours, theirs)]
-            for one, _ in both:
-                one.learn([job], check_files([job]))
+            assert ours.known([job]) == theirs.known([job]) == [None]
+            results = check_files([job], cache=Cache(str(folder.parent / "elsewhere")))
+            for one in (ours, theirs):
+                one.learn([job], results)
+            (folder.parent / "elsewhere").unlink()
         assert checked_anew(folder) == set()
 
     def test_keeps_what_other_options_found(self, folder: Path) -> None:

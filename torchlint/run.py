@@ -248,7 +248,8 @@ def _examined(job: Job, project: Project | None) -> Checked:
             result = check_text(read(job.path, limit=job.limit), job, project)
         except Unreadable as error:
             result = Checked(job.path, failure=f"cannot be checked: {error.reason}")
-        return result if project is None else replace(result, consulted=project.consulted())
+        consulted = None if project is None else project.consulted()
+        return result if consulted is None else replace(result, consulted=consulted)
     except Exception as error:
         return Checked(job.path, failure=f"cannot be checked: {internal_error(error)}")
 
@@ -277,10 +278,10 @@ def check_files(jobs: Sequence[Job], workers: int = 1, cache: Cache | None = Non
         from torchlint.project.project import Project
 
         given = [job.path for job in jobs]
-        project = Project(given)
+        project = Project(given, accounts=cache is not None)
         processes = min(workers, _worth(stale)) if workers > 1 else 1
         if processes > 1:
-            examined = iter(_examined_by_workers(stale, given, processes))
+            examined = iter(_examined_by_workers(stale, given, processes, accounts=cache is not None))
         else:
             examined = iter([_examined(job, project) for job in stale])
         results = [next(examined) if result is None else result for result in known]
@@ -289,17 +290,17 @@ def check_files(jobs: Sequence[Job], workers: int = 1, cache: Cache | None = Non
     return [write_repaired(job, result, project) for job, result in zip(jobs, results, strict=True)]
 
 
-def _examined_by_workers(jobs: Sequence[Job], given: Sequence[str], workers: int) -> list[Checked]:
+def _examined_by_workers(jobs: Sequence[Job], given: Sequence[str], workers: int, *, accounts: bool) -> list[Checked]:
     from torchlint.parallel import results_of
 
-    return results_of(jobs, partial(_examiner, given), _lost, workers)
+    return results_of(jobs, partial(_examiner, given, accounts), _lost, workers)
 
 
-def _examiner(given: Sequence[str]) -> Callable[[Job], Checked]:
+def _examiner(given: Sequence[str], accounts: bool) -> Callable[[Job], Checked]:
     """What a worker process does with a job of a run over the files ``given``; they import much the same."""
     from torchlint.project.project import Project
 
-    return partial(_examined, project=Project(given))
+    return partial(_examined, project=Project(given, accounts=accounts))
 
 
 def _lost(job: Job) -> Checked:

@@ -188,7 +188,7 @@ class _Run:
     def _project(self) -> Project:
         from torchlint.project.project import Project
 
-        return Project(self._given)
+        return Project(self._given, accounts=True)
 
     @cached_property
     def _guards(self) -> dict[str, str]:

@@ -48,18 +48,20 @@ class Project:
     repaired) are summarised from disk all the same: others see what is saved.
     """
 
-    def __init__(self, given: Iterable[str] = (), *, limit: int = SIZE_LIMIT) -> None:
+    def __init__(self, given: Iterable[str] = (), *, limit: int = SIZE_LIMIT, accounts: bool = False) -> None:
         """Read nothing yet.
 
         Args:
             given: the files of the run, whose calls count.
             limit: larger files are not read at all, in bytes.
+            accounts: whether :meth:`consulted` will be asked; keeping account costs a third of a file without torch.
         """
         self._limit = limit
-        self._sights = Sights()
+        self._sights = Sights(accounts=accounts)
         self._modules = Modules(self._sights)
         self._callers = Callers(tuple(sorted(map(os.path.abspath, given))), self._modules, self._text, self._sights)
         self._texts: dict[str, str] = {}
+        self._brought: dict[tuple[str, str], tuple[bool, Collection[tuple[str, str]]]] = {}
         self._torch_users: dict[str, tuple[bool, Collection[tuple[str, str]]]] = {}
         self._outlines: dict[str, Outline | None] = {}
         self._excerpts: dict[tuple[str, str], str | None] = {}
@@ -79,7 +81,9 @@ class Project:
         return self._sights.read(path, limit=limit)
 
     def consulted(self) -> Consulted | None:
-        """What was looked at since the last :meth:`open`; None when some of it changed in the meantime."""
+        """What was looked at since :meth:`open`; None when some of it changed in the meantime, or without accounts."""
+        if not self._sights.accounts:
+            return None
         return self._sights.consulted(self._callers.state if self._sights.asks else "")
 
     @property
@@ -98,8 +102,16 @@ class Project:
 
     def imports_torch(self, source: Source) -> bool:
         """Whether a file imports, directly or through a package that re-exports it, a module that uses torch."""
-        located = (self._modules.locate(source.path, name) for name in imported_names(source.text))
-        return any(self._uses_torch(location.path) for location in located if location is not None)
+        path = os.path.abspath(source.path)
+        folder = os.path.dirname(path)
+        return any(
+            self._sights.remembered(self._brought, (folder, name), partial(self._brings_torch, path, name))
+            for name in imported_names(source.text)
+        )
+
+    def _brings_torch(self, importer: str, name: str) -> bool:
+        location = self._modules.locate(importer, name)
+        return location is not None and self._uses_torch(location.path)
 
     def _uses_torch(self, path: str) -> bool:
         return self._sights.remembered(self._torch_users, path, lambda: self._leads_to_torch(path))

@@ -89,8 +89,9 @@ class Consulted:
 class Sights:
     """Looks at files and folders, and keeps an account of what one check after the other looked at."""
 
-    def __init__(self) -> None:
-        """Nothing is looked at yet."""
+    def __init__(self, *, accounts: bool = True) -> None:
+        """Nothing is looked at yet; without ``accounts`` files are read, and nothing is noted of them."""
+        self.accounts = accounts
         self._files: dict[str, FileSight] = {}
         self._stamps: dict[str, Stamp | None] = {}
         self._kinds: dict[tuple[str, str], Kind] = {}
@@ -110,6 +111,8 @@ class Sights:
         Raises:
             Unreadable: see :func:`torchlint.source.read_source`.
         """
+        if not self.accounts:
+            return decode_source(read_bytes(path, limit=max(limit, SIZE_LIMIT)), path, limit=limit)
         place = os.path.abspath(path)
         self.note(place)
         before = stamp_of(place)
