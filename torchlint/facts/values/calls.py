@@ -32,6 +32,7 @@ from torchlint.facts.values.domain import (
     Tool,
     Unknown,
     join,
+    sorted_values,
 )
 from torchlint.facts.values.externals import KEYWORD_ITEMS, Meaning, meaning_of
 from torchlint.facts.values.framework_objects import given_back, object_made
@@ -64,14 +65,15 @@ class Calls:
         parts: list[Abstract] = []
         if callee.op is Op.ATTRIBUTE:
             receiver = self.solution.of(callee.inputs[0])
-            parts += [self._method(value, atom, callee.name) for atom in receiver]
+            parts += [self._method(value, atom, callee.name) for atom in sorted_values(receiver)]
             if not receiver:
                 return BOTTOM
         else:
             abstract = self.solution.of(callee)
             if not abstract:
                 return BOTTOM
-            parts += [self._called(value, atom) for atom in abstract]
+            # In order, since who calls whom is noted on the way.
+            parts += [self._called(value, atom) for atom in sorted_values(abstract)]
         return join(parts)
 
     def _arguments(self, value: Value) -> list[Abstract]:
