@@ -232,6 +232,12 @@ def test_a_state_that_goes_into_a_forward_is_none_itself() -> None:
     assert found(body + "        out = model(x, h)\n    return out.detach()\n") == []
 
 
+def test_gradients_that_are_switched_on_by_name_are_wanted() -> None:
+    body = "def show(x):\n    model = nn.Linear(3, 3)\n    {with_}out = model(x)\n{indent}print(out.sum().item())\n"
+    asked = body.format(with_="with torch.enable_grad():\n        ", indent="        ")
+    assert found(asked) == [] and found(body.format(with_="", indent="    ")) != []
+
+
 def test_a_loss_without_parameters_is_no_network() -> None:
     body = (
         "class Loss(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.norm = nn.L1Loss()\n"

@@ -135,7 +135,7 @@ class Inferences:
         """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""
         if not self.flows.modes.records(call) or self._is_used(call) or call in self._read_as_arrays:
             return False
-        if is_decided(call):
+        if is_decided(call) or self._is_asked_for(call):
             return False
         if self.runs_elsewhere(call):
             return True
@@ -149,6 +149,10 @@ class Inferences:
         return self.steps.calls_module(call) or (
             any(self._runs_forward(callee, call) for callee in callees) and self._begins_in_module(call)
         )
+
+    def _is_asked_for(self, call: Value) -> bool:
+        """Whether gradients are switched on for this very call: no guard around the function would change that."""
+        return call.mode is Mode.ON and call.function.parent is not None
 
     @cached_property
     def _read_as_arrays(self) -> frozenset[Value]:
