@@ -71,13 +71,13 @@ def test_the_configuration_shown_is_valid_and_shows_every_key(tmp_path: Path):
 
 def test_the_options_shown_exist():
     shown = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", " ".join(re.findall(r"torchlint [^`\n]*", README))))
-    known = "".join(help_of(command) for command in ("check", "verify"))
+    known = "".join(help_of(*command) for command in ((), ("check",), ("verify",)))
     assert shown and all(option in known for option in shown)
 
 
-def help_of(command: str) -> str:
-    """What ``torchlint COMMAND --help`` prints."""
-    words = [sys.executable, "-m", "torchlint", command, "--help"]
+def help_of(*command: str) -> str:
+    """What ``torchlint COMMAND --help`` prints; without a command what ``torchlint --help`` does."""
+    words = [sys.executable, "-m", "torchlint", *command, "--help"]
     return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
