@@ -53,6 +53,28 @@ def test_a_seed_names_one_valid_program_and_many_hold_findings(generate: Callabl
 
 
 FOUND = {
+    "a function that returns what it returns itself": """
+        def fold(x):
+            return fold(x)
+
+        kept = []
+        for x in torch.utils.data.DataLoader(data):
+            kept.append(fold(x))
+        """,
+    "a sum that stands in a tuple": """
+        def fit(loss):
+            global total
+            loss.backward(create_graph=True)
+            total, n = total + loss, 1
+        """,
+    "torch by way of itself": """
+        import torch.torch as torch
+
+        def show(x):
+            net = torch.nn.Linear(3, 3)
+            net.eval()
+            print(net(x).argmax())
+        """,
     "who holds a model, where it is computed with itself": """
         for i in a:
             total.add_(a)

@@ -143,7 +143,8 @@ def _note_alias(profile: Profile, node: Any) -> None:
 
 
 def _note_assignment(profile: Profile, node: Any) -> None:
-    profile.accumulates = profile.accumulates or isinstance(node.value, ast.BinOp | ast.Call)
+    # The sum may stand anywhere in it: in a tuple, under a condition.
+    profile.accumulates = profile.accumulates or not isinstance(node.value, ast.Constant | ast.Name | ast.Attribute)
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     profile.inserts = profile.inserts or any(isinstance(target, ast.Subscript) for target in targets)
 
@@ -172,6 +173,7 @@ _NOTES: dict[type[ast.AST], Callable[[Profile, Any], None]] = {
     ast.Assign: _note_assignment,
     ast.AnnAssign: _note_assignment,
     ast.AugAssign: _note_update,
+    ast.NamedExpr: _note_update,
     **dict.fromkeys([ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Yield], _note_items),
     **dict.fromkeys([ast.FunctionDef, ast.AsyncFunctionDef], _note_function),
     ast.ExceptHandler: _note_handler,

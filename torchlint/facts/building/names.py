@@ -37,7 +37,7 @@ def import_names(node: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str]]
         for alias in node.names:
             full = dotted(alias.name) or ""
             if alias.asname is not None:
-                yield _as_name(alias), full
+                yield _as_name(alias), _canonical(full)
             else:
                 yield full.split(".")[0], full.split(".")[0]
     elif not isinstance(node.names, cst.ImportStar):
@@ -45,8 +45,12 @@ def import_names(node: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str]]
         for alias in node.names:
             name = dotted(alias.name) or ""
             full = f"{origin}.{name}" if origin else name
-            # `from torch import torch` gives torch, since every package can see itself that torch imports from.
-            yield (_as_name(alias) if alias.asname else name), "torch" if full == "torch.torch" else full
+            yield (_as_name(alias) if alias.asname else name), _canonical(full)
+
+
+def _canonical(name: str) -> str:
+    """``torch`` for ``torch.torch``: the package sees itself under its own name."""
+    return "torch" if name == "torch.torch" else name
 
 
 def _as_name(alias: cst.ImportAlias) -> str:

@@ -65,6 +65,7 @@ class Views:
         """Look at the values of ``solution``."""
         self.solution = solution
         self.steps = steps
+        self._followed: set[Value] = set()
 
     def of(self, value: Value) -> View | None:
         """The tensor of which ``value`` is a part, None for a tensor of its own or where that is not certain."""
@@ -139,7 +140,12 @@ class Views:
         functions = self.solution.functions_of(call)
         if len(functions) == 1 and functions[0].result is not None and len(functions[0].result.inputs) == 1:
             result = functions[0].result.inputs[0]
-            if not self.steps.calls_module(call) and self._view(result)[0] in ("whole", "part"):
+            if call in self._followed or self.steps.calls_module(call):
+                return ("none", None)  # a function that returns what it returns itself says nothing
+            self._followed.add(call)
+            kind = self._view(result)[0]
+            self._followed.discard(call)
+            if kind in ("whole", "part"):
                 return ("whole", result)
         return ("none", None)
 
