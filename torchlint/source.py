@@ -10,12 +10,22 @@ import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["SIZE_LIMIT", "Source", "Unreadable", "decode_source", "encode_source", "read_bytes", "read_source"]
+__all__ = [
+    "SIZE_LIMIT",
+    "Source",
+    "Unreadable",
+    "decode_source",
+    "encode_source",
+    "lines_of",
+    "read_bytes",
+    "read_source",
+]
 
 SIZE_LIMIT = 2_000_000
 """The largest file that is read, in bytes: larger ones are data or generated, and would take minutes."""
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)?")
+_LINE_OF_TEXT = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _WIDE_MARKS = (
     (codecs.BOM_UTF32_LE, "UTF-32"),
     (codecs.BOM_UTF32_BE, "UTF-32"),
@@ -131,6 +141,11 @@ def read_bytes(path: str, *, limit: int = SIZE_LIMIT) -> bytes:
 def _open_at_once(path: str, flags: int) -> int:
     """Open a file as ``open`` does, but without waiting for whoever writes into a pipe."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text with their ends, as Python and ``ast`` count them: a form feed ends none."""
+    return _LINE_OF_TEXT.findall(text)
 
 
 def encode_source(source: Source, text: str) -> bytes:

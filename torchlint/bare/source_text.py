@@ -7,11 +7,12 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
+from torchlint.source import lines_of
+
 _LITERAL = re.compile(
     r"""(?i:[rbuft]{0,2})(?:'''(?:[^\\]|\\.)*?'''|\"\"\"(?:[^\\]|\\.)*?\"\"\"|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")""",
     re.DOTALL,
 )
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 class SourceText:
@@ -23,7 +24,7 @@ class SourceText:
 
     @cached_property
     def _lines(self) -> Sequence[str | bytes]:
-        lines: list[str] = _LINE.findall(self._text)
+        lines = lines_of(self._text)
         return lines if self._text.isascii() else [line.encode() for line in lines]
 
     def _line(self, number: int) -> str:

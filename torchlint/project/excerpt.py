@@ -12,11 +12,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from torchlint.source import lines_of
+
 __all__ = ["Outline"]
-
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-"""A line as ``ast`` counts them: a form feed ends none."""
-
 
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 """A name as it is read; what follows a dot is an attribute."""
@@ -76,7 +74,7 @@ class Outline:
 
     @cached_property
     def _lines(self) -> list[str]:
-        return _LINE.findall(self.text)
+        return lines_of(self.text)
 
     @property
     def stars(self) -> tuple[str, ...]:
