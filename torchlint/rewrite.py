@@ -8,7 +8,10 @@ import stat
 import tempfile
 from contextlib import suppress
 
-__all__ = ["write_atomic"]
+__all__ = ["TEMPORARY", "write_atomic"]
+
+TEMPORARY = ".torchlint-"
+"""How the names of temporary files begin; one that is left was broken off with its process."""
 
 
 def write_atomic(path: str, data: bytes) -> None:
@@ -27,7 +30,7 @@ def write_atomic(path: str, data: bytes) -> None:
     """
     target = os.path.realpath(path)
     before = _status(target)
-    descriptor, temporary = tempfile.mkstemp(prefix=".torchlint-", dir=os.path.dirname(target))
+    descriptor, temporary = tempfile.mkstemp(prefix=TEMPORARY, dir=os.path.dirname(target))
     try:
         try:
             _write(descriptor, data)

@@ -77,13 +77,14 @@ class Cache:
             return
         # Imported here, since most runs learn nothing.
         from torchlint.cache.merge import gathered, merged
+        from torchlint.rewrite import write_atomic
 
         newer = merged(refreshed, gathered(learnt))
         with suppress(OSError):
             prepare(os.path.dirname(self._file))
             facts = merged(self._older(), newer)
             facts.records = _pruned(facts, {self._digest(job) for job in jobs})
-            _replace(self._file, encode(facts, self._key.stamps, self._key.content))
+            write_atomic(self._file, encode(facts, self._key.stamps, self._key.content))
             remove_older(self._file)
 
     # -- what is known --------------------------------------------------------------------------------------------
@@ -218,19 +219,6 @@ def _pruned(facts: Facts, options: Set[str]) -> dict[tuple[str, str], Record]:
     wanted = options | set(list(others)[:MOST_JOBS])
     there = {path for path in {record.path for record in facts.records.values()} if os.path.exists(path)}
     return {key: one for key, one in facts.records.items() if one.job in wanted and one.path in there}
-
-
-def _replace(file: str, data: bytes) -> None:
-    """Write a file so that whoever reads it sees all or nothing; raises OSError."""
-    temporary = f"{file}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "xb") as stream:
-            stream.write(data)
-        os.replace(temporary, file)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
 
 
 def _short(text: str) -> str:

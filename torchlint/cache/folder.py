@@ -95,6 +95,9 @@ def _below(path: str) -> Iterator[str]:
 
 def _remove(folder: str) -> bool:
     """Remove a cache's own files, and its folder when nothing else is in it; False where there is no cache."""
+    # Imported here, since every run asks where the cache lies and hardly one removes it.
+    from torchlint.rewrite import TEMPORARY
+
     try:
         with open(os.path.join(folder, _TAG), encoding="utf-8", errors="replace") as stream:
             if stream.read() != _SIGNATURE:
@@ -102,7 +105,7 @@ def _remove(folder: str) -> bool:
     except OSError:
         return False
     for name in os.listdir(folder):
-        if _is_cache(name) or name in (_TAG, _IGNORE) or name.endswith(".tmp"):
+        if _is_cache(name) or name in (_TAG, _IGNORE) or name.startswith(TEMPORARY):
             os.unlink(os.path.join(folder, name))
     with suppress(OSError):
         os.rmdir(folder)

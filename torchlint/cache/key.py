@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 import torchlint
-from torchlint.project.sights import stamp_of
+from torchlint.project.sights import stamp_of, text_digest
 
 __all__ = ["Key"]
 
@@ -25,12 +25,12 @@ class Key:
     def stamps(self) -> str:
         """One digest for names, times and sizes of the sources; "" when one of them was written a moment ago."""
         stamps = [(path, stamp_of(path)) for path in self._sources]
-        return "" if any(stamp is None for _, stamp in stamps) else _digest(repr([self._versions, stamps]))
+        return "" if any(stamp is None for _, stamp in stamps) else text_digest(repr([self._versions, stamps]))
 
     @cached_property
     def content(self) -> str:
         """One digest for what the sources say."""
-        return _digest(repr([self._versions, [(os.path.basename(path), _content(path)) for path in self._sources]]))
+        return text_digest(repr([self._versions, [(os.path.basename(path), _content(path)) for path in self._sources]]))
 
     def fits(self, stamps: str, content: str) -> bool:
         """Whether a cache with these two digests is one of this installation."""
@@ -73,7 +73,3 @@ def _content(path: str) -> str:
             return blake2b(stream.read(), digest_size=16).hexdigest()
     except OSError:
         return ""
-
-
-def _digest(text: str) -> str:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

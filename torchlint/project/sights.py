@@ -19,7 +19,18 @@ from typing import TypeVar
 
 from torchlint.source import SIZE_LIMIT, Source, Unreadable, decode_source, read_bytes
 
-__all__ = ["Consulted", "FileSight", "FolderSight", "Kind", "Sights", "Stamp", "digest_of", "given_state", "stamp_of"]
+__all__ = [
+    "Consulted",
+    "FileSight",
+    "FolderSight",
+    "Kind",
+    "Sights",
+    "Stamp",
+    "digest_of",
+    "given_state",
+    "stamp_of",
+    "text_digest",
+]
 
 Stamp = tuple[int, int, int]
 """Modification and change time in nanoseconds, size in bytes: as long as they are the same, nothing was written."""
@@ -242,7 +253,11 @@ def digest_of(data: bytes) -> str | None:
 
 def given_state(digests: Sequence[tuple[str, str | None]]) -> str:
     """One digest for all files of a run, given as pairs of an absolute path and a digest, sorted."""
-    text = "\0".join(f"{path}\0{digest or ''}" for path, digest in digests)
+    return text_digest("\0".join(f"{path}\0{digest or ''}" for path, digest in digests))
+
+
+def text_digest(text: str) -> str:
+    """The digest of a text, 32 characters; names of files that are not UTF-8 count as they are."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
