@@ -124,10 +124,18 @@ class Calls:
             without = frozenset(atom for atom in result if not (isinstance(atom, Tensor) and atom.origin is not None))
             given = differentiate(value, self._arguments(value) or [UNKNOWN])
             return result if without == result else join((without, given))
-        if not has_parameters(self.solution, instance.cls):
+        if not self._has_parameters(value, instance.cls):
             return result
         vague = any(isinstance(atom, Unknown | Carrier) for atom in result)
         return join((result - {Unknown()}, live(value))) if vague else result
+
+    def _has_parameters(self, value: Value, cls: Class) -> bool:
+        """Whether a module of this file trains; ``value`` is run again when it holds more."""
+        if has_parameters(self.solution, cls):
+            return True
+        for ancestor in cls.lineage():
+            self.solution.watch(ancestor.root(), value)
+        return False
 
     # -- methods --------------------------------------------------------------------------------------------------
 
@@ -253,8 +261,7 @@ class Calls:
     def _run(self, value: Value, function: Function, binding: dict[Value, Value | None]) -> Abstract:
         self.solution.add_call(value, function, binding)
         for parameter, argument in binding.items():
-            if argument is not None:
-                self._pass(parameter, argument)
+            self._pass(parameter, argument)
         result = function.result
         if result is None or not result.inputs:
             return PLAIN
@@ -270,8 +277,8 @@ class Calls:
             return frozenset([Container(value)])
         return summary
 
-    def _pass(self, parameter: Value, argument: Value) -> None:
-        objects = [a for a in self.solution.of(argument) if a.__class__ in PASSED]
+    def _pass(self, parameter: Value, argument: Value | None) -> None:
+        objects = [a for a in self.solution.of(argument) if a.__class__ in PASSED] if argument is not None else ()
         if objects:
             old = self.solution.objects.get(parameter, BOTTOM)
             if not old.issuperset(objects):
@@ -373,6 +380,7 @@ class Calls:
         """What an argument gives an operation: each item of a literal, or what is in any other container."""
         is_literal = argument.op is Op.CONTAINER and isinstance(argument.syntax, cst.List | cst.Tuple)
         if is_literal and len(self.solution.held.get(argument, ())) == len(argument.inputs) > 0:
+            self.solution.watch(argument, value)
             return [self._contents(value, self.solution.of(item)) for item in argument.inputs]
         return [self._contents(value, self.solution.of(argument))]
 

@@ -1,8 +1,9 @@
 """The fixpoint: an abstract value for every value of a file, across its functions and classes.
 
 A work list runs the transfer functions (``transfer.py``, ``calls.py``) until nothing changes; then stores are matched
-with the places and containers that they reach and evidence is drawn from what the program does (``evidence.py``), and
-the work list runs again until that, too, adds nothing. Everything only grows, so it ends.
+with the places and containers that they reach, until that, too, adds nothing. Then evidence is drawn from what the
+program does (``evidence.py``), and where it adds something all begins anew with it. Links and evidence only grow, so it
+ends.
 """
 
 from __future__ import annotations
@@ -39,6 +40,10 @@ ROUNDS = 20
 
 PATIENCE = 12
 """How often one value is computed anew before it may only grow, which forces an end."""
+
+
+INDEPENDENT = frozenset([Op.CONSTANT, Op.EXTERNAL, Op.FUNCTION, Op.CLASS, Op.CONTAINER, Op.UNKNOWN])
+"""What is the same whatever else is known."""
 
 
 class Solution:
@@ -78,6 +83,7 @@ class Solution:
         self._linked = 0
         self._known_attributes = 0
         self._visits: dict[Value, int] = {}
+        self._links = 0
 
     # -- reading --------------------------------------------------------------------------------------------------
 
@@ -112,6 +118,7 @@ class Solution:
     def add_call(self, call: Value, function: Function, binding: dict[Value, Value | None]) -> None:
         """Say that ``call`` may run ``function``, whose parameters then get what ``binding`` says."""
         if call not in self.callers[function]:
+            self._links += 1
             self.callers[function][call] = binding
             self._callees[call].append(function)
 
@@ -172,10 +179,12 @@ class Solution:
         self._watchers[subject].add(reader)
 
     def touch(self, subject: object) -> None:
-        """Say that ``subject`` has changed."""
+        """Say that ``subject`` has changed; with an attribute, its class has."""
         watching = self._watchers.get(subject)
         if watching:
             self._dirty |= watching
+        if isinstance(subject, Place) and isinstance(subject.owner, Class):
+            self.touch(subject.owner)
 
     def revisit_if_stale(self, value: Value) -> None:
         """Run ``value`` again if it would come out otherwise."""
@@ -205,18 +214,18 @@ class Solution:
     def solve(self) -> None:
         """Run to the fixpoint."""
         for value in self.graph.values:
-            self._fill(value)
+            self._wire(value)
         self._adopt()
         evidence = Evidence(self)
         for _ in range(ROUNDS):
-            self._settle()
-            if not evidence.draw():
+            is_settled = self._settle()
+            # What was unknown before all was known may still go round in loops: once more, with all of it known.
+            if not evidence.draw() and is_settled:
                 break
-        else:
-            return
-        # What was unknown before the evidence came may still go round in loops: once more, with all of it known.
-        self.abstract.clear()
-        self._settle()
+            self.abstract.clear()
+        if self.frozen:  # that is looked for far back, where nothing is watched
+            self.abstract.clear()
+            self._settle()
 
     def dissolve(self) -> None:
         """Cut the links between values, functions and this; nothing may be asked afterwards.
@@ -237,12 +246,19 @@ class Solution:
         graph.foreign.realise = None
         vars(self).clear()
 
-    def _settle(self) -> None:
-        """Run to a fixpoint: first as if what nothing reached were not there, then as unknown."""
+    def _settle(self) -> bool:
+        """Run to a fixpoint: first as if what nothing reached were not there, then as unknown.
+
+        Returns:
+            whether every link (who calls whom, which store reaches what) was known before anything was unknown.
+        """
         self._visits.clear()
-        self._dirty.update(self.graph.all_values())
+        for value in self.graph.all_values():
+            self._begin(value)
+        links = 0
         for self._optimistic in (True, False):
             if not self._optimistic:
+                links = self._links
                 self._dirty.update(value for value in self.graph.all_values() if not self.abstract.get(value))
             for _ in range(ROUNDS):
                 self._drain()
@@ -251,19 +267,35 @@ class Solution:
                 self._reaching = [store for store in self._reaching if store.place is None]
                 if not any(reached):
                     break
+        return links == self._links
 
-    def _fill(self, value: Value) -> None:
-        """Put the items of a literal into the container that it makes."""
+    def _begin(self, value: Value) -> None:
+        """Say at once what a value is that depends on no other; the work list has the others."""
+        if value.op in INDEPENDENT and value not in self.evidence:
+            self.abstract[value] = transfer(self, value)
+        else:
+            self._dirty.add(value)
+
+    def _wire(self, value: Value) -> None:
+        """Put the items of a literal into the container that it makes; note what a value depends on but its inputs."""
         if value.op is Op.CONTAINER:
             for key, item in zip(value.keys, value.inputs, strict=True):
                 self._put(value, key, item)
+        elif value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
+            self.watch(value.callee.inputs[0], value)
+        elif value.op is Op.ATTRIBUTE:
+            base = value.inputs[0]
+            while base.op is Op.ATTRIBUTE:
+                base = base.inputs[0]
+                self.watch(base, value)
 
     def _adopt(self) -> None:
         """Take in what has been linked from other files since this was last asked."""
         foreign = self.graph.foreign
+        self._links += 1
         for value in foreign.values[self._linked :]:
-            self._fill(value)
-            self._dirty.add(value)
+            self._wire(value)
+            self._begin(value)
         self._linked = len(foreign.values)
         for place, value in foreign.attributes[self._known_attributes :]:
             self.stored[place].append(value)
@@ -281,6 +313,7 @@ class Solution:
             batch = sorted(self._dirty, key=_index)
             self._dirty = set()
             for value in batch:
+                self._dirty.discard(value)  # what ran before it in this batch is known to it
                 self._run(value)
 
     def _run(self, value: Value) -> None:
@@ -313,6 +346,7 @@ class Solution:
             targets = [a.allocation for a in sorted_values(self.of(store.holder)) if isinstance(a, Container)]
         new = [target for target in targets if (store, target) not in self._reached]
         for target in new:
+            self._links += 1
             self._reached.add((store, target))
             if isinstance(target, Place):
                 self.stored[target].append(store.value)

@@ -227,15 +227,15 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
                 return solution.calls.run_function(value, method, bound=True)
             return frozenset([FunctionReference(method, bound=isinstance(atom, Instance) and not method.is_static)])
         place = Place(atom.cls.root(), name)
+        kept = solution.read(place, value)
         if name == "module" and not solution.stored.get(place):
             return frozenset([atom])  # the wrapper of DataParallel and its like, seen through
-        return solution.read(place, value)
+        return kept
     if isinstance(atom, External):
         return external(f"{atom.name}.{name}")
     if isinstance(atom, Container):
-        return (
-            solution.load(atom.allocation, name, value) if name in solution.fields.get(atom.allocation, {}) else UNKNOWN
-        )
+        found = solution.load(atom.allocation, name, value)
+        return found if name in solution.fields.get(atom.allocation, {}) else UNKNOWN
     known = torch_api.attribute(name)
     if isinstance(atom, Tensor | Derived) or (isinstance(atom, Argument | Unknown) and known is not None):
         if known is not None:
