@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from torchlint.frameworks import packages
 from torchlint.imported import imported_names
+from torchlint.python_tree import walk
 
 if TYPE_CHECKING:
     from torchlint.rule import Rule
@@ -96,34 +96,11 @@ def imports_framework(text: str) -> bool:
 def profile_of(tree: ast.AST) -> Profile:
     """One walk over a file's tree."""
     profile = Profile()
-    for node in _walk(tree):
+    for node in walk(tree):
         note = _NOTES.get(node.__class__)
         if note is not None:
             note(profile, node)
     return profile
-
-
-def _walk(tree: ast.AST) -> Iterator[ast.AST]:
-    """As ``ast.walk``, in another order and twice as fast: fields that hold no code are not looked into."""
-    pending: list[Any] = [tree]
-    while pending:
-        node = pending.pop()
-        yield node
-        for name in _fields_of(node.__class__):
-            value = getattr(node, name, None)
-            if value.__class__ is list:
-                pending += [item for item in value if item.__class__ not in _LEAVES]
-            elif value.__class__ not in _LEAVES:
-                pending.append(value)
-
-
-_LEAVES = frozenset([ast.Constant, type(None), str, int, bool])
-"""What no trigger asks for."""
-
-
-@cache
-def _fields_of(kind: type[ast.AST]) -> tuple[str, ...]:
-    return tuple(name for name in kind._fields if name not in ("ctx", "op", "ops", "type_comment", "type_ignores"))
 
 
 def _note_call(profile: Profile, node: Any) -> None:

@@ -64,6 +64,7 @@ from torchlint.facts.turns.lifetimes import Lifetimes
 from torchlint.facts.turns.loop_lengths import LoopLengths
 from torchlint.facts.turns.modes import Modes
 from torchlint.facts.turns.repetition import Repetitions
+from torchlint.facts.turns.skipping import Skipping
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.extents import Extents
 from torchlint.facts.values.freezing import frozen_subjects
@@ -184,6 +185,11 @@ class Facts(Repairs):
     def repetitions(self) -> Repetitions:
         """How often things run."""
         return Repetitions(self)
+
+    @cached_property
+    def skipping(self) -> Skipping:
+        """What need not run each time."""
+        return Skipping(self)
 
     @cached_property
     def identity(self) -> Identity:

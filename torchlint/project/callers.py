@@ -16,6 +16,7 @@ from torchlint.guarding import Guarding
 from torchlint.imported import imported_names
 from torchlint.project.modules import Modules
 from torchlint.project.sights import Sights, given_state
+from torchlint.python_tree import children
 from torchlint.source import Unreadable
 
 __all__ = ["Callers"]
@@ -88,23 +89,25 @@ class Callers:
         """The names that a file calls, each with whether gradients are off there."""
         if path not in self._calls:
             try:
-                self._calls[path] = frozenset(_calls(parse_shallow(self._text_of(path)), False))
+                self._calls[path] = frozenset(_calls(parse_shallow(self._text_of(path))))
             except (Unreadable, SyntaxError):
                 self._calls[path] = frozenset()
         return self._calls[path]
 
 
-def _calls(node: ast.AST, is_guarded: bool) -> Iterator[tuple[str, bool]]:
-    """The names that the code under ``node`` calls, each with whether a guard stands around the call."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        is_guarded = any(_is_guard(decorator) for decorator in node.decorator_list)
-    elif isinstance(node, ast.With) and any(_is_guard(item.context_expr) for item in node.items):
-        is_guarded = True
-    elif isinstance(node, ast.Call):
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        yield name, is_guarded
-    for child in ast.iter_child_nodes(node):
-        yield from _calls(child, is_guarded)
+def _calls(tree: ast.AST) -> Iterator[tuple[str, bool]]:
+    """The names that the code under ``tree`` calls, each with whether a guard stands around the call."""
+    pending = [(tree, False)]
+    while pending:
+        node, is_guarded = pending.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            is_guarded = any(_is_guard(decorator) for decorator in node.decorator_list)
+        elif isinstance(node, ast.With) and any(_is_guard(item.context_expr) for item in node.items):
+            is_guarded = True
+        elif isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            yield name, is_guarded
+        pending += [(child, is_guarded) for child in children(node)]
 
 
 def _is_guard(node: ast.expr) -> bool:

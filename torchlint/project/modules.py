@@ -60,11 +60,13 @@ class Modules:
             importer: the file in which the name is imported; it need not exist.
             name: as it is imported: ``..meters.AverageMeter``. One that leads above the topmost package keeps its dots.
         """
+        if not name.startswith("."):
+            return name
         bare = name.lstrip(".")
         level = len(name) - len(bare)
         package = self._package_of(_folder_of(importer))[0]
         parts = package.split(".") if package else []
-        if level == 0 or level > len(parts):
+        if level > len(parts):
             return name
         return ".".join([*parts[: len(parts) - level + 1], *([bare] if bare else [])])
 
@@ -73,6 +75,8 @@ class Modules:
 
         Relative names that lie outside of a package are looked for beside the file, as scripts are written.
         """
+        if name.partition(".")[0] in LIBRARIES:
+            return None  # the most, and they are asked for at every mention
         full, folder = self.absolute(importer, name), _folder_of(importer)
         if full.startswith("."):
             beside = full.removeprefix(".")

@@ -109,7 +109,7 @@ def _repeated_by(facts: Facts, call: Value) -> Loop | Function | None:
     function = call.function
     if call.loop is not None or function.parent is None or facts.solution.callers.get(function):
         return None
-    if facts.repetitions.holds(function) or facts.repetitions.is_skipped(call, function):
+    if facts.repetitions.holds(function) or facts.skipping.is_skipped(call, function):
         return None
     # What builds its own optimizer is a whole training, of one step.
     is_given = call.callee.inputs[0].op in (Op.PARAMETER, Op.READ, Op.ATTRIBUTE)

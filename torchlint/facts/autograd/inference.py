@@ -66,6 +66,7 @@ class Inferences:
         self.evaluating = Evaluating(flows.solution, self._does_more)
         self._is_used_by_hook = is_used_by_hook
         self._elsewhere: dict[Function, bool] = {}
+        self._inferring: dict[Function, list[Value]] = {}
 
     @cached_property
     def found(self) -> dict[Function, Inference]:
@@ -94,7 +95,9 @@ class Inferences:
     def _add(
         self, function: Function, found: dict[Function, Inference], counts: Callable[[Function, Value], bool]
     ) -> None:
-        forwards = [call for call in self.steps.calls_in(function) if self._infers(call) and counts(function, call)]
+        if function not in self._inferring:
+            self._inferring[function] = list(filter(self._infers, self.steps.calls_in(function)))
+        forwards = [call for call in self._inferring[function] if counts(function, call)]
         if forwards:
             inline = self._does_more(function)
             says_eval = any(map(self.evaluating.at, forwards))
@@ -133,6 +136,9 @@ class Inferences:
 
     def _infers(self, call: Value) -> bool:
         """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""
+        callees = self.solution.functions_of(call)
+        if not callees and not call.evaluating and not self.steps.calls_module(call):
+            return False  # the most
         if not self.flows.modes.records(call) or self._is_used(call) or call in self._read_as_arrays:
             return False
         if is_decided(call) or self._is_asked_for(call):
@@ -141,7 +147,6 @@ class Inferences:
             return True
         if not self.flows.live_parts(call):
             return self._is_detached_method(call)
-        callees = self.solution.functions_of(call)
         if any(map(self.steps.trains, callees)):
             return False  # forces, gradient penalties: the forward itself differentiates
         if self.on_a_dummy(call) or call in self._prepared:

@@ -92,7 +92,7 @@ def _sites(facts: Facts, call: Value, hops: int) -> list[Value]:
     others = (other.callee for other in facts.steps.calls_in(helper))
     if hops and helper.parent is not None and all(_is_tidying(callee) for callee in others):
         callers = sorted(facts.solution.callers.get(helper, ()), key=lambda value: value.index)
-        if callers and not facts.repetitions.is_skipped(call, helper):
+        if callers and not facts.skipping.is_skipped(call, helper):
             return [site for caller in callers for site in _sites(facts, caller, hops - 1)]
     return [call]
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import assigned_in
-from torchlint.facts.turns.repetition import Turn, is_memory
+from torchlint.facts.turns.repetition import Turn
+from torchlint.facts.turns.skipping import is_memory
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.frameworks import is_called_each_epoch
 from torchlint.facts.values.graph import Function, Loop, Op, Value

@@ -239,7 +239,7 @@ class _Search:
             for user in value.users:
                 inside = isinstance(by, Function) or (user.loop is not None and by in user.loop.around())
                 if inside and user.function is call.function and not self._only_looks(user, call, same):
-                    if not self.facts.repetitions.is_skipped(user, by):
+                    if not self.facts.skipping.is_skipped(user, by):
                         return True
         return False
 

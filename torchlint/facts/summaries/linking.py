@@ -98,6 +98,7 @@ class Linker:
         self._units: dict[tuple[str, str], _Unit] = {}
         self._containers: dict[tuple[Value, Part], Value] = {}
         self._shapes: dict[Value, tuple[Shape, _Unit]] = {}
+        self._imported_here: dict[str, tuple[Class | Function | Shape, _Unit] | None] = {}
         foreign.realise = self.realise
 
     def link(self, name: str) -> Class | Function | Shape | None:
@@ -109,12 +110,12 @@ class Linker:
         Returns:
             the class or function that was made of its summary, or the shape of a global.
         """
-        linked = self._linked(name, self.imports, 1)
+        linked = self._linked_here(name)
         return None if linked is None else linked[0]
 
     def given(self, name: str, value: Value) -> None:
         """Say that ``value`` of the file is the global ``name`` of another."""
-        linked = self._linked(name, self.imports, 1)
+        linked = self._linked_here(name)
         if linked is not None and isinstance(linked[0], tuple):
             self._shapes[value] = (linked[0], linked[1])
 
@@ -125,6 +126,11 @@ class Linker:
             return UNKNOWN
         shape, unit = known
         return frozenset(self._atom(part, unit, value) for part in shape) or UNKNOWN
+
+    def _linked_here(self, name: str) -> tuple[Class | Function | Shape, _Unit] | None:
+        if name not in self._imported_here:
+            self._imported_here[name] = self._linked(name, self.imports, 1)
+        return self._imported_here[name]
 
     # -- definitions ----------------------------------------------------------------------------------------------
 

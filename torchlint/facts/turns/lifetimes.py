@@ -28,27 +28,35 @@ class Lifetimes:
     """Answers how long a holder lives."""
 
     def __init__(self, solution: Solution, flows: Flows, steps: Steps) -> None:
-        """Collect where places are set anew."""
+        """Work on ``solution``; where places are set anew is collected when it is first asked for."""
         self.solution = solution
         self.flows = flows
         self.steps = steps
-        self._resets: dict[Place | Value, list[_Position]] = defaultdict(list)
-        self._cuts: dict[Place | Value, list[_Position]] = defaultdict(list)
-        for store in solution.graph.stores:
-            if store.kind is not Kind.ASSIGN:
-                continue
-            tables = [self._resets] if self._sets_anew(store) else []
-            tables += [] if self.flows.carries(store.value) else [self._cuts]
-            for target in targets_of(solution, store) if tables else ():
-                for table in tables:
+
+    @cached_property
+    def _resets(self) -> dict[Place | Value, list[_Position]]:
+        """Where holders are given something else, without a graph."""
+        return self._positions(self._sets_anew)
+
+    @cached_property
+    def _cuts(self) -> dict[Place | Value, list[_Position]]:
+        """Where holders are given something without a graph, be it what they held."""
+        return self._positions(lambda store: not self.flows.carries(store.value))
+
+    def _positions(self, ends: Callable[[Store], bool]) -> dict[Place | Value, list[_Position]]:
+        """Where holders are cleared, or assigned by a store that ``ends`` what they held."""
+        table: dict[Place | Value, list[_Position]] = defaultdict(list)
+        graph = self.solution.graph
+        for store in graph.stores:
+            if store.kind is Kind.ASSIGN and ends(store):
+                for target in targets_of(self.solution, store):
                     table[target].append(_Position(store.function, store.loop))
-        for place, function in solution.graph.foreign.resets:
-            self._resets[place].append(_Position(function, None))
-            self._cuts[place].append(_Position(function, None))
-        for reset in solution.graph.resets:
-            for target in homes_of(solution, reset.holder):
-                self._resets[target].append(_Position(reset.function, reset.loop))
-                self._cuts[target].append(_Position(reset.function, reset.loop))
+        for place, function in graph.foreign.resets:
+            table[place].append(_Position(function, None))
+        for reset in graph.resets:
+            for target in homes_of(self.solution, reset.holder):
+                table[target].append(_Position(reset.function, reset.loop))
+        return table
 
     def _sets_anew(self, store: Store) -> bool:
         """Whether an assignment drops the old content for something without a graph."""

@@ -8,7 +8,7 @@ something is first needed runs once, however often it is passed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property
@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.building.expressions import INSERTING
-from torchlint.facts.building.names import assigned_in, path_of
 from torchlint.facts.values.domain import Tool
 from torchlint.facts.values.frameworks import (
     is_called_each_step,
@@ -28,17 +26,12 @@ from torchlint.facts.values.frameworks import (
 )
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.frameworks import Holds
-from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
 HOPS = 4
 """How many callers up a repetition is looked for."""
-
-
-STEADY = ("isinstance", "len", "is_available")
-"""Ends of names of functions whose answer does not change from step to step."""
 
 
 class Turn(Enum):
@@ -79,7 +72,7 @@ class Repetitions:
     def __init__(self, facts: Facts) -> None:
         """Work on ``facts``."""
         self.facts = facts
-        self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
+        self.solution, self.flows, self.steps, self.skipping = facts.solution, facts.flows, facts.steps, facts.skipping
         self._turns: dict[Loop, Turn] = {}
         self._holds: dict[Function, bool] = {}
 
@@ -184,17 +177,17 @@ class Repetitions:
     def _of(self, at: Value, chain: tuple[Value, ...], ends: Callable[[Value], bool], hops: int) -> Repetition | None:
         function = at.function
         if self.stands_for_a_turn(function):
-            repeats = not self.is_skipped(at, function)
+            repeats = not self.skipping.is_skipped(at, function)
             return Repetition(function, Turn.INFERS, chain) if repeats else None
         for loop in at.loop.around() if at.loop is not None else ():
             turn = self.turn(loop)
             if turn is Turn.INFERS and (function.name == "__init__" or ends(at)):
                 return None  # layers that are made one by one and tried out
             if turn is not Turn.OTHER:
-                return None if self.is_skipped(at, loop) else Repetition(loop, turn, chain)
+                return None if self.skipping.is_skipped(at, loop) else Repetition(loop, turn, chain)
         if function.parent is None or function.name == "__init__" or hops == 0 or ends(at) or is_remembered(function):
             return None
-        if self.holds(function) or self.is_skipped(at, function):
+        if self.holds(function) or self.skipping.is_skipped(at, function):
             return None
         callers = sorted(self.solution.callers.get(function, ()), key=lambda value: value.index)
         if not callers:
@@ -266,69 +259,6 @@ class Repetitions:
                         pending.extend(caller.arguments if given is None else (given,))
         return seen
 
-    # -- what may be skipped --------------------------------------------------------------------------------------
-
-    def is_skipped(self, at: Value, within: Loop | Function) -> bool:
-        """Whether ``at`` need not run each time that ``within`` does, or ends it."""
-        node, parents = at.syntax or at.statement, self.facts.parents
-        boundary = _boundary(within, parents)
-        while node is not None and node is not boundary:
-            parent = parents.get(node)
-            if isinstance(parent, cst.ExceptHandler | cst.MatchCase):
-                return True
-            if isinstance(parent, cst.If | cst.IfExp) and node is not parent.test:
-                if self._differs(parent.test, parent, at, within):
-                    return True
-            if isinstance(parent, cst.While) and parent is not boundary and is_memory(parent.test, parent.body):
-                return True  # `while len(self.layers) < depth:`
-            if isinstance(parent, cst.BooleanOperation) and node is parent.right:
-                return True
-            if isinstance(parent, cst.IndentedBlock | cst.Module) and parent is not boundary:
-                if self._is_left(parent, node, within):
-                    return True
-            node = parent
-        return False
-
-    def _is_left(self, block: cst.IndentedBlock | cst.Module, node: cst.CSTNode, within: Loop | Function) -> bool:
-        """Whether the block around ``node`` leaves the loop after it, or left before it when it was built already."""
-        if isinstance(within, Loop) and isinstance(_last(block), cst.Break | cst.Return | cst.Raise):
-            return True
-        for statement in block.body:
-            if statement is node:
-                return False
-            if isinstance(statement, cst.If) and isinstance(
-                _last(statement.body), cst.Return | cst.Continue | cst.Break
-            ):
-                if is_memory(statement.test, within.syntax) or _counts_turns(statement.test):
-                    return True
-        return False
-
-    def _differs(self, test: cst.BaseExpression, branch: cst.CSTNode, at: Value, within: Loop | Function) -> bool:
-        """Whether ``test`` can come out otherwise from time to time: a first time, an n-th step, a late phase."""
-        bound = assigned_in(at.statement) if isinstance(at.statement, cst.SimpleStatementLine) else set()
-        if is_memory(test, branch, bound):
-            return True
-        assigned = assigned_in(within.syntax) if isinstance(within, Loop) else frozenset()
-        parameters = {p.name for p in within.parameters[:]} if isinstance(within, Function) else set()
-        if any(path in assigned for path in _mentioned(test)) or _counts_turns(test):
-            return True
-        for node in walk(test):
-            if isinstance(node, cst.Attribute) and node.attr.value in self._changing:
-                return True
-            if isinstance(node, cst.Call) and not (dotted(node.func) or "").endswith(STEADY):
-                return True
-            if isinstance(node, cst.Comparison) and _compares_number(node, parameters):
-                return True
-        return False
-
-    @cached_property
-    def _changing(self) -> frozenset[str]:
-        """Attributes that are assigned outside ``__init__``."""
-        later = [s for s in self.facts.graph.stores if s.function.name not in ("__init__", "__post_init__")]
-        named = {store.attribute for store in later if store.attribute}
-        places = (store.place for store in later if store.place is not None)
-        return frozenset(named | {p.path.rpartition(".")[2] for p in places if not isinstance(p.owner, Function)})
-
 
 def is_remembered(function: Function) -> bool:
     """Whether a decorator keeps what ``function`` returned, so that it runs once for each argument."""
@@ -342,73 +272,3 @@ def changes_with(value: Value, loop: Loop) -> bool:
     if value.loop is None or loop not in value.loop.around():
         return False
     return value.op is Op.ELEMENT or (value.op is Op.CONSTANT and value.syntax is None)
-
-
-def _boundary(within: Loop | Function, parents: dict[cst.CSTNode, cst.CSTNode]) -> cst.CSTNode:
-    """The node at which a search upwards ends; the whole comprehension for a loop of one."""
-    node = within.syntax
-    while isinstance(node, cst.CompFor):
-        node = parents[node]
-    return node
-
-
-def _last(block: cst.CSTNode) -> cst.CSTNode | None:
-    """The last small statement of a block."""
-    if not isinstance(block, cst.IndentedBlock) or not block.body:
-        return None
-    line = block.body[-1]
-    return line.body[-1] if isinstance(line, cst.SimpleStatementLine) else None
-
-
-def _counts_turns(test: cst.BaseExpression) -> bool:
-    """Whether ``test`` divides a counter: what stands behind it is for every n-th turn."""
-    return any(
-        isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo)
-        and not isinstance(node.left, cst.SimpleString | cst.FormattedString)
-        for node in walk(test)
-    )  # fmt: skip
-
-
-def is_memory(test: cst.BaseExpression, body: cst.CSTNode, bound: Set[str] = frozenset()) -> bool:
-    """Whether ``test`` asks for what is set when something is built: ``if self.net is None``, ``if not hasattr(...)``.
-
-    Args:
-        test: the condition.
-        body: the code under it, of which attributes, items and globals count: they outlive the function.
-        bound: the names to which the thing itself is bound.
-    """
-    settled = {path for path in [*assigned_in(body), *_filled_in(body)] if not path.isidentifier()} | bound
-    settled.update(item.name.value for node in walk(body) if isinstance(node, cst.Global) for item in node.names)
-    for node in walk(test):
-        if isinstance(node, cst.Call) and dotted(node.func) in ("hasattr", "getattr"):
-            return True
-        if isinstance(node, cst.ComparisonTarget) and isinstance(node.operator, cst.In | cst.NotIn):
-            if not isinstance(node.comparator, cst.Tuple | cst.List | cst.Set):
-                return True
-    return any(path in settled for path in _mentioned(test))
-
-
-def _filled_in(body: cst.CSTNode) -> Iterator[str]:
-    """The attributes and items into which ``body`` puts something: ``self.layers`` of ``self.layers.append(x)``."""
-    for node in walk(body):
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in INSERTING:
-            path = path_of(node.func.value)
-            if path is not None:
-                yield path
-
-
-def _mentioned(test: cst.BaseExpression) -> set[str]:
-    """The variables, attributes and items that ``test`` reads."""
-    nodes = list(walk(test))
-    members = {node.attr for node in nodes if isinstance(node, cst.Attribute)}
-    reads = (
-        node for node in nodes if isinstance(node, cst.Name | cst.Attribute | cst.Subscript) and node not in members
-    )
-    return {path for path in map(path_of, reads) if path is not None}
-
-
-def _compares_number(comparison: cst.Comparison, parameters: set[str]) -> bool:
-    nodes = list(walk(comparison))
-    if not any(isinstance(node, cst.Integer | cst.Float) for node in nodes):
-        return False
-    return any(isinstance(node, cst.Name) and node.value in parameters - {"self"} for node in nodes)

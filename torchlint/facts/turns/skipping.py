@@ -1,0 +1,178 @@
+"""What need not run each time: a branch for when something is first needed, for every n-th step, or for the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.building.expressions import INSERTING
+from torchlint.facts.building.names import assigned_in, path_of
+from torchlint.facts.values.graph import Function, Loop, Value
+from torchlint.tree import dotted, walk, walk_statements
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+STEADY = ("isinstance", "len", "is_available")
+"""Ends of names of functions whose answer does not change from step to step."""
+
+
+class Skipping:
+    """Answers whether something need not run each time that a loop or a function around it does."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Work on ``facts``."""
+        self.facts = facts
+        self._assigned: dict[Loop, Set[str]] = {}
+
+    def is_skipped(self, at: Value, within: Loop | Function) -> bool:
+        """Whether ``at`` need not run each time that ``within`` does, or ends it."""
+        node, parents = at.syntax or at.statement, self.facts.parents
+        boundary = _boundary(within, parents)
+        while node is not None and node is not boundary:
+            parent = parents.get(node)
+            if isinstance(parent, cst.ExceptHandler | cst.MatchCase):
+                return True
+            if isinstance(parent, cst.If | cst.IfExp) and node is not parent.test:
+                if self._differs(parent.test, parent, at, within):
+                    return True
+            if isinstance(parent, cst.While) and parent is not boundary and is_memory(parent.test, parent.body):
+                return True  # `while len(self.layers) < depth:`
+            if isinstance(parent, cst.BooleanOperation) and node is parent.right:
+                return True
+            if isinstance(parent, cst.IndentedBlock | cst.Module) and parent is not boundary:
+                if _is_left(parent, node, within):
+                    return True
+            node = parent
+        return False
+
+    def _differs(self, test: cst.BaseExpression, branch: cst.CSTNode, at: Value, within: Loop | Function) -> bool:
+        """Whether ``test`` can come out otherwise from time to time: a first time, an n-th step, a late phase."""
+        if _counts_turns(test):
+            return True
+        bound = assigned_in(at.statement) if isinstance(at.statement, cst.SimpleStatementLine) else set()
+        if is_memory(test, branch, bound):
+            return True
+        if isinstance(within, Loop) and not self._assigned_in(within).isdisjoint(_mentioned(test)):
+            return True
+        parameters = {p.name for p in within.parameters} if isinstance(within, Function) else set()
+        for node in walk(test):
+            if isinstance(node, cst.Attribute) and node.attr.value in self._changing:
+                return True
+            if isinstance(node, cst.Call) and not (dotted(node.func) or "").endswith(STEADY):
+                return True
+            if isinstance(node, cst.Comparison) and _compares_number(node, parameters):
+                return True
+        return False
+
+    def _assigned_in(self, loop: Loop) -> Set[str]:
+        if loop not in self._assigned:
+            self._assigned[loop] = assigned_in(loop.syntax)
+        return self._assigned[loop]
+
+    @cached_property
+    def _changing(self) -> frozenset[str]:
+        """Attributes that are assigned outside ``__init__``."""
+        later = [s for s in self.facts.graph.stores if s.function.name not in ("__init__", "__post_init__")]
+        named = {store.attribute for store in later if store.attribute}
+        places = (store.place for store in later if store.place is not None)
+        return frozenset(named | {p.path.rpartition(".")[2] for p in places if not isinstance(p.owner, Function)})
+
+
+def is_memory(test: cst.BaseExpression, body: cst.CSTNode, bound: Set[str] = frozenset()) -> bool:
+    """Whether ``test`` asks for what is set when something is built: ``if self.net is None``, ``if not hasattr(...)``.
+
+    Args:
+        test: the condition.
+        body: the code under it, of which attributes, items and globals count: they outlive the function.
+        bound: the names to which the thing itself is bound.
+    """
+    for node in walk(test):
+        if isinstance(node, cst.Call) and dotted(node.func) in ("hasattr", "getattr"):
+            return True
+        if isinstance(node, cst.ComparisonTarget) and isinstance(node.operator, cst.In | cst.NotIn):
+            if not isinstance(node.comparator, cst.Tuple | cst.List | cst.Set):
+                return True
+    mentioned = _mentioned(test)
+    if not mentioned.isdisjoint(bound):
+        return True
+    variables = {path for path in mentioned if path.isidentifier()}
+    lasting = mentioned - variables
+    return bool(
+        (variables and not variables.isdisjoint(_declared_in(body)))
+        or (lasting and not (lasting.isdisjoint(assigned_in(body)) and lasting.isdisjoint(_filled_in(body))))
+    )
+
+
+def _is_left(block: cst.IndentedBlock | cst.Module, node: cst.CSTNode, within: Loop | Function) -> bool:
+    """Whether the block around ``node`` leaves the loop after it, or left before it when it was built already."""
+    if isinstance(within, Loop) and isinstance(_last(block), cst.Break | cst.Return | cst.Raise):
+        return True
+    for statement in block.body:
+        if statement is node:
+            return False
+        if isinstance(statement, cst.If) and isinstance(_last(statement.body), cst.Return | cst.Continue | cst.Break):
+            if _counts_turns(statement.test) or is_memory(statement.test, within.syntax):
+                return True
+    return False
+
+
+def _boundary(within: Loop | Function, parents: dict[cst.CSTNode, cst.CSTNode]) -> cst.CSTNode:
+    """The node at which a search upwards ends; the whole comprehension for a loop of one."""
+    node = within.syntax
+    while isinstance(node, cst.CompFor):
+        node = parents[node]
+    return node
+
+
+def _last(block: cst.CSTNode) -> cst.CSTNode | None:
+    """The last small statement of a block."""
+    if not isinstance(block, cst.IndentedBlock) or not block.body:
+        return None
+    line = block.body[-1]
+    return line.body[-1] if isinstance(line, cst.SimpleStatementLine) else None
+
+
+def _counts_turns(test: cst.BaseExpression) -> bool:
+    """Whether ``test`` divides a counter: what stands behind it is for every n-th turn."""
+    return any(
+        isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo)
+        and not isinstance(node.left, cst.SimpleString | cst.FormattedString)
+        for node in walk(test)
+    )  # fmt: skip
+
+
+def _declared_in(body: cst.CSTNode) -> Iterator[str]:
+    """The names that ``body`` says are ``global``."""
+    for node in walk_statements(body):
+        if isinstance(node, cst.Global):
+            yield from (item.name.value for item in node.names)
+
+
+def _filled_in(body: cst.CSTNode) -> Iterator[str]:
+    """The attributes and items into which ``body`` puts something: ``self.layers`` of ``self.layers.append(x)``."""
+    for node in walk(body):
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in INSERTING:
+            path = path_of(node.func.value)
+            if path is not None:
+                yield path
+
+
+def _mentioned(test: cst.BaseExpression) -> set[str]:
+    """The variables, attributes and items that ``test`` reads."""
+    nodes = list(walk(test))
+    members = {node.attr for node in nodes if isinstance(node, cst.Attribute)}
+    reads = (
+        node for node in nodes if isinstance(node, cst.Name | cst.Attribute | cst.Subscript) and node not in members
+    )
+    return {path for path in map(path_of, reads) if path is not None}
+
+
+def _compares_number(comparison: cst.Comparison, parameters: set[str]) -> bool:
+    nodes = list(walk(comparison))
+    if not any(isinstance(node, cst.Integer | cst.Float) for node in nodes):
+        return False
+    return any(isinstance(node, cst.Name) and node.value in parameters - {"self"} for node in nodes)
