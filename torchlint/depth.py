@@ -21,6 +21,7 @@ from functools import cache
 from itertools import accumulate
 from typing import TypeAlias, cast
 
+from torchlint.number_tables import without_tables
 from torchlint.source import Unreadable
 
 __all__ = [
@@ -100,11 +101,11 @@ def parse_shallow(text: str) -> ast.Module:
 
 
 def parse_quietly(text: str) -> ast.Module:
-    """Parse ``text`` with the standard library; it raises what :func:`ast.parse` raises."""
+    """Parse ``text`` with the standard library, long tables cut off; it raises what :func:`ast.parse` raises."""
     with warnings.catch_warnings():
         # An invalid escape in somebody's file is no message of ours.
         warnings.simplefilter("ignore")
-        return ast.parse(text)
+        return ast.parse(without_tables(text))
 
 
 def check_nesting(text: str, tree: ast.Module | None) -> None:

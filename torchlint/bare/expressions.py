@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint.bare.nodes import CannotConvert, make_attribute, make_name, maker, operator
 from torchlint.bare.source_text import SourceText
+from torchlint.number_tables import TABLE
 
 make_arg = maker(cst.Arg, "value", "keyword", "star")
 _make_annotation = maker(cst.Annotation, "annotation")
@@ -163,13 +164,13 @@ class Expressions:
         return _make_tuple([self._element(node) for node in nodes])
 
     def _tuple(self, node: ast.Tuple) -> cst.Tuple:
-        return self.elements(node.elts)
+        return self.elements(_telling(node.elts))
 
     def _list(self, node: ast.List) -> cst.List:
-        return _make_list([self._element(one) for one in node.elts])
+        return _make_list([self._element(one) for one in _telling(node.elts)])
 
     def _set(self, node: ast.Set) -> cst.Set:
-        return _make_set([self._element(one) for one in node.elts])
+        return _make_set([self._element(one) for one in _telling(node.elts)])
 
     def _dict(self, node: ast.Dict) -> cst.Dict:
         return _make_dict(
@@ -306,6 +307,16 @@ class Expressions:
         ast.Subscript: _subscript, ast.Lambda: _lambda, ast.ListComp: _comprehension, ast.SetComp: _comprehension,
         ast.GeneratorExp: _comprehension, ast.DictComp: _dict_comprehension,
     }  # fmt: skip
+
+
+def _telling(elements: list[ast.expr]) -> list[ast.expr]:
+    """The elements of a literal; of a table of numbers as many as show that it is one."""
+    return elements[: TABLE + 1] if len(elements) > TABLE and all(map(_is_number, elements)) else elements
+
+
+def _is_number(node: ast.expr) -> bool:
+    inner = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(inner, ast.Constant) and inner.value.__class__ in (int, float)
 
 
 _BARE_STAR = maker(cst.ParamStar)()

@@ -13,6 +13,7 @@ from torchlint.facts.building.names import BUILTINS, changes_receiver, constant_
 from torchlint.facts.summaries.summary import PartKind
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Reset, Value
 from torchlint.frameworks import Holds, method_names
+from torchlint.number_tables import TABLE
 from torchlint.tree import arguments_in_order
 
 INSERTING = frozenset(
@@ -37,9 +38,6 @@ EMPTYING = frozenset(["clear", "pop", "popleft", "popitem", "get_nowait"])
 
 OPAQUE = (PartKind.UNKNOWN, PartKind.MADE, PartKind.IMPORTED)
 """Kinds of globals of other files of which their name tells as much."""
-
-FEW = 32
-"""Of more numbers than that in one list, the first so many stand for all."""
 
 NAMED = frozenset(["named_parameters", "named_buffers", "named_modules", "named_children"])
 """Methods of modules whose items are pairs of a name and an object."""
@@ -153,8 +151,8 @@ class ExpressionBuilder(Context):
     def _sequence(self, node: cst.List | cst.Tuple | cst.Set) -> Value:
         inputs, keys = [], []
         elements = node.elements
-        if len(elements) > FEW and all(_is_number(element.value) for element in elements):
-            elements = elements[:FEW]  # a table of numbers; with values for all of them it takes a gigabyte
+        if len(elements) > TABLE and all(_is_number(element.value) for element in elements):
+            elements = elements[:TABLE]
         for position, element in enumerate(elements):
             starred = isinstance(element, cst.StarredElement)
             value = self.visit(element.value)
