@@ -11,13 +11,11 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
 
-from torchlint.depth import parse_shallow
 from torchlint.guarding import Guarding
 from torchlint.imported import imported_names
 from torchlint.project.modules import Modules
 from torchlint.project.sights import Sights, given_state
-from torchlint.python_tree import children
-from torchlint.source import Unreadable
+from torchlint.python_tree import children, walk
 
 __all__ = ["Callers"]
 
@@ -30,13 +28,24 @@ GUARDS = frozenset(["no_grad", "inference_mode"])
 class Callers:
     """The calls in the files of a run, by the name that is called."""
 
-    def __init__(self, given: tuple[str, ...], modules: Modules, text_of: Callable[[str], str], sights: Sights) -> None:
-        """Look through the files ``given`` when first asked; ``text_of`` reads one, ``sights`` keeps account."""
+    def __init__(
+        self,
+        given: tuple[str, ...],
+        modules: Modules,
+        text_of: Callable[[str], str],
+        tree_of: Callable[[str], ast.Module | None],
+        sights: Sights,
+    ) -> None:
+        """Look through the files ``given`` when first asked.
+
+        ``text_of`` reads one, ``tree_of`` parses one if that can be done, ``sights`` keeps account.
+        """
         self._given = given
         self._modules = modules
         self._sights = sights
         self._text_of = text_of
-        self._calls: dict[str, frozenset[tuple[str, bool]]] = {}
+        self._tree_of = tree_of
+        self._open_calls: dict[str, frozenset[str]] = {}
         self._imported: dict[str, tuple[frozenset[str], Collection[tuple[str, str]]]] = {}
 
     def guarding(self, path: str, name: str) -> Guarding:
@@ -71,12 +80,14 @@ class Callers:
         with self._sights.unnoted():
             for path in self._given:
                 if _GUARD.search(self._text_of(path)):
-                    for name in {name for name, is_guarded in self._calls_in(path) if is_guarded}:
+                    for name in self._calls_in(path, guarded=True):
                         found.setdefault(name, []).append(path)
         return found
 
     def _calls_openly(self, path: str, name: str) -> bool:
-        return any(called == name and not is_guarded for called, is_guarded in self._calls_in(path))
+        if path not in self._open_calls:
+            self._open_calls[path] = self._calls_in(path, guarded=False)
+        return name in self._open_calls[path]
 
     def _imports(self, importer: str, path: str) -> bool:
         return path in self._sights.remembered(self._imported, importer, lambda: self._imports_in(importer))
@@ -85,35 +96,48 @@ class Callers:
         located = (self._modules.locate(importer, name) for name in imported_names(self._text_of(importer)))
         return frozenset(location.path for location in located if location is not None)
 
-    def _calls_in(self, path: str) -> frozenset[tuple[str, bool]]:
-        """The names that a file calls, each with whether gradients are off there."""
-        if path not in self._calls:
-            try:
-                self._calls[path] = frozenset(_calls(parse_shallow(self._text_of(path))))
-            except (Unreadable, SyntaxError):
-                self._calls[path] = frozenset()
-        return self._calls[path]
+    def _calls_in(self, path: str, *, guarded: bool) -> frozenset[str]:
+        """The names that a file calls where gradients are off, or where nothing in it switches them off."""
+        tree = self._tree_of(path)
+        return frozenset(
+            _name_of(node.func)
+            for part, is_guarded in _parts(tree or ast.Module([], []))
+            if is_guarded is guarded
+            for node in walk(part)
+            if isinstance(node, ast.Call)
+        )
 
 
-def _calls(tree: ast.AST) -> Iterator[tuple[str, bool]]:
-    """The names that the code under ``tree`` calls, each with whether a guard stands around the call."""
-    pending = [(tree, False)]
+def _parts(tree: ast.Module) -> Iterator[tuple[ast.AST, bool]]:
+    """The parts of a file's statements that hold no further statements, each with whether a guard stands around it."""
+    pending: list[tuple[ast.AST, bool]] = [(tree, False)]
     while pending:
         node, is_guarded = pending.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             is_guarded = any(_is_guard(decorator) for decorator in node.decorator_list)
         elif isinstance(node, ast.With) and any(_is_guard(item.context_expr) for item in node.items):
             is_guarded = True
-        elif isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            yield name, is_guarded
-        pending += [(child, is_guarded) for child in children(node)]
+        for child in children(node):
+            if isinstance(child, _HOLD_STATEMENTS):
+                pending.append((child, is_guarded))
+            else:
+                yield child, is_guarded
+
+
+_HOLD_STATEMENTS = (
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.AsyncFor, ast.While, ast.With,
+    ast.AsyncWith, ast.Try, getattr(ast, "TryStar", ast.Try), ast.ExceptHandler, ast.Match, ast.match_case,
+)  # fmt: skip
+
+
+def _name_of(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
 def _is_guard(node: ast.expr) -> bool:
     """``torch.no_grad()``, ``no_grad``, ``torch.set_grad_enabled(False)``."""
     function = node.func if isinstance(node, ast.Call) else node
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    name = _name_of(function)
     if name == "set_grad_enabled" and isinstance(node, ast.Call):
         return any(isinstance(a, ast.Constant) and a.value is False for a in node.args)
     return name in GUARDS

@@ -59,7 +59,9 @@ class Project:
         self._limit = limit
         self._sights = Sights(accounts=accounts)
         self._modules = Modules(self._sights)
-        self._callers = Callers(tuple(sorted(map(os.path.abspath, given))), self._modules, self._text, self._sights)
+        self._callers = Callers(
+            tuple(sorted(map(os.path.abspath, given))), self._modules, self._text, self._tree, self._sights
+        )
         self._texts: dict[str, str] = {}
         self._brought: dict[tuple[str, str], tuple[bool, Collection[tuple[str, str]]]] = {}
         self._torch_users: dict[str, tuple[bool, Collection[tuple[str, str]]]] = {}
@@ -186,8 +188,20 @@ class Project:
     def _outline(self, path: str) -> Outline | None:
         self._sights.note(path)
         if path not in self._outlines:
-            self._outlines[path] = _outline_of(self._text(path))
+            self._tree(path)
         return self._outlines[path]
+
+    def _tree(self, path: str) -> ast.Module | None:
+        """The tree of a module; None for one that cannot be parsed, which its own check reports."""
+        text = self._text(path)
+        try:
+            tree = parse_shallow(text)
+        except (Unreadable, SyntaxError):
+            self._outlines.setdefault(path, None)
+            return None
+        if path not in self._outlines:
+            self._outlines[path] = Outline(text, tree)
+        return tree
 
     def _found(self, path: str, name: str, rest: tuple[str, ...], outline: Outline) -> Found:
         from torchlint.facts.summaries.imports import Found, Kind
@@ -233,14 +247,6 @@ class _FileImports:
 
 def _member(module: str, name: str) -> str:
     return f"{module}{name}" if module.endswith(".") else f"{module}.{name}"
-
-
-def _outline_of(text: str) -> Outline | None:
-    """The top level of a file; None for one that cannot be parsed, which its own check reports."""
-    try:
-        return Outline(text, parse_shallow(text))
-    except (Unreadable, SyntaxError):
-        return None
 
 
 def _summarised(excerpt: str, name: str) -> Summary | None:
