@@ -106,4 +106,4 @@ def _fix(facts: Facts, forward: UntrainedForward) -> Fix | None:
         return facts.run_without_gradients("Run the forward under `no_grad`", statement, safe=forward.certain)
     if call.evaluating or not facts.steps.trains(call.function):
         return None  # detached, it would still be inference with gradients on
-    return facts.detach_result("Detach the result of the forward", call, safe=forward.certain)
+    return facts.detach_results("Detach the result of the forward", forward.results, safe=forward.certain)

@@ -51,11 +51,10 @@ class Repairs(Wording):
         text = self.code(changed) if isinstance(changed, cst.CSTNode) else ""
         return text if len(text) <= 60 else f"(...).{method}()"
 
-    def detach_result(self, title: str, call: Value, *, safe: bool) -> Fix | None:
-        """The repair that detaches what a call gives; None where that may be no tensor with a graph."""
-        if not isinstance(call.syntax, cst.Call) or not self.flows.surely_live(call):
-            return None
-        return Fix(title, (detach(call.syntax),), safe=safe)
+    def detach_results(self, title: str, calls: Sequence[Value], *, safe: bool) -> Fix | None:
+        """The repair that detaches what each of some calls gives; None where one may be no tensor with a graph."""
+        written = [call.syntax for call in calls if isinstance(call.syntax, cst.Call) and self.flows.surely_live(call)]
+        return Fix(title, tuple(map(detach, written)), safe=safe) if len(written) == len(calls) else None
 
     def carrier(self, use: Use) -> Use:
         """The operand that brings the graph: ``mean`` of ``(1 - m) * mean``, looked for through ``+ - * /``."""

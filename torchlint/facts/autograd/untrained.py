@@ -6,8 +6,9 @@ optimizer steps (the generator in the discriminator's step); and what it is give
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,7 @@ class UntrainedForward:
             before the optimizer steps, or no backward reaches it.
         certain: True when all that is trained in this file is seen.
         whole: True when its statement computes nothing but this.
+        results: the calls of its statement that give such graphs on, of those one in the other the outermost.
     """
 
     call: Value
@@ -45,6 +47,7 @@ class UntrainedForward:
     trained: bool
     certain: bool
     whole: bool
+    results: tuple[Value, ...]
 
 
 def untrained_forwards(facts: Facts) -> list[UntrainedForward]:
@@ -66,14 +69,14 @@ class _Search:
     def found(self) -> list[UntrainedForward]:
         """See :func:`untrained_forwards`."""
         inferred = {call for inference in self.facts.inferences.found.values() for call in inference.forwards}
-        found: dict[cst.CSTNode, UntrainedForward] = {}
+        found: dict[cst.CSTNode, list[UntrainedForward]] = defaultdict(list)
         for call in self.facts.calls():
             if call.statement is None or call in inferred:
                 continue
             one = self._of(call)
             if one is not None:
-                found.setdefault(call.statement, one)
-        return list(found.values())
+                found[call.statement].append(one)
+        return list(map(_together, found.values()))
 
     def _of(self, call: Value) -> UntrainedForward | None:
         if call not in self._wasted:
@@ -110,7 +113,7 @@ class _Search:
             return None
         backward = backwards[0] if backwards else None
         certain = not trained and all(isinstance(r, Value) and r.op is not Op.PARAMETER for r in self._roots(module))
-        return UntrainedForward(call, backward, trained, certain, self._is_whole(call))
+        return UntrainedForward(call, backward, trained, certain, self._is_whole(call), (call,))
 
     # -- which calls ----------------------------------------------------------------------------------------------
 
@@ -344,6 +347,13 @@ class _Search:
         return all(
             source is call or call in source.computed_from() or self.flows.live(source) is None for source in sources
         ) and not any(self.flows.is_leaf(source) for source in sources)  # fmt: skip
+
+
+def _together(forwards: list[UntrainedForward]) -> UntrainedForward:
+    """The forwards of one statement as the first of them."""
+    inner = {part for one in forwards for part in one.call.computed_from() if part is not one.call}
+    results = tuple(one.call for one in forwards if one.call not in inner)
+    return replace(forwards[0], results=results, certain=all(one.certain for one in forwards))
 
 
 def _is_tensor_method(value: Value) -> bool:
