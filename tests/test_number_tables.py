@@ -5,9 +5,13 @@ from __future__ import annotations
 import ast
 
 import libcst as cst
+import pytest
+from rule_programs import diagnose
 
 from torchlint.bare import bare_module
+from torchlint.facts import Facts
 from torchlint.number_tables import TABLE, without_tables
+from torchlint.source import Source
 
 NUMBERS = "".join(f"    -{number}.5e-3,\r\n" for number in range(20_000))
 TEXT = f"import torch\r\nROWS = [\r\n{NUMBERS}]\r\ntotal = 1\r\n"
@@ -39,3 +43,10 @@ def test_a_bare_tree_has_the_beginning_of_a_table() -> None:
     lists = [line.body[0].value for line in module.body]  # type: ignore[union-attr,index]
     assert all(isinstance(one, cst.List) for one in lists)
     assert [len(one.elements) for one in lists] == [TABLE, TABLE + 1, 1001]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("line", ["kept.extend({table})", "kept += {table}", "a, *kept = {table}", "f(*{table})"])
+def test_a_table_can_be_used_like_any_list(line: str) -> None:
+    text = "import torch\nkept = []\n" + line.format(table=list(range(TABLE * 3))) + "\nkept[0].backward()\n"
+    assert diagnose(Source("tables.py", text)) == ()
+    assert Facts(cst.parse_module(text)).graph.stores

@@ -199,7 +199,7 @@ class CarriedStates:
 
     def _judged(self, statement: cst.CSTNode, name: str, new: Value, old: Value) -> Carried | None:
         """The finding, unless the chain is trained through, may be so elsewhere, or could not even run."""
-        over = [b for b in self.solution.graph.backwards if old in self.flows.ancestors_of(b.root)]
+        over = [b for b in self.solution.graph.backwards if old in self.flows.ancestry.of(b.root)]
         # A second backward through the first step's part raises unless the first has retained it.
         if any(backward.by_contract or not backward.retains for backward in over):
             return None

@@ -171,7 +171,7 @@ class Inferences:
         What normalizes or augments the input of a network seldom has parameters.
         """
         guarded = (call for call in self.solution.graph.values if call.op is Op.CALL and call.mode in WITHIN)
-        return self.flows.ancestors(
+        return self.flows.ancestry.of_all(
             argument
             for call in guarded
             if self.steps.calls_module(call) or self.flows.is_unknown_call(call)
@@ -218,7 +218,9 @@ class Inferences:
         """Whether a graph that is known by a backward alone, as it is in what both phases call, has a forward in it."""
         if origin.op is not Op.OPERATION or any(map(self.flows.is_leaf, origin.inputs)):
             return False
-        return any(value.op is Op.CALL and self.steps.calls_module(value) for value in self.flows.ancestors([part]))
+        return any(
+            value.op is Op.CALL and self.steps.calls_module(value) for value in self.flows.ancestry.of_all([part])
+        )
 
     def _is_detached_method(self, call: Value) -> bool:
         """``model.eval()``, then ``model.encode(x)`` in code that is not seen, whose result is detached.

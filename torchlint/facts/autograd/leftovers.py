@@ -257,7 +257,7 @@ class Leftovers:
         if value in self.flows.spent_roots or value in seen:
             return False
         seen.add(value)
-        sources = [source for source in self.flows.sources(value) if self.flows.carries(source)]
+        sources = [source for source in self.flows.ancestry.sources(value) if self.flows.carries(source)]
         if self._is_saving(value, sources) and not all(map(self._is_scalar, sources)):
             return True
         return any(self._saves(source, seen) for source in sources)
@@ -276,7 +276,7 @@ class Leftovers:
         bare = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and not value.arguments
         if bare and value.callee.name in ("sum", "mean", "max", "min", "norm"):
             return True
-        sources = [source for source in self.flows.sources(value) if self.flows.carries(source)]
+        sources = [source for source in self.flows.ancestry.sources(value) if self.flows.carries(source)]
         return value.op is Op.OPERATION and all(map(self._is_scalar, sources))
 
     def _is_seen_running(self, function: Function) -> bool:

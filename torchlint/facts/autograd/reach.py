@@ -160,7 +160,7 @@ class _Walk:
         elif value.op in (Op.ELEMENT, Op.SUBSCRIPT):
             yield from self._taken_from(value.inputs[0], inside)
         elif value.op is not Op.COMPARISON:
-            yield from ((source, inside) for source in self.flows.sources(value))
+            yield from ((source, inside) for source in self.flows.ancestry.sources(value))
 
     def _held(self, value: Value, inside: bool) -> Iterator[tuple[Value, bool]]:
         for atom in sorted_values(self.solution.final(value)):

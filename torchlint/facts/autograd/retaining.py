@@ -75,7 +75,7 @@ def _is_carried(facts: Facts, reach: Reach) -> bool:
                 continue
             if stored.function.name == "__init__" or stored.function.parent is None:
                 return True
-            behind = facts.flows.ancestors_of(stored)
+            behind = facts.flows.ancestry.of(stored)
             if any(place in places_of(facts.solution, value) for value in behind):
                 return True
     return False
@@ -105,7 +105,7 @@ def _leaves(facts: Facts, call: Value, reach: Reach) -> bool:
 
 
 def _holds(facts: Facts, value: Value, reach: Reach) -> bool:
-    return not reach.values.isdisjoint(facts.flows.ancestors_of(value))
+    return not reach.values.isdisjoint(facts.flows.ancestry.of(value))
 
 
 def _exits(facts: Facts, call: Value) -> Iterator[Value]:

@@ -108,10 +108,10 @@ def cost_of(facts: Facts, use: Use) -> Retention:
 
 def _backward_of(facts: Facts, value: Value) -> Backward | None:
     """A backward that runs over ``value``'s graph: the nearest, by its root and then by the function it stands in."""
-    before = facts.flows.ancestors_of(value)
+    before = facts.flows.ancestry.of(value)
     over = [
         backward
         for backward in facts.graph.backwards
-        if not backward.by_contract and (backward.root in before or value in facts.flows.ancestors_of(backward.root))
+        if not backward.by_contract and (backward.root in before or value in facts.flows.ancestry.of(backward.root))
     ]
     return min(over, key=lambda b: (b.root is not value, b.function is not value.function, b.root.index), default=None)

@@ -123,7 +123,7 @@ def _goes_elsewhere(facts: Facts, backward: Backward) -> bool:
 
 def _lost_leaf(facts: Facts, backward: Backward) -> Value | None:
     """A leaf that is made in the step, goes through a module and keeps its gradient when the step drops it."""
-    behind = facts.flows.ancestors_of(backward.root)
+    behind = facts.flows.ancestry.of(backward.root)
     if backward.inputs or not any(facts.steps.calls_module(value) for value in behind if value.op is Op.CALL):
         return None
     freed = {store.holder for store in facts.graph.stores if store.attribute == "grad"}

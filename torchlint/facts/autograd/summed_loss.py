@@ -101,7 +101,7 @@ class _Search:
             if not sources and not containers:
                 ends.append(value)
         # What is not linear must not hold them: `losses.mean() + losses.std()`.
-        behind = self.flows.ancestors(ends)
+        behind = self.flows.ancestry.of_all(ends)
         yield from (loss for loss in found if loss.summand.value not in behind or loss.summand.value in ends)
 
     # -- what is summed -------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ class _Search:
             runs_forward = runs_forward or is_forward
             if value.op is not Op.PARAMETER or not inside:
                 results = [f.result for f in self.solution.functions_of(value)] if value.op is Op.CALL else []
-                pending += [(s, (inside and not is_place) or s in results) for s in self.flows.sources(value)]
+                pending += [(s, (inside and not is_place) or s in results) for s in self.flows.ancestry.sources(value)]
         return runs_forward or None
 
     def _is_of_layers(self, summand: Value, loop: Loop) -> bool:

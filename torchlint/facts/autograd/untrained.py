@@ -94,7 +94,7 @@ class _Search:
             return None
         if any(self._wants_gradient(argument) for argument in call.arguments):
             return None
-        backwards = [b for b in self.facts.graph.backwards if call in self.flows.ancestors_of(b.root)]
+        backwards = [b for b in self.facts.graph.backwards if call in self.flows.ancestry.of(b.root)]
         if not backwards and not self._stays(call):
             return None
         if any(backward.retains and not backward.inputs for backward in backwards):
@@ -242,7 +242,7 @@ class _Search:
 
     def _trains_another(self, module: Value, backward: Backward) -> bool:
         """Whether a backward is there for another network: one that is trained, and whose gradients are used."""
-        before = self.flows.ancestors_of(backward.root)
+        before = self.flows.ancestry.of(backward.root)
         others = [self._module(call) or call.callee for call in self.facts.calls() if call in before]
         return any(
             other.op is not Op.EXTERNAL

@@ -7,13 +7,12 @@ from typing import ClassVar
 
 import libcst as cst
 
-from torchlint.facts.building.context import Context
 from torchlint.facts.building.guards import is_setter, mode_of_argument, mode_of_guard
+from torchlint.facts.building.literals import LiteralBuilder
 from torchlint.facts.building.names import BUILTINS, changes_receiver, constant_key, constant_of, path_of
 from torchlint.facts.summaries.summary import PartKind
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Reset, Value
 from torchlint.frameworks import Holds, method_names
-from torchlint.number_tables import TABLE
 from torchlint.tree import arguments_in_order
 
 INSERTING = frozenset(
@@ -39,9 +38,6 @@ EMPTYING = frozenset(["clear", "pop", "popleft", "popitem", "get_nowait"])
 OPAQUE = (PartKind.UNKNOWN, PartKind.MADE, PartKind.IMPORTED)
 """Kinds of globals of other files of which their name tells as much."""
 
-NAMED = frozenset(["named_parameters", "named_buffers", "named_modules", "named_children"])
-"""Methods of modules whose items are pairs of a name and an object."""
-
 GRADIENT_FUNCTIONS = {
     "torch.autograd.grad": 0,
     "torch.autograd.backward": 0,
@@ -49,15 +45,8 @@ GRADIENT_FUNCTIONS = {
 }
 """Functions that run a backward, and the position of what they start from."""
 
-FIRST_ITEM_WRAPPERS = frozenset(
-    ["builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "builtins.iter", "itertools.islice",
-     "itertools.cycle", "itertools.chain", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.trange",
-     "rich.progress.track", "tqdm"]
-)  # fmt: skip
-"""Iterating over the call's result is iterating over its first argument."""
 
-
-class ExpressionBuilder(Context):
+class ExpressionBuilder(LiteralBuilder):
     """Turns expressions into values, in evaluation order."""
 
     def visit(self, node: cst.CSTNode) -> Value:
@@ -139,41 +128,6 @@ class ExpressionBuilder(Context):
             self.state.variables[path] = value
         return value
 
-    # -- literals ---------------------------------------------------------------------------------------------------
-
-    def _constant(self, node: cst.CSTNode) -> Value:
-        return self.make(Op.CONSTANT, (), node)
-
-    def _string(self, node: cst.FormattedString | cst.ConcatenatedString) -> Value:
-        parts = [p for p in getattr(node, "parts", ()) if isinstance(p, cst.FormattedStringExpression)]
-        return self.make(Op.CONSTANT, tuple(self.visit(part.expression) for part in parts), node)
-
-    def _sequence(self, node: cst.List | cst.Tuple | cst.Set) -> Value:
-        inputs, keys = [], []
-        elements = node.elements
-        if len(elements) > TABLE and all(_is_number(element.value) for element in elements):
-            elements = elements[:TABLE]
-        for position, element in enumerate(elements):
-            starred = isinstance(element, cst.StarredElement)
-            value = self.visit(element.value)
-            inputs.append(self.element(value, None) if starred else value)
-            keys.append(None if starred or isinstance(node, cst.Set) else position)
-        return self.make(Op.CONTAINER, tuple(inputs), node, keys=tuple(keys))
-
-    def _dict(self, node: cst.Dict) -> Value:
-        inputs, keys = [], []
-        for element in node.elements:
-            value = self.visit(element.value)
-            if isinstance(element, cst.DictElement):
-                self.visit(element.key)
-                keys.append(constant_of(element.key))
-            else:
-                # What a spread dict holds may be replaced by the keys beside it, so nothing is said of it then.
-                value = self.element(value, None) if len(node.elements) == 1 else self.unknown(element)
-                keys.append(None)
-            inputs.append(value)
-        return self.make(Op.CONTAINER, tuple(inputs), node, keys=tuple(keys))
-
     # -- operators ------------------------------------------------------------------------------------------------
 
     def _binary(self, node: cst.BinaryOperation) -> Value:
@@ -245,42 +199,6 @@ class ExpressionBuilder(Context):
         loop = Loop(node, self.function, self.loop, iterable)
         self.graph.loops.append(loop)
         return loop
-
-    def element(self, iterable: Value, key: int | None) -> Value:
-        """An item of ``iterable``, looking through ``enumerate``, ``zip``, ``tqdm``, ``dict.items`` and the like."""
-        if iterable.op is Op.CALL:
-            callee, first = iterable.callee, iterable.argument(0)
-            if callee.op is Op.EXTERNAL:
-                if callee.name == "builtins.enumerate" and first is not None:
-                    return self._pair(self.make(Op.CONSTANT, (), None), self.element(first, None), key)
-                if callee.name == "builtins.zip":
-                    items = tuple(self.element(value, None) for value in iterable.arguments)
-                    return self.make(Op.CONTAINER, items, None, keys=tuple(range(len(items))))
-                if callee.name == "builtins.range":
-                    return self.make(Op.CONSTANT, (), None)
-                if first is not None and callee.name in FIRST_ITEM_WRAPPERS:
-                    return self.element(first, key)
-            elif callee.op is Op.ATTRIBUTE and callee.name in NAMED:
-                return self._pair(self.make(Op.CONSTANT, (), None), self.make_element(iterable, key), None)
-            elif callee.op is Op.ATTRIBUTE and len(iterable.inputs) == 1:
-                if callee.name == "items":
-                    held = self.make_element(callee.inputs[0], None, name="values")
-                    return self._pair(self.make(Op.CONSTANT, (), None), held, key)
-                if callee.name == "values":
-                    return self.make_element(callee.inputs[0], key, name="values")
-                if callee.name == "keys":
-                    return self.make(Op.CONSTANT, (), None)
-        if iterable.op is Op.PHI and iterable.syntax is not None and iterable.inputs:
-            choices = tuple(self.element(choice, key) for choice in iterable.inputs)
-            return self.make(Op.PHI, choices, iterable.syntax)
-        return self.make_element(iterable, key)
-
-    def make_element(self, iterable: Value, key: int | None, name: str = "") -> Value:
-        """An ELEMENT value of ``iterable`` as it is; ``name`` is "values" where a dict's values are iterated."""
-        return self.make(Op.ELEMENT, (iterable,), iterable.syntax, keys=(key,), name=name)
-
-    def _pair(self, first: Value, second: Value, key: int | None) -> Value:
-        return self.make(Op.CONTAINER, (first, second), None, keys=(0, 1))
 
     # -- calls ----------------------------------------------------------------------------------------------------
 
@@ -391,7 +309,7 @@ class ExpressionBuilder(Context):
         """Each item of ``value`` is put in; only the items of a literal are written there."""
         literal = value.syntax
         if value.op is Op.CONTAINER and isinstance(literal, cst.List | cst.Tuple):
-            for item, element in zip(value.inputs, literal.elements, strict=True):
+            for item, element in zip(value.inputs, literal.elements, strict=False):  # of a table the first ones
                 self.keep(Kind.INSERT, item, element.value, holder=receiver, target=target)
         else:
             self.keep(Kind.INSERT, self.element(value, None), None, holder=receiver, target=target)
@@ -403,17 +321,16 @@ class ExpressionBuilder(Context):
             isinstance(small, cst.Expr) and small.value is node for small in statement.body
         )
 
+    _constant, _string = LiteralBuilder.constant, LiteralBuilder.string
+    _sequence, _dictionary = LiteralBuilder.sequence, LiteralBuilder.dictionary
+
     _HANDLERS: ClassVar[dict[type[cst.CSTNode], Callable[..., Value]]] = {
         cst.Name: _name, cst.Attribute: _attribute, cst.Subscript: _subscript, cst.Call: _call,
         cst.Integer: _constant, cst.Float: _constant, cst.Imaginary: _constant, cst.SimpleString: _constant,
         cst.Ellipsis: _constant, cst.FormattedString: _string, cst.ConcatenatedString: _string,
-        cst.List: _sequence, cst.Tuple: _sequence, cst.Set: _sequence, cst.Dict: _dict,
+        cst.List: _sequence, cst.Tuple: _sequence, cst.Set: _sequence, cst.Dict: _dictionary,
         cst.BinaryOperation: _binary, cst.UnaryOperation: _unary, cst.Comparison: _comparison,
         cst.BooleanOperation: _boolean, cst.IfExp: _conditional, cst.NamedExpr: _named, cst.Await: _await,
         cst.Yield: _yield, cst.Lambda: _lambda, cst.ListComp: _comprehension, cst.SetComp: _comprehension,
         cst.DictComp: _comprehension, cst.GeneratorExp: _comprehension,
     }  # fmt: skip
-
-
-def _is_number(node: cst.BaseExpression) -> bool:
-    return isinstance(node.expression if isinstance(node, cst.UnaryOperation) else node, cst.Integer | cst.Float)

@@ -91,7 +91,7 @@ class StatementBuilder(ExpressionBuilder):
         old, added = self.visit(node.target), self.visit(node.value)
         new = self.make(Op.OPERATION, (old, added), node, name=type(node.operator).__name__)
         if isinstance(node.value, cst.List):
-            for item, element in zip(added.inputs, node.value.elements, strict=True):
+            for item, element in zip(added.inputs, node.value.elements, strict=False):  # of a table the first ones
                 self.keep(Kind.INSERT, item, element.value, holder=old, target=node.target)
         self.update(node.target, new, added, node.value)
 

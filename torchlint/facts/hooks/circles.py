@@ -182,7 +182,7 @@ class _Search:
 
     def _descends(self, value: Value, tensor: Value) -> bool:
         """Whether ``value`` is ``tensor``, is computed from it with a graph, or has such a thing in it."""
-        return not self.identity.roots(tensor).isdisjoint(self.facts.flows.ancestors_of(value))
+        return not self.identity.roots(tensor).isdisjoint(self.facts.flows.ancestry.of(value))
 
     def _reaches(self, owner: Class, tensor: Value) -> bool:
         """Whether an instance keeps ``tensor`` or what is computed from it."""

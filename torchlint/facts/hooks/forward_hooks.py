@@ -261,7 +261,7 @@ class Hooks:
     def _removed(self) -> list[tuple[Value, frozenset[Value]]]:
         flows = self.facts.flows
         calls = (c for c in self.facts.calls() if c.callee.op is Op.ATTRIBUTE and c.callee.name == "remove")
-        return [(call, flows.ancestors(call.callee.inputs)) for call in calls]
+        return [(call, flows.ancestry.of_all(call.callee.inputs)) for call in calls]
 
     def _precedes(self, first: Value, second: Value) -> bool:
         """Whether ``first`` runs before ``second`` and not again after it, as far as the file shows the order."""

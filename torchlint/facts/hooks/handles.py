@@ -102,7 +102,7 @@ class Handles:
             current = pending.pop()
             if current not in seen:
                 seen.add(current)
-                pending.extend(self.facts.flows.sources(current))
+                pending.extend(self.facts.flows.ancestry.sources(current))
         return seen
 
     def is_removed(self, call: Value, repetition: Repetition) -> bool:

@@ -272,10 +272,10 @@ class _Search:
     def _ends(self) -> frozenset[Value]:
         """Where ``autograd.grad`` ends: gradients with respect to a feature."""
         ends = [value for backward in self.facts.graph.backwards for value in backward.inputs]
-        return self.flows.ancestors(source for end in ends for source in (end, *self.flows.sources(end)))
+        return self.flows.ancestry.of_all(source for end in ends for source in (end, *self.flows.ancestry.sources(end)))
 
     @cached_property
     def _read(self) -> frozenset[Value]:
         """All that flows into a value of which the program reads the gradient or the graph."""
         values = self.facts.graph.values
-        return self.flows.ancestors(v.inputs[0] for v in values if v.op is Op.ATTRIBUTE and v.name in WANTING)
+        return self.flows.ancestry.of_all(v.inputs[0] for v in values if v.op is Op.ATTRIBUTE and v.name in WANTING)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 
 import libcst as cst
 
@@ -24,8 +23,8 @@ from torchlint.facts.summaries.summary import (
     Part,
     PartKind,
     Shape,
-    Summary,
 )
+from torchlint.facts.summaries.units import Methods, Unit
 from torchlint.facts.values.domain import (
     UNKNOWN,
     Abstract,
@@ -57,37 +56,6 @@ FIRST_INDEX = 1_000_000_000
 SYMBOLIC = (PartKind.GIVEN, PartKind.COMPUTED, PartKind.RESULT, PartKind.OWN)
 
 
-@dataclass
-class _Unit:
-    """The definitions that one top-level name of another file needs, and what was made of them."""
-
-    found: Found
-    hops: int
-    module: Function
-    functions: dict[str, Function] = field(default_factory=dict)
-    classes: dict[str, Class] = field(default_factory=dict)
-
-    @cached_property
-    def summary(self) -> Summary | None:
-        return self.found.summarise()
-
-
-class _Methods(dict[str, Function]):
-    """The methods of a class of another file, each made when it is first asked for: most are never called here."""
-
-    def __init__(self, summary: ClassSummary, make: Callable[[FunctionSummary], Function]) -> None:
-        super().__init__()
-        self._known = {method.name: method for method in summary.methods}
-        self._make = make
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._known
-
-    def __missing__(self, name: str) -> Function:
-        self[name] = self._make(self._known[name])
-        return self[name]
-
-
 class Linker:
     """Makes what a file imports part of its value graph, when it is first asked for."""
 
@@ -95,10 +63,10 @@ class Linker:
         """Put what is made into ``foreign``."""
         self.foreign = foreign
         self.imports = imports
-        self._units: dict[tuple[str, str], _Unit] = {}
+        self._units: dict[tuple[str, str], Unit] = {}
         self._containers: dict[tuple[Value, Part], Value] = {}
-        self._shapes: dict[Value, tuple[Shape, _Unit]] = {}
-        self._imported_here: dict[str, tuple[Class | Function | Shape, _Unit] | None] = {}
+        self._shapes: dict[Value, tuple[Shape, Unit]] = {}
+        self._imported_here: dict[str, tuple[Class | Function | Shape, Unit] | None] = {}
         foreign.realise = self.realise
 
     def link(self, name: str) -> Class | Function | Shape | None:
@@ -127,14 +95,14 @@ class Linker:
         shape, unit = known
         return frozenset(self._atom(part, unit, value) for part in shape) or UNKNOWN
 
-    def _linked_here(self, name: str) -> tuple[Class | Function | Shape, _Unit] | None:
+    def _linked_here(self, name: str) -> tuple[Class | Function | Shape, Unit] | None:
         if name not in self._imported_here:
             self._imported_here[name] = self._linked(name, self.imports, 1)
         return self._imported_here[name]
 
     # -- definitions ----------------------------------------------------------------------------------------------
 
-    def _linked(self, name: str, imports: Imports, hops: int) -> tuple[Class | Function | Shape, _Unit] | None:
+    def _linked(self, name: str, imports: Imports, hops: int) -> tuple[Class | Function | Shape, Unit] | None:
         found = imports.find(name) if hops <= FURTHEST else None
         if found is None:
             return None
@@ -150,29 +118,29 @@ class Linker:
         summary = unit.summary
         return None if summary is None else (summary.shape, unit)
 
-    def _unit(self, found: Found, hops: int) -> _Unit:
+    def _unit(self, found: Found, hops: int) -> Unit:
         key = (found.path, found.name)
         if key not in self._units:
             module = Function("<module>", cst.Module([]), None, None)
             module.result = None
-            self._units[key] = _Unit(found, hops, module)
+            self._units[key] = Unit(found, hops, module)
         return self._units[key]
 
-    def _class_at_top(self, unit: _Unit) -> Class:
+    def _class_at_top(self, unit: Unit) -> Class:
         """The class that was asked for by name; what it is is read when that is needed."""
         name = unit.found.name
         if name not in unit.classes:
             self._new_class(name, unit)
         return unit.classes[name]
 
-    def _class(self, name: str, unit: _Unit) -> Class | None:
+    def _class(self, name: str, unit: Unit) -> Class | None:
         if name not in unit.classes:
             if unit.summary is None or all(cls.name != name for cls in unit.summary.classes):
                 return None
             self._new_class(name, unit)
         return unit.classes[name]
 
-    def _new_class(self, name: str, unit: _Unit) -> None:
+    def _new_class(self, name: str, unit: Unit) -> None:
         cls = unit.classes[name] = Class(
             name, class_syntax(ClassSummary(name)), FIRST_INDEX + len(self.foreign.classes)
         )
@@ -180,7 +148,7 @@ class Linker:
         self.foreign.nodes.add(cls.syntax)
         self.foreign.classes.append(cls)
 
-    def _open_class(self, cls: Class, unit: _Unit) -> None:
+    def _open_class(self, cls: Class, unit: Unit) -> None:
         classes = unit.summary.classes if unit.summary is not None else ()
         summary = next((one for one in classes if one.name == cls.name), None)
         if summary is None:
@@ -198,18 +166,18 @@ class Linker:
             if linked is not None and isinstance(linked[0], Class) and cls not in linked[0].lineage():
                 parents.append(linked[0])
         cls.bases, cls.parents = tuple(bases), tuple(parents)
-        cls.methods = _Methods(summary, lambda method: self._method(method, cls, unit))
+        cls.methods = Methods(summary, lambda method: self._method(method, cls, unit))
         root = cls.root()
         for attribute, shape in summary.attributes:
             self.foreign.attributes.append((Place(root, attribute), self._given(shape, unit, unit.module)))
 
-    def _method(self, summary: FunctionSummary, cls: Class, unit: _Unit) -> Function:
+    def _method(self, summary: FunctionSummary, cls: Class, unit: Unit) -> Function:
         made = self._new_function(summary.name, cls, unit)
         self._fill(made, summary, unit)
         self.foreign.resets += [(Place(cls.root(), attribute), made) for attribute in summary.resets]
         return made
 
-    def _function_at_top(self, unit: _Unit) -> Function:
+    def _function_at_top(self, unit: Unit) -> Function:
         """The function that was asked for by name; what it is is read when it is called."""
         name = unit.found.name
         if name not in unit.functions:
@@ -217,7 +185,7 @@ class Linker:
             function.opener = partial(self._open_function, function, unit)
         return unit.functions[name]
 
-    def _function(self, name: str, unit: _Unit) -> Function | None:
+    def _function(self, name: str, unit: Unit) -> Function | None:
         owner, _, method = name.rpartition(".")
         if owner:
             cls = self._class(owner, unit)
@@ -230,20 +198,20 @@ class Linker:
         unit.functions[name].open()
         return unit.functions[name]
 
-    def _open_function(self, function: Function, unit: _Unit) -> None:
+    def _open_function(self, function: Function, unit: Unit) -> None:
         functions = unit.summary.functions if unit.summary is not None else ()
         summary = next((one for one in functions if one.name == function.name), None)
         if summary is not None:
             self._fill(function, summary, unit)
 
-    def _new_function(self, name: str, owner: Class | None, unit: _Unit) -> Function:
+    def _new_function(self, name: str, owner: Class | None, unit: Unit) -> Function:
         function = Function(name, function_syntax(FunctionSummary(name)), owner, unit.module, is_foreign=True)
         self.foreign.called_elsewhere[function] = partial(unit.found.imports.guarding, name)
         self.foreign.nodes.add(function.syntax)
         self.foreign.files[function] = os.path.basename(unit.found.path)
         return function
 
-    def _fill(self, function: Function, summary: FunctionSummary, unit: _Unit) -> None:
+    def _fill(self, function: Function, summary: FunctionSummary, unit: Unit) -> None:
         """Give a function all that its summary says."""
         function.syntax = function_syntax(summary)
         self.foreign.nodes.add(function.syntax)
@@ -265,7 +233,7 @@ class Linker:
         if summary.trains and not any(backward.function is function for backward in self.foreign.backwards):
             self._backward(self._given((Part(PartKind.UNKNOWN),), unit, function), function, None)
 
-    def _parameter(self, summary: ParameterSummary, position: int, function: Function, unit: _Unit) -> Value:
+    def _parameter(self, summary: ParameterSummary, position: int, function: Function, unit: Unit) -> Value:
         inputs = (self._given(summary.default, unit, function),) if summary.default else ()
         syntax = all_parameters(function.syntax.params)[position]  # type: ignore[attr-defined]
         value = self._make(Op.PARAMETER, inputs, function, name=summary.name, keys=(position,), syntax=syntax)
@@ -279,7 +247,7 @@ class Linker:
             self._backward(value, function, None)
         return value
 
-    def _call(self, summary: CallSummary, function: Function, unit: _Unit) -> Value:
+    def _call(self, summary: CallSummary, function: Function, unit: Unit) -> Value:
         """The skeleton of a call: what is called, where, and what becomes of it."""
         loop = self._step(function, unit) if summary.in_step else None
         if summary.base >= 0:
@@ -307,7 +275,7 @@ class Linker:
             value = self._make(Op.ATTRIBUTE, (value,), function, name=attribute, mode=mode)
         return value
 
-    def _step(self, function: Function, unit: _Unit) -> Loop:
+    def _step(self, function: Function, unit: Unit) -> Loop:
         """A loop over batches."""
         loader = self._given((Part(PartKind.TOOL, "loader"),), unit, function)
         syntax = cst.For(cst.Name("_"), cst.Name("_"), cst.IndentedBlock([]))
@@ -317,7 +285,7 @@ class Linker:
     def _backward(self, root: Value, function: Function, loop: Loop | None) -> None:
         self.foreign.backwards.append(Backward(root, False, function, loop, function.syntax))
 
-    def _given(self, shape: Shape, unit: _Unit, function: Function) -> Value:
+    def _given(self, shape: Shape, unit: Unit, function: Function) -> Value:
         value = self._make(Op.GIVEN, (), function)
         self._shapes[value] = (shape, unit)
         return value
@@ -343,18 +311,18 @@ class Linker:
 
     # -- shapes ---------------------------------------------------------------------------------------------------
 
-    def _atom(self, part: Part, unit: _Unit, value: Value) -> Atom:
+    def _atom(self, part: Part, unit: Unit, value: Value) -> Atom:
         maker = self._ATOMS.get(part.kind)
         return Unknown() if maker is None else maker(self, part, unit, value)
 
-    def _tensor(self, part: Part, unit: _Unit, value: Value) -> Atom:
+    def _tensor(self, part: Part, unit: Unit, value: Value) -> Atom:
         history = History(part.name)
         return Tensor(history, value if history is History.LIVE else None, self._decider(part, unit))
 
-    def _decider(self, part: Part, unit: _Unit) -> Function | None:
+    def _decider(self, part: Part, unit: Unit) -> Function | None:
         return self._function(part.by, unit) if part.by else None
 
-    def _imported(self, part: Part, unit: _Unit, _: Value) -> Atom:
+    def _imported(self, part: Part, unit: Unit, _: Value) -> Atom:
         linked = self._linked(part.name, unit.found.imports, unit.hops + 1)
         if linked is None:
             return External(unit.found.imports.absolute(part.name))
@@ -362,7 +330,7 @@ class Linker:
             return ClassReference(linked[0])
         return FunctionReference(linked[0]) if isinstance(linked[0], Function) else Unknown()
 
-    def _made(self, part: Part, unit: _Unit, value: Value) -> Atom:
+    def _made(self, part: Part, unit: Unit, value: Value) -> Atom:
         linked = self._linked(part.name, unit.found.imports, unit.hops + 1)
         if linked is not None and isinstance(linked[0], Class):
             return Instance(linked[0])
@@ -370,7 +338,7 @@ class Linker:
             return self._returned(linked[0].name, linked[1], value)
         return Unknown()
 
-    def _returned(self, name: str, unit: _Unit, value: Value) -> Atom:
+    def _returned(self, name: str, unit: Unit, value: Value) -> Atom:
         """What a function returns whatever it is given, where that is one thing."""
         functions = unit.summary.functions if unit.summary is not None else ()
         results = [function.result for function in functions if function.name == name]
@@ -378,34 +346,34 @@ class Linker:
             return Unknown()
         return self._atom(results[0][0], unit, value)
 
-    def _container(self, part: Part, unit: _Unit, value: Value) -> Atom:
+    def _container(self, part: Part, unit: Unit, value: Value) -> Atom:
         if (value, part) not in self._containers:
             items = tuple(self._given(shape, unit, value.function) for _, shape in part.items)
             keys = tuple(key for key, _ in part.items)
             self._containers[value, part] = self._make(Op.CONTAINER, items, value.function, keys=keys)
         return Container(self._containers[value, part])
 
-    def _argument(self, part: Part, unit: _Unit, _: Value) -> Atom:
+    def _argument(self, part: Part, unit: Unit, _: Value) -> Atom:
         function = self._function(part.name, unit)
         return Unknown() if function is None else Argument(function.parameters[part.position])
 
-    def _derived(self, part: Part, unit: _Unit, _: Value) -> Atom:
+    def _derived(self, part: Part, unit: Unit, _: Value) -> Atom:
         function = self._function(part.name, unit)
         return Unknown() if function is None else Derived(function.parameters[part.position], self._decider(part, unit))
 
-    def _instance(self, part: Part, unit: _Unit, _: Value) -> Atom:
+    def _instance(self, part: Part, unit: Unit, _: Value) -> Atom:
         cls = self._class(part.name, unit)
         return Unknown() if cls is None else Instance(cls)
 
-    def _class_reference(self, part: Part, unit: _Unit, _: Value) -> Atom:
+    def _class_reference(self, part: Part, unit: Unit, _: Value) -> Atom:
         cls = self._class(part.name, unit)
         return Unknown() if cls is None else ClassReference(cls)
 
-    def _function_reference(self, part: Part, unit: _Unit, _: Value) -> Atom:
+    def _function_reference(self, part: Part, unit: Unit, _: Value) -> Atom:
         function = self._function(part.name, unit)
         return Unknown() if function is None else FunctionReference(function, part.flag)
 
-    _ATOMS: dict[PartKind, Callable[[Linker, Part, _Unit, Value], Atom]] = {
+    _ATOMS: dict[PartKind, Callable[[Linker, Part, Unit, Value], Atom]] = {
         PartKind.PLAIN: lambda *_: Plain(),
         PartKind.MODULE: lambda _, part, *__: Module(part.flag),
         PartKind.TOOL: lambda _, part, *__: Tool(part.name),

@@ -145,7 +145,7 @@ class _Summariser:
     def _handed_on(self) -> frozenset[Value]:
         """All that flows into code that is not seen, whatever becomes of what that gives back."""
         calls = (call for call in self.facts.calls() if self.flows.is_unknown_call(call))
-        return self.flows.ancestors(argument for call in calls for argument in call.arguments)
+        return self.flows.ancestry.of_all(argument for call in calls for argument in call.arguments)
 
     def _freezes(self, parameter: Value, depth: int) -> bool:
         """Whether a module that is passed for a parameter is told not to require grad, there or in what is called."""
@@ -321,7 +321,7 @@ class _Summariser:
     def _places_behind(self, method: Function) -> frozenset[Place]:
         """The attributes and globals of which a method's result is made."""
         if method not in self._read_by:
-            behind = self.flows.ancestors([method.result] if method.result is not None else [])
+            behind = self.flows.ancestry.of_all([method.result] if method.result is not None else [])
             reads = (value for value in behind if value.op in (Op.READ, Op.ATTRIBUTE))
             self._read_by[method] = frozenset(place for value in reads for place in places_of(self.solution, value))
         return self._read_by[method]

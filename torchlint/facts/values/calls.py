@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from torchlint import torch_api
+from torchlint.facts.building.names import constant_of
 from torchlint.facts.values.domain import (
     BOTTOM,
     LEAF,
@@ -34,12 +33,13 @@ from torchlint.facts.values.domain import (
     join,
     sorted_values,
 )
-from torchlint.facts.values.externals import KEYWORD_ITEMS, Meaning, meaning_of
+from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.framework_objects import given_back, object_made
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.values.overriding import Overriding
 from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen
+from torchlint.facts.values.torch_calls import chooses_overload, collected, contents_of, of_torch
 from torchlint.facts.values.transfer import apply, differentiate, heir, item_of, live
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ class Calls:
     def _method_of_container(self, value: Value, container: Container, name: str) -> Abstract:
         if name in CONTAINER_READERS:
             first = value.arguments[0] if value.arguments else None
-            key = _literal_key(first)
+            key = constant_of(first.syntax) if first is not None and first.syntax is not None else None
             found = self.solution.load(container.allocation, key, value)
             more = self._arguments(value)[1:] if name in ("get", "setdefault", "pop") else []
             return join([found, *more, *([PLAIN] if name == "get" else [])])
@@ -229,16 +229,9 @@ class Calls:
         arguments = [
             a for a in self._arguments(value) if any(isinstance(x, Tensor | Derived | Unknown | Argument) for x in a)
         ]
-        chooses = bool(operation.elements) and self._chooses_overload(value, 0)
+        chooses = bool(operation.elements) and chooses_overload(self.solution, value, 0)
         inputs = [frozenset([atom]), *([] if chooses or name in LIKE_ANOTHER else arguments)]
         return apply(self.solution, value, operation, inputs, [PLAIN] if chooses else [])
-
-    def _chooses_overload(self, value: Value, position: int) -> bool:
-        """Whether ``max`` and the like are told a dimension and so return a tuple."""
-        if value.argument(-1, "dim") is not None or value.argument(-1, "axis") is not None:
-            return True
-        given = value.argument(position)
-        return given is not None and self.solution.of(given) == PLAIN
 
     # -- the file's own functions ---------------------------------------------------------------------------------
 
@@ -320,7 +313,7 @@ class Calls:
     def _external(self, value: Value, name: str) -> Abstract:
         arguments = self._arguments(value)
         if name.startswith("torch"):
-            known = self._torch(value, name, arguments)
+            known = of_torch(self.solution, value, name, arguments)
             if known is not None:
                 return known
         meaning = meaning_of(name)
@@ -333,75 +326,16 @@ class Calls:
         if meaning is Meaning.FIRST and arguments:
             return arguments[0]
         if meaning is Meaning.REDUCES and arguments:
-            return differentiate(value, [self._contents(value, abstract) for abstract in arguments])
+            return differentiate(value, [contents_of(self.solution, value, abstract) for abstract in arguments])
         if meaning is Meaning.ITEM and arguments:
             return join(item_of(self.solution, value, atom, None) for atom in arguments[0])
         if meaning is Meaning.COLLECTS:
-            return self._collect(value, name, arguments)
+            return collected(self.solution, value, name, arguments)
         if meaning is Meaning.APPLIES:
             return self._apply_to_items(value)
         if meaning is Meaning.SUPER and value.function.owner is not None:
             return frozenset(Instance(parent) for parent in value.function.owner.parents) or UNKNOWN
         return object_made(self.solution, value, name)
-
-    def _torch(self, value: Value, name: str, arguments: list[Abstract]) -> Abstract | None:
-        made = torch_api.torch_class(name)
-        if made is not None:
-            if made.wraps:
-                return self._wrapped(value, name, arguments)
-            if made.kind in ("module", "loss"):
-                return frozenset([Module(made.has_parameters)])
-            if made.kind == "parameter":
-                flag = value.argument(1, "requires_grad")
-                return NO_GRAPH if flag is not None and flag.name == "False" else LEAF
-            if made.kind != "other":
-                return frozenset([Tool(made.kind)])
-        operation = torch_api.function(name)
-        if operation is None:
-            return None
-        if operation.returns is torch_api.Returns.MODULE and meaning_of(name) is Meaning.FIRST:
-            given = value.argument(0)  # `torch.compile(mode=...)` is given nothing yet
-            return UNKNOWN if given is None else self.solution.of(given)
-        contents = [part for argument in value.arguments for part in self._given(value, argument)]
-        chooses = bool(operation.elements) and self._chooses_overload(value, 1)
-        inputs = [c for c in (contents[:1] if chooses else contents) if c != PLAIN] or [NO_GRAPH]
-        return apply(self.solution, value, operation, inputs, [PLAIN] if chooses else [])
-
-    def _wrapped(self, value: Value, name: str, arguments: list[Abstract]) -> Abstract:
-        """``DataParallel(model)`` is the model to its user, ``Sequential(a, b)`` a module of its own."""
-        contents = [self._contents(value, abstract) for abstract in arguments]
-        modules = frozenset(a for abstract in contents for a in abstract if isinstance(a, Module | Instance))
-        if modules and name.rpartition(".")[2].endswith(("Parallel", "AveragedModel")):
-            return modules
-        bare = bool(modules) and all(isinstance(a, Module) and not a.has_parameters for a in modules)
-        return frozenset([Module(not bare)])
-
-    def _given(self, value: Value, argument: Value) -> list[Abstract]:
-        """What an argument gives an operation: each item of a literal, or what is in any other container."""
-        is_literal = argument.op is Op.CONTAINER and isinstance(argument.syntax, cst.List | cst.Tuple)
-        if is_literal and len(self.solution.held.get(argument, ())) == len(argument.inputs) > 0:
-            self.solution.watch(argument, value)
-            return [self._contents(value, self.solution.of(item)) for item in argument.inputs]
-        return [self._contents(value, self.solution.of(argument))]
-
-    def _contents(self, value: Value, abstract: Abstract) -> Abstract:
-        """``abstract`` with containers replaced by what is in them, for functions that take lists of tensors."""
-        if not any(isinstance(atom, Container) for atom in abstract):
-            return abstract
-        return join(
-            self.solution.load(atom.allocation, None, value) if isinstance(atom, Container) else frozenset([atom])
-            for atom in abstract
-        )
-
-    def _collect(self, value: Value, name: str, arguments: list[Abstract]) -> Abstract:
-        """``list(x)``, ``dict(a=b)``, ``deque()``: a container of its own with what is in the arguments."""
-        for key, argument in zip(value.keys[1:], arguments, strict=True):
-            if isinstance(key, str):
-                if name in KEYWORD_ITEMS:
-                    self.solution.set_field(value, key, argument)
-            elif not (name == "collections.defaultdict" and key == 0):
-                self.solution.set_field(value, None, join(item_of(self.solution, value, a, None) for a in argument))
-        return frozenset([Container(value)])
 
 
 PASSED = frozenset(
@@ -435,9 +369,3 @@ def _derived(value: Value, given: Abstract, *, inherits: bool) -> Abstract:
     leaf, live_now = Tensor(History.LEAF), Tensor(History.LIVE, value)
     graph = [a if isinstance(a, Tensor | Plain | Unknown) else Unknown() for a in given]
     return frozenset(live_now if atom == leaf else atom for atom in graph)
-
-
-def _literal_key(value: Value | None) -> str | int | None:
-    from torchlint.facts.building.names import constant_of
-
-    return constant_of(value.syntax) if value is not None and value.syntax is not None else None

@@ -1,0 +1,111 @@
+"""The walk back over the value graph: all that flows into a value, through calls, containers and attributes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from torchlint.facts.autograd.belated import Edges, is_belated
+from torchlint.facts.autograd.repackaging import Repackaging
+from torchlint.facts.values.domain import Container, is_graphless, sorted_values
+from torchlint.facts.values.graph import Kind, Op, Place, Value
+from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.solve import Solution
+
+
+class Ancestry:
+    """Answers what flows into a value. Edges err towards reaching too much, since who is reached is said nothing of."""
+
+    def __init__(self, solution: Solution) -> None:
+        """Prepare the edges of what is put into containers."""
+        self.solution = solution
+        self._repackaging = Repackaging(solution)
+        self._into: dict[Place | Value, list[Value]] = defaultdict(list)
+        self._sources: dict[Value, list[Value]] = {}
+        self._ancestors: dict[Value, frozenset[Value]] = {}
+        for store in solution.graph.stores:
+            if store.kind is Kind.INSERT and store.holder is not None:
+                self._into[store.holder].append(store.value)
+                for place in places_of(solution, store.holder):
+                    self._into[place].append(store.value)
+        self._ends = self._ends_of_gradients()
+
+    def of(self, value: Value) -> frozenset[Value]:
+        """The :meth:`of_all` of one value, remembered: they are asked for with each value that may be among them."""
+        if value not in self._ancestors:
+            self._ancestors[value] = self.of_all([value])
+        return self._ancestors[value]
+
+    def of_all(self, roots: Iterable[Value], belated: Edges = frozenset()) -> frozenset[Value]:
+        """All values that flow into ``roots``; not by what is put into an object too late (``belated``).
+
+        A path may leave a function through its parameters (to the callers' arguments) or enter one through its result,
+        but not leave by another call than it entered: once inside a callee, its parameters lead nowhere, since the
+        call's own arguments are followed from the call.
+        """
+        seen: dict[Value, bool] = {}
+        pending = [(root, True) for root in roots]
+        while pending:
+            value, may_ascend = pending.pop()
+            if value in seen and (seen[value] or not may_ascend):
+                continue
+            abstract = self.solution.final(value)
+            if all(map(is_graphless, abstract)) and value.op is not Op.CONTAINER:
+                continue
+            if value.op is Op.CALL and self._repackaging.ends_graphs(value):
+                continue
+            seen[value] = may_ascend
+            if value in self._ends:
+                continue
+            if value.op is Op.PARAMETER:
+                if may_ascend:
+                    pending.extend((source, True) for source in self.sources(value))
+                continue
+            through_place = value.op in (Op.READ, Op.ATTRIBUTE)
+            for source in self.sources(value):
+                if belated and is_belated(self.solution, value, source, belated):
+                    continue
+                stays = through_place or source.function is value.function
+                pending.append((source, may_ascend and stays))
+        return frozenset(seen)
+
+    def sources(self, value: Value) -> list[Value]:
+        """The values that ``value`` is made of, or may be."""
+        if value not in self._sources:
+            self._sources[value] = self._find_sources(value)
+        return self._sources[value]
+
+    def _find_sources(self, value: Value) -> list[Value]:
+        solution = self.solution
+        if value.op is Op.COMPARISON:
+            return []
+        found = list(value.inputs)
+        if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
+            found.append(value.callee.inputs[0])
+        if value.place is not None:
+            found += solution.stored.get(value.place, ())
+            found += self._into.get(value.place, ())
+        elif value.op is Op.ATTRIBUTE:
+            for place in solution.places(value.inputs[0], value.name):
+                found += solution.stored.get(place, ())
+                found += self._into.get(place, ())
+        elif value.op is Op.PARAMETER:
+            found += self.solution.arguments_of(value)
+        elif value.op is Op.CALL:
+            found += [f.result for f in self.solution.functions_of(value) if f.result is not None]
+        found += self._into.get(value, ())
+        for atom in sorted_values(solution.final(value)):
+            if isinstance(atom, Container):
+                found.append(atom.allocation)
+                found += [held for _, held in solution.held.get(atom.allocation, ())]
+        return found
+
+    def _ends_of_gradients(self) -> frozenset[Value]:
+        """Values at which ``autograd.grad`` stops, where no other backward goes on behind them."""
+        graph = self.solution.graph
+        if not all(backward.inputs for backward in graph.backwards):
+            return frozenset()
+        ends = {value for backward in graph.backwards for value in backward.inputs if not backward.retains}
+        places = {place for value in ends for place in places_of(self.solution, value)}
+        alike = (v for v in graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
+        return frozenset(ends | {v for v in alike if any(place in places for place in places_of(self.solution, v))})

@@ -1,0 +1,169 @@
+"""Whether a value is a tensor with a graph, with the callers of its function looked through."""
+
+from __future__ import annotations
+
+from torchlint.facts.turns.modes import Modes
+from torchlint.facts.values.domain import (
+    Argument,
+    Carrier,
+    Container,
+    Derived,
+    History,
+    Tensor,
+    is_graphless,
+    is_live,
+    sorted_values,
+)
+from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.graph import Function, Mode, Op, Value
+from torchlint.facts.values.solve import Solution
+
+
+class Liveness:
+    """Answers what hangs on values."""
+
+    def __init__(self, solution: Solution, modes: Modes) -> None:
+        """Work on ``solution``."""
+        self.solution = solution
+        self.modes = modes
+
+    def live(self, value: Value) -> Tensor | Carrier | None:
+        """Evidence that ``value`` may have a graph on a real path, or None."""
+        return self._live(value, set())
+
+    def _live(self, value: Value, seen: set[Value]) -> Tensor | Carrier | None:
+        if value in seen:
+            return None
+        seen.add(value)
+        if self._is_detached_on_a_path(value):
+            return None
+        for atom in sorted_values(self.solution.final(value)):
+            if isinstance(atom, Tensor) and atom.history is History.LIVE:
+                inherits = atom.inherits
+                if inherits is None or (Mode.ON in self.modes.entry(inherits) and not self._is_off(value, inherits)):
+                    return atom
+            elif isinstance(atom, Carrier):
+                if self.modes.records(atom.origin) and not self._is_cleaned(atom.origin):
+                    return atom
+            elif isinstance(atom, Argument | Derived):
+                if isinstance(atom, Derived) and atom.inherits and Mode.ON not in self.modes.entry(atom.inherits):
+                    continue
+                for argument in self.solution.arguments_of(atom.parameter):
+                    found = self._live(argument, seen)
+                    if found is not None:
+                        return found
+        return None
+
+    def _is_off(self, item: Value, maker: Function) -> bool:
+        """Whether what a call returns, or an item of it, is made by ``maker`` in that call, with gradients off."""
+        call = item
+        while call.op in (Op.ELEMENT, Op.SUBSCRIPT, Op.ATTRIBUTE):
+            call = call.inputs[0]
+        if call.op is not Op.CALL or self.modes.records(call):
+            return False
+        functions = self.solution.functions_of(call)
+        return maker in functions or not self.solution.callers_above([maker]).isdisjoint(functions)
+
+    def _is_detached_on_a_path(self, value: Value) -> bool:
+        """``if done: x = x.detach()``: whoever detaches on one path keeps the graph on the other on purpose."""
+        if value.op is not Op.PHI:
+            return False
+        return any(
+            choice.op is Op.CALL and choice.callee.name == "detach" and choice.callee.inputs
+            and choice.callee.inputs[0] in value.inputs
+            for choice in value.inputs
+        )  # fmt: skip
+
+    def _is_cleaned(self, carrier: Value) -> bool:
+        """``out["loss"] = out["loss"].detach()``: what carried a graph has had it taken out."""
+        return any(
+            store.is_item and store.holder is carrier and all(map(is_graphless, self.solution.final(store.value)))
+            and any(store.key == use.keys[0] for use in carrier.users if use.op is Op.SUBSCRIPT)
+            for store in self.solution.graph.stores
+        )  # fmt: skip
+
+    def surely_live(self, value: Value) -> bool:
+        """Whether ``value`` is a tensor with a graph on every path that reaches it."""
+        return self._surely(value, (History.LIVE, History.LEAF), set())
+
+    def _surely(self, value: Value, histories: tuple[History, ...], seen: set[Value]) -> bool:
+        if value in seen:
+            return True
+        seen.add(value)
+        if value.op is Op.OPERATION and any(self._surely(operand, histories, seen) for operand in value.inputs):
+            return True  # a tensor times anything is a tensor
+        abstract = self.solution.final(value)
+        for atom in abstract:
+            if isinstance(atom, Tensor) and atom.history in histories:
+                continue
+            if isinstance(atom, Argument | Derived):
+                given = self.solution.arguments_of(atom.parameter)
+                if given and all(self._surely(argument, histories, seen) for argument in given):
+                    continue
+                if isinstance(atom, Derived) and History.NONE in histories:
+                    continue  # computed by an operation of torch from whatever is passed
+            return False
+        return bool(abstract)
+
+    def passed_by(self, value: Value) -> Value | None:
+        """The call that passes the graph in, where ``value`` has it from a parameter of its function."""
+        for atom in sorted_values(self.solution.final(value)):
+            if isinstance(atom, Argument | Derived):
+                calls = self.solution.callers.get(atom.parameter.function, {})
+                for call in sorted(calls, key=lambda call: call.index):
+                    given = calls[call].get(atom.parameter)
+                    if given is not None and self.live(given) is not None:
+                        return call
+        return None
+
+    def surely_tensor(self, value: Value) -> bool:
+        """Whether ``value`` is a tensor on every path, so that ``.detach()`` works."""
+        return self._surely(value, (History.LIVE, History.LEAF, History.NONE), set())
+
+    def brings_graph(self, value: Value) -> bool:
+        """Whether an operation on ``value`` has a graph when gradients are on: it is live, a leaf, or an activation."""
+        if self.live(value) is not None:
+            return True
+        if self.is_leaf(value):
+            return True
+        atoms = self.solution.final(value)
+        return any(isinstance(a, Argument | Derived) and self._is_activation(a.parameter) for a in atoms)
+
+    def is_leaf(self, value: Value) -> bool:
+        """Whether ``value`` may be a tensor that requires grad by itself: a parameter."""
+        return any(isinstance(a, Tensor) and a.history is History.LEAF for a in self.solution.final(value))
+
+    def _is_activation(self, parameter: Value) -> bool:
+        """Whether a parameter is what a layer is called with from code that is not seen: the output of other layers."""
+        function = parameter.function
+        owner = function.owner
+        if owner is None or function.name != "forward" or not is_module_class(owner):
+            return False
+        # Without a backward in the file nothing says that the layer is ever trained.
+        if all(backward.by_contract for backward in self.solution.graph.backwards):
+            return False
+        return not self.solution.callers.get(function)
+
+    def live_parts(self, value: Value) -> list[Value]:
+        """The live tensors in ``value``: itself, or items of a tuple, list or dict that is built on the spot."""
+        if self.live(value) is not None:
+            return [value]
+        return [
+            held
+            for atom in sorted_values(self.solution.final(value))
+            if isinstance(atom, Container) and not self._is_off(value, atom.allocation.function)
+            for key, held in self.solution.held.get(atom.allocation, ())
+            if (key is not None or held in atom.allocation.inputs) and self.live(held) is not None
+        ]
+
+    def carries(self, value: Value) -> bool:
+        """Whether ``value`` is, or holds, a tensor with a graph."""
+        if self.live(value) is not None:
+            return True
+        containers = [a.allocation for a in self.solution.final(value) if isinstance(a, Container)]
+        containers = [made for made in containers if not self._is_off(value, made.function)]
+        return any(
+            any(self.live(held) is not None for _, held in self.solution.held.get(container, ()))
+            or any(is_live(item) for field in self.solution.fields.get(container, {}).values() for item in field)
+            for container in containers
+        )

@@ -1,0 +1,56 @@
+"""Items: what a loop, an unpacking or a star takes out of something, one after the other."""
+
+from __future__ import annotations
+
+from torchlint.facts.building.context import Context
+from torchlint.facts.values.graph import Op, Value
+
+FIRST_ITEM_WRAPPERS = frozenset(
+    ["builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "builtins.iter", "itertools.islice",
+     "itertools.cycle", "itertools.chain", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.trange",
+     "rich.progress.track", "tqdm"]
+)  # fmt: skip
+"""Iterating over the call's result is iterating over its first argument."""
+
+NAMED = frozenset(["named_parameters", "named_buffers", "named_modules", "named_children"])
+"""Methods of modules whose items are pairs of a name and an object."""
+
+
+class IterationBuilder(Context):
+    """Makes values of items."""
+
+    def element(self, iterable: Value, key: int | None) -> Value:
+        """An item of ``iterable``, looking through ``enumerate``, ``zip``, ``tqdm``, ``dict.items`` and the like."""
+        if iterable.op is Op.CALL:
+            callee, first = iterable.callee, iterable.argument(0)
+            if callee.op is Op.EXTERNAL:
+                if callee.name == "builtins.enumerate" and first is not None:
+                    return self._pair(self.make(Op.CONSTANT, (), None), self.element(first, None), key)
+                if callee.name == "builtins.zip":
+                    items = tuple(self.element(value, None) for value in iterable.arguments)
+                    return self.make(Op.CONTAINER, items, None, keys=tuple(range(len(items))))
+                if callee.name == "builtins.range":
+                    return self.make(Op.CONSTANT, (), None)
+                if first is not None and callee.name in FIRST_ITEM_WRAPPERS:
+                    return self.element(first, key)
+            elif callee.op is Op.ATTRIBUTE and callee.name in NAMED:
+                return self._pair(self.make(Op.CONSTANT, (), None), self.make_element(iterable, key), None)
+            elif callee.op is Op.ATTRIBUTE and len(iterable.inputs) == 1:
+                if callee.name == "items":
+                    held = self.make_element(callee.inputs[0], None, name="values")
+                    return self._pair(self.make(Op.CONSTANT, (), None), held, key)
+                if callee.name == "values":
+                    return self.make_element(callee.inputs[0], key, name="values")
+                if callee.name == "keys":
+                    return self.make(Op.CONSTANT, (), None)
+        if iterable.op is Op.PHI and iterable.syntax is not None and iterable.inputs:
+            choices = tuple(self.element(choice, key) for choice in iterable.inputs)
+            return self.make(Op.PHI, choices, iterable.syntax)
+        return self.make_element(iterable, key)
+
+    def _pair(self, first: Value, second: Value, key: int | None) -> Value:
+        return self.make(Op.CONTAINER, (first, second), None, keys=(0, 1))
+
+    def make_element(self, iterable: Value, key: int | None, name: str = "") -> Value:
+        """An ELEMENT value of ``iterable`` as it is; ``name`` is "values" where a dict's values are iterated."""
+        return self.make(Op.ELEMENT, (iterable,), iterable.syntax, keys=(key,), name=name)

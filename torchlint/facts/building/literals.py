@@ -1,0 +1,51 @@
+"""Constants and displays: lists, tuples, sets, dictionaries and formatted strings."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.facts.building.iteration import IterationBuilder
+from torchlint.facts.building.names import constant_of
+from torchlint.facts.values.graph import Op, Value
+from torchlint.number_tables import TABLE
+
+
+class LiteralBuilder(IterationBuilder):
+    """Turns literals into values, with one value for each part of them."""
+
+    def constant(self, node: cst.CSTNode) -> Value:
+        return self.make(Op.CONSTANT, (), node)
+
+    def string(self, node: cst.FormattedString | cst.ConcatenatedString) -> Value:
+        parts = [p for p in getattr(node, "parts", ()) if isinstance(p, cst.FormattedStringExpression)]
+        return self.make(Op.CONSTANT, tuple(self.visit(part.expression) for part in parts), node)
+
+    def sequence(self, node: cst.List | cst.Tuple | cst.Set) -> Value:
+        inputs, keys = [], []
+        elements = node.elements
+        if len(elements) > TABLE and all(_is_number(element.value) for element in elements):
+            elements = elements[:TABLE]
+        for position, element in enumerate(elements):
+            starred = isinstance(element, cst.StarredElement)
+            value = self.visit(element.value)
+            inputs.append(self.element(value, None) if starred else value)
+            keys.append(None if starred or isinstance(node, cst.Set) else position)
+        return self.make(Op.CONTAINER, tuple(inputs), node, keys=tuple(keys))
+
+    def dictionary(self, node: cst.Dict) -> Value:
+        inputs, keys = [], []
+        for element in node.elements:
+            value = self.visit(element.value)
+            if isinstance(element, cst.DictElement):
+                self.visit(element.key)
+                keys.append(constant_of(element.key))
+            else:
+                # What a spread dict holds may be replaced by the keys beside it, so nothing is said of it then.
+                value = self.element(value, None) if len(node.elements) == 1 else self.unknown(element)
+                keys.append(None)
+            inputs.append(value)
+        return self.make(Op.CONTAINER, tuple(inputs), node, keys=tuple(keys))
+
+
+def _is_number(node: cst.BaseExpression) -> bool:
+    return isinstance(node.expression if isinstance(node, cst.UnaryOperation) else node, cst.Integer | cst.Float)

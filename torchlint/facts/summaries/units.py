@@ -1,0 +1,42 @@
+"""What is made of one definition of another file, as far as it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from torchlint.facts.summaries.imports import Found
+from torchlint.facts.summaries.summary import ClassSummary, FunctionSummary, Summary
+from torchlint.facts.values.graph import Class, Function
+
+
+@dataclass
+class Unit:
+    """The definitions that one top-level name of another file needs, and what was made of them."""
+
+    found: Found
+    hops: int
+    module: Function
+    functions: dict[str, Function] = field(default_factory=dict)
+    classes: dict[str, Class] = field(default_factory=dict)
+
+    @cached_property
+    def summary(self) -> Summary | None:
+        return self.found.summarise()
+
+
+class Methods(dict[str, Function]):
+    """The methods of a class of another file, each made when it is first asked for: most are never called here."""
+
+    def __init__(self, summary: ClassSummary, make: Callable[[FunctionSummary], Function]) -> None:
+        super().__init__()
+        self._known = {method.name: method for method in summary.methods}
+        self._make = make
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known
+
+    def __missing__(self, name: str) -> Function:
+        self[name] = self._make(self._known[name])
+        return self[name]

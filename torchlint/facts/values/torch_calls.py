@@ -1,0 +1,107 @@
+"""Calls of torch's own functions and classes, and of built-ins that collect: what they return, by torch's data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint import torch_api
+from torchlint.facts.values.domain import (
+    LEAF,
+    NO_GRAPH,
+    PLAIN,
+    UNKNOWN,
+    Abstract,
+    Container,
+    Instance,
+    Module,
+    Tool,
+    join,
+)
+from torchlint.facts.values.externals import KEYWORD_ITEMS, Meaning, meaning_of
+from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.transfer import apply, item_of
+
+if TYPE_CHECKING:
+    from torchlint.facts.values.solve import Solution
+
+
+def of_torch(solution: Solution, value: Value, name: str, arguments: list[Abstract]) -> Abstract | None:
+    """What a CALL of torch's ``name`` gives; None for what torch's data do not know.
+
+    Args:
+        solution: to record the parts of a tuple, and what is asked of containers.
+        value: the CALL.
+        name: the full dotted name of what it calls.
+        arguments: the abstract values of its arguments.
+    """
+    made = torch_api.torch_class(name)
+    if made is not None:
+        if made.wraps:
+            return _wrapped(solution, value, name, arguments)
+        if made.kind in ("module", "loss"):
+            return frozenset([Module(made.has_parameters)])
+        if made.kind == "parameter":
+            flag = value.argument(1, "requires_grad")
+            return NO_GRAPH if flag is not None and flag.name == "False" else LEAF
+        if made.kind != "other":
+            return frozenset([Tool(made.kind)])
+    operation = torch_api.function(name)
+    if operation is None:
+        return None
+    if operation.returns is torch_api.Returns.MODULE and meaning_of(name) is Meaning.FIRST:
+        given = value.argument(0)  # `torch.compile(mode=...)` is given nothing yet
+        return UNKNOWN if given is None else solution.of(given)
+    contents = [part for argument in value.arguments for part in _given_by(solution, value, argument)]
+    chooses = bool(operation.elements) and chooses_overload(solution, value, 1)
+    inputs = [c for c in (contents[:1] if chooses else contents) if c != PLAIN] or [NO_GRAPH]
+    return apply(solution, value, operation, inputs, [PLAIN] if chooses else [])
+
+
+def _wrapped(solution: Solution, value: Value, name: str, arguments: list[Abstract]) -> Abstract:
+    """``DataParallel(model)`` is the model to its user, ``Sequential(a, b)`` a module of its own."""
+    contents = [contents_of(solution, value, abstract) for abstract in arguments]
+    modules = frozenset(a for abstract in contents for a in abstract if isinstance(a, Module | Instance))
+    if modules and name.rpartition(".")[2].endswith(("Parallel", "AveragedModel")):
+        return modules
+    bare = bool(modules) and all(isinstance(a, Module) and not a.has_parameters for a in modules)
+    return frozenset([Module(not bare)])
+
+
+def _given_by(solution: Solution, value: Value, argument: Value) -> list[Abstract]:
+    """What an argument gives an operation: each item of a literal, or what is in any other container."""
+    is_literal = argument.op is Op.CONTAINER and isinstance(argument.syntax, cst.List | cst.Tuple)
+    if is_literal and len(solution.held.get(argument, ())) == len(argument.inputs) > 0:
+        solution.watch(argument, value)
+        return [contents_of(solution, value, solution.of(item)) for item in argument.inputs]
+    return [contents_of(solution, value, solution.of(argument))]
+
+
+def contents_of(solution: Solution, value: Value, abstract: Abstract) -> Abstract:
+    """``abstract`` with containers replaced by what is in them, for functions that take lists of tensors."""
+    if not any(isinstance(atom, Container) for atom in abstract):
+        return abstract
+    return join(
+        solution.load(atom.allocation, None, value) if isinstance(atom, Container) else frozenset([atom])
+        for atom in abstract
+    )
+
+
+def collected(solution: Solution, value: Value, name: str, arguments: list[Abstract]) -> Abstract:
+    """``list(x)``, ``dict(a=b)``, ``deque()``: a container of its own with what is in the arguments."""
+    for key, argument in zip(value.keys[1:], arguments, strict=True):
+        if isinstance(key, str):
+            if name in KEYWORD_ITEMS:
+                solution.set_field(value, key, argument)
+        elif not (name == "collections.defaultdict" and key == 0):
+            solution.set_field(value, None, join(item_of(solution, value, a, None) for a in argument))
+    return frozenset([Container(value)])
+
+
+def chooses_overload(solution: Solution, value: Value, position: int) -> bool:
+    """Whether ``max`` and the like are told a dimension and so return a tuple."""
+    if value.argument(-1, "dim") is not None or value.argument(-1, "axis") is not None:
+        return True
+    given = value.argument(position)
+    return given is not None and solution.of(given) == PLAIN
