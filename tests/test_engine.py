@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 
 from torchlint.catalog import rules
 from torchlint.engine import Outcome, check
+from torchlint.screen import passing
 from torchlint.source import Source, Unreadable
 
 LEAK = """\
@@ -83,3 +85,8 @@ def test_a_file_in_which_no_rule_can_find_anything_is_not_given_to_libcst() -> N
 )
 def test_odd_programs_are_read_to_the_end(text: str) -> None:
     assert outcome(text).uses_torch
+
+
+def test_a_file_of_data_passes_no_rule() -> None:
+    text = "import torch\n\nTABLE = [[1, 'a', -2.5], {'b': (None, b'c'), 'd': torch.float32}]\nNAME: str\n"
+    assert passing(ast.parse(text), rules()) == []

@@ -16,10 +16,8 @@ TABLE = 32
 _SHORT = 200_000
 """Texts of fewer characters are not searched."""
 
-_LINE = r"[ \t]*[-+]?[\d.][\w.+-]*,[ \t]*\r?\n"
+_LINE = re.compile(r"[ \t]*[-+]?[\d.][\w.+-]*,[ \t]*\r?")
 """A line with nothing on it but a number and a comma."""
-
-_RUN = re.compile(rf"(?m)^(?P<kept>(?:{_LINE}){{{TABLE + 1}}})(?P<rest>(?:{_LINE})+)")
 
 
 def without_tables(text: str) -> str:
@@ -29,4 +27,10 @@ def without_tables(text: str) -> str:
     """
     if len(text) < _SHORT:
         return text
-    return _RUN.sub(lambda run: run["kept"] + "\n" * run["rest"].count("\n"), text)
+    lines = text.split("\n")
+    numbers = 0
+    for index, line in enumerate(lines):
+        numbers = numbers + 1 if _LINE.fullmatch(line) else 0
+        if numbers > TABLE + 1:
+            lines[index] = ""
+    return "\n".join(lines)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchlint.frameworks import packages
 from torchlint.imported import imported_names
-from torchlint.python_tree import walk
+from torchlint.python_tree import children, walk
 
 if TYPE_CHECKING:
     from torchlint.rule import Rule
@@ -120,10 +120,26 @@ def _note_alias(profile: Profile, node: Any) -> None:
 
 
 def _note_assignment(profile: Profile, node: Any) -> None:
-    # The sum may stand anywhere in it: in a tuple, under a condition.
-    profile.accumulates = profile.accumulates or not isinstance(node.value, ast.Constant | ast.Name | ast.Attribute)
+    profile.accumulates = profile.accumulates or _computes(node.value)
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     profile.inserts = profile.inserts or any(isinstance(target, ast.Subscript) for target in targets)
+
+
+def _computes(value: ast.expr | None) -> bool:
+    """Whether anything is computed in a value; a sum may stand anywhere in it: in a tuple, under a condition."""
+    pending: list[Any] = [value]
+    while pending:
+        node = pending.pop()
+        kind = node.__class__
+        if kind in _DISPLAYS:
+            pending += children(node)
+        elif kind not in _READ and not (kind is ast.UnaryOp and isinstance(node.operand, ast.Constant)):
+            return True
+    return False
+
+
+_DISPLAYS = frozenset([ast.List, ast.Tuple, ast.Set, ast.Dict])
+_READ = frozenset([ast.Constant, ast.Name, ast.Attribute, type(None)])
 
 
 def _note_update(profile: Profile, node: Any) -> None:

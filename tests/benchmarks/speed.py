@@ -111,6 +111,12 @@ class Bench:
         file.write_text("\n".join(self.files), encoding="utf-8", errors="surrogateescape")
         return str(file)
 
+    @cached_property
+    def plain_files(self) -> list[str]:
+        """The files without torch, copied beside each other."""
+        _copied_without_torch(self.plain, self.scratch / "plain")
+        return sorted(map(str, (self.scratch / "plain").glob("*.py")))
+
     def cold(self) -> Iterator[Row]:
         """A first run: with the screen, without it, and without knowledge across files."""
         code = str(self.code)
@@ -166,7 +172,7 @@ class Bench:
 
     def without_torch(self) -> Iterator[Row]:
         """A tree in which nothing uses torch."""
-        copied = _copied_without_torch(self.plain, self.scratch / "plain")
+        copied = len(self.plain_files)
         costs = in_turns(
             {
                 "torchlint": (*TORCHLINT, "--no-cache", str(self.scratch / "plain")),
@@ -186,7 +192,7 @@ class Bench:
         config.write_text(f"[flake8:local-plugins]\nextension =\n  TLK = torchlint.flake8_plugin:Plugin\n{paths}")
         with_torch = [file for file in self.files if b"torch" in Path(file).read_bytes()]
         sample = with_torch[:: max(1, len(with_torch) // 200)]
-        plain = sorted(map(str, (self.scratch / "plain").glob("*.py")))[:300]
+        plain = self.plain_files[:300]
         for what, files, asked in (("files without torch", plain, 1.10), ("files with torch", sample, 1.35)):
             bare = (PYTHON, "-m", "flake8", "-j1", "--exit-zero", "--isolated", *files)
             plugged = (PYTHON, "-m", "flake8", "-j1", "--exit-zero", "--config", str(config), *files)
@@ -253,8 +259,8 @@ def _is_registered() -> bool:
     return any(point.name == "TLK" for point in points)
 
 
-def _copied_without_torch(source: Path, target: Path, most: int = 885) -> int:
-    """Copy Python files that do not say torch, up to ``most`` of them; returns how many."""
+def _copied_without_torch(source: Path, target: Path, most: int = 885) -> None:
+    """Copy Python files that do not say torch, up to ``most`` of them."""
     target.mkdir()
     count = 0
     for file in sorted(source.rglob("*.py")):
@@ -262,7 +268,6 @@ def _copied_without_torch(source: Path, target: Path, most: int = 885) -> int:
         if b"torch" not in data and "site-packages" not in file.parts and count < most:
             (target / f"m{count}_{file.name}").write_bytes(data)
             count += 1
-    return count
 
 
 def _program(lines: int) -> str:
