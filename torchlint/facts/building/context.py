@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.building.names import ScopeNames, assigned_in, changes_receiver, constant_key, path_of
+from torchlint.facts.building.narrowing import narrowings
 from torchlint.facts.building.state import State
 from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.summaries.linking import Linker
@@ -111,6 +112,21 @@ class Context(ABC):
     def unknown(self, syntax: cst.CSTNode | None) -> Value:
         """A value of which nothing is known."""
         return self.make(Op.UNKNOWN, (), syntax)
+
+    def narrow(self, test: Value, *, holds: bool) -> dict[str, Value]:
+        """From here on the condition ``test`` holds, or does not: variables are what that leaves of them.
+
+        Returns:
+            the variables that are narrowed, as they were.
+        """
+        if self.state is None:
+            return {}
+        before: dict[str, Value] = {}
+        for one in narrowings(test, holds=holds):
+            rest = self.make(Op.NARROWED, (one.value,), one.value.syntax, name=one.rest.value)
+            before.setdefault(one.path, one.value)
+            self.state.variables[one.path] = rest  # what hangs on it stays known
+        return before
 
     def phi(self, name: str, choices: list[Value]) -> Value:
         """The value of ``name`` where branches with different values of it join."""

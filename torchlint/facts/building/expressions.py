@@ -147,8 +147,12 @@ class ExpressionBuilder(LiteralBuilder):
         return self.make(Op.PHI, (self.visit(node.left), self.visit(node.right)), node)
 
     def _conditional(self, node: cst.IfExp) -> Value:
-        self.visit(node.test)
-        return self.make(Op.PHI, (self.visit(node.body), self.visit(node.orelse)), node)
+        test, branches = self.visit(node.test), []
+        for branch, holds in ((node.body, True), (node.orelse, False)):
+            before = self.narrow(test, holds=holds)
+            branches.append(self.visit(branch))
+            self.state.variables.update(before)
+        return self.make(Op.PHI, tuple(branches), node)
 
     def _named(self, node: cst.NamedExpr) -> Value:
         value = self.visit(node.value)

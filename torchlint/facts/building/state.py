@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from torchlint.facts.values.graph import Mode, Value
+from torchlint.facts.values.graph import Mode, Op, Value
 
 
 @dataclass
@@ -60,12 +60,20 @@ def merge(states: Iterable[State | None], phi: Callable[[str, list[Value]], Valu
     names = dict.fromkeys(name for state in arriving for name in state.variables)
     for name in names:
         found = list(dict.fromkeys(s.variables[name] for s in arriving if name in s.variables))
+        if len(found) > 1 and len(set(map(_before_narrowing, found))) == 1:
+            found = [_before_narrowing(found[0])]  # all branches leave it, of whatever type it is in each
         everywhere = all(name in s.variables for s in arriving)
         if len(found) == 1 and (everywhere or _is_plain_name(name)):
             merged.variables[name] = found[0]
         elif everywhere or _is_plain_name(name):
             merged.variables[name] = phi(name, found)
     return merged
+
+
+def _before_narrowing(value: Value) -> Value:
+    while value.op is Op.NARROWED:
+        value = value.inputs[0]
+    return value
 
 
 def _is_plain_name(path: str) -> bool:

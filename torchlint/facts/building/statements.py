@@ -114,7 +114,7 @@ class StatementBuilder(ExpressionBuilder):
         self.state = None  # type: ignore[assignment]
 
     def _assert(self, node: cst.Assert) -> None:
-        self.visit(node.test)
+        self.narrow(self.visit(node.test), holds=True)
 
     def _delete(self, node: cst.Del) -> None:
         targets = [e.value for e in node.target.elements] if isinstance(node.target, cst.Tuple) else [node.target]
@@ -138,10 +138,12 @@ class StatementBuilder(ExpressionBuilder):
     # -- compound statements --------------------------------------------------------------------------------------
 
     def _if(self, node: cst.If) -> None:
-        self.visit(node.test)
+        test = self.visit(node.test)
         before = self.state.copy()
+        self.narrow(test, holds=True)
         self.run(node.body)
         after_body, self.state = self.state, before
+        self.narrow(test, holds=False)
         if isinstance(node.orelse, cst.If):
             self.statement = node.orelse
             self._if(node.orelse)

@@ -38,7 +38,17 @@ class Op(Symbol):
     CONTAINER = auto()
     CALL = auto()
     GIVEN = auto()
+    NARROWED = auto()
     UNKNOWN = auto()
+
+
+class Rest(Symbol):
+    """What a condition leaves of a NARROWED value, by its name."""
+
+    PLAIN = "plain"
+    """A number, a string, an array of NumPy."""
+    NO_TENSOR = "no tensor"
+    GRAPHLESS = "without a graph"
 
 
 class Kind(Symbol):

@@ -35,6 +35,7 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.frameworks import annotated
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Place, Value
+from torchlint.facts.values.kinds import Rest
 from torchlint.torch_api import History as Effect
 from torchlint.torch_api import Returns
 
@@ -293,6 +294,17 @@ def _call(solution: Solution, value: Value) -> Abstract:
     return solution.calls.call(value)
 
 
+def _narrowed(solution: Solution, value: Value) -> Abstract:
+    """What a condition leaves; where only tensors were known and none is left, nothing is known."""
+    if value.name == Rest.PLAIN.value:
+        return PLAIN
+    before = solution.of(value.inputs[0])
+    after = frozenset(atom for atom in before if not isinstance(atom, Tensor | Derived | Argument | Carrier))
+    if value.name == Rest.GRAPHLESS.value:
+        return after if after == before else after | NO_GRAPH
+    return after or (UNKNOWN if before else BOTTOM)
+
+
 # -- torch's own operations -------------------------------------------------------------------------------------------
 
 
@@ -341,4 +353,5 @@ _HANDLERS: dict[Op, Callable[[Solution, Value], Abstract]] = {
     Op.PARAMETER: _parameter, Op.PHI: _phi, Op.READ: _read, Op.ATTRIBUTE: _attribute, Op.SUBSCRIPT: _subscript,
     Op.ELEMENT: _element, Op.OPERATION: _operation, Op.COMPARISON: _comparison, Op.CONTAINER: _container,
     Op.CALL: _call, Op.GIVEN: _given,
+    Op.NARROWED: _narrowed,
 }  # fmt: skip

@@ -1,0 +1,94 @@
+"""What a condition says of the type of a variable: in ``v if isinstance(v, float) else v.item()`` no tensor is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint import torch_api
+from torchlint.facts.building.names import constant_of, path_of
+from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.kinds import Rest
+
+PLAIN_TYPES = frozenset(
+    f"builtins.{name}" for name in ("int", "float", "str", "bool", "complex", "bytes")
+) | {"numbers.Number", "numbers.Real", "numbers.Integral"}  # fmt: skip
+"""Types of which no object holds a tensor; those of NumPy are others."""
+
+TENSOR_TYPES = frozenset(["torch.Tensor", "torch.autograd.Variable", "torch.FloatTensor", "torch.cuda.FloatTensor"])
+"""What is of none of these is no tensor."""
+
+_OTHERS = frozenset(name for kind in (str, int, float, list, dict, set, tuple) for name in dir(kind))
+"""Attributes that other objects have as well."""
+
+
+@dataclass(frozen=True)
+class Narrowing:
+    """What is left of a variable where a condition holds, or does not.
+
+    Attributes:
+        path: the variable, or an attribute or item of one.
+        value: its value before.
+        rest: what it can still be.
+    """
+
+    path: str
+    value: Value
+    rest: Rest
+
+
+def narrowings(test: Value, *, holds: bool) -> Iterator[Narrowing]:
+    """What follows where the condition ``test`` ``holds``, or where it does not."""
+    syntax = test.syntax
+    if isinstance(syntax, cst.UnaryOperation) and isinstance(syntax.operator, cst.Not) and test.inputs:
+        yield from narrowings(test.inputs[0], holds=not holds)
+    elif isinstance(syntax, cst.BooleanOperation) and test.op is Op.PHI:
+        if isinstance(syntax.operator, cst.And) is holds:
+            for part in test.inputs:
+                yield from narrowings(part, holds=holds)
+    elif test.op is Op.ATTRIBUTE and test.name == "requires_grad" and isinstance(syntax, cst.Attribute):
+        if not holds:
+            yield from _narrowing(syntax.value, test.inputs[0], Rest.GRAPHLESS)
+    elif test.op is Op.CALL and isinstance(syntax, cst.Call) and test.callee.op is Op.EXTERNAL and test.arguments:
+        rest = _left(test, holds)
+        if rest is not None:
+            yield from _narrowing(syntax.args[0].value, test.arguments[0], rest)
+
+
+def _narrowing(written: cst.BaseExpression, value: Value, rest: Rest) -> Iterator[Narrowing]:
+    path = path_of(written)
+    if path is not None:
+        yield Narrowing(path, value, rest)
+
+
+def _left(test: Value, holds: bool) -> Rest | None:
+    """What is left of the first argument of a call that asks for its type; None where it says too little."""
+    name = test.callee.name
+    if name == "torch.is_tensor":
+        return None if holds else Rest.NO_TENSOR
+    if len(test.arguments) != 2:
+        return None
+    asked = test.arguments[1]
+    if name == "builtins.hasattr":
+        return Rest.NO_TENSOR if not holds and _is_of_tensors(asked) else None
+    if name != "builtins.isinstance":
+        return None
+    types = [part.name for part in (asked.inputs if asked.op is Op.CONTAINER else (asked,)) if part.op is Op.EXTERNAL]
+    if holds:
+        whole = len(types) == (len(asked.inputs) if asked.op is Op.CONTAINER else 1)
+        return Rest.PLAIN if whole and types and all(map(_is_plain, types)) else None
+    return Rest.NO_TENSOR if any(one in TENSOR_TYPES for one in types) else None
+
+
+def _is_plain(name: str) -> bool:
+    return name in PLAIN_TYPES or name.startswith("numpy.")
+
+
+def _is_of_tensors(asked: Value) -> bool:
+    """Whether every tensor has the attribute that is asked for, and numbers and containers have not."""
+    name = constant_of(asked.syntax) if asked.syntax is not None else None
+    if not isinstance(name, str) or name in _OTHERS:
+        return False
+    return torch_api.method(name) is not None or torch_api.attribute(name) is not None
