@@ -151,6 +151,8 @@ class _Search:
                 return True
             if part.op in (Op.READ, Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT) and self._comes_of_wasted(part):
                 continue
+            if part.op is Op.CALL and self._module(part) is not None:
+                return True  # another network is trained through this one, whatever is seen of its result
             if self._is_object(part):
                 continue
             if self.flows.live(part) is not None or self.flows.is_leaf(part):

@@ -22,6 +22,8 @@ def frozen_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
         if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "requires_grad_":
             flag = value.argument(0, "requires_grad")
             switched[flag is None or flag.name != "False"] |= _subjects(solution, value.callee.inputs[0])
+        elif _detaches_parameter(value):
+            switched[False] |= _subjects(solution, value.callee.inputs[0])
         elif value.op is Op.CALL and value.callee.name in FREEZING:
             switched[False].add(value)
     for parameter in solution.graph.foreign.frozen:
@@ -32,6 +34,17 @@ def frozen_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
         if store.attribute == "requires_grad" and store.holder is not None:
             switched[store.value.name != "False"] |= _subjects(solution, store.holder)
     return frozenset(switched[False] - switched[True] - _owners(solution, switched[True]))
+
+
+def _detaches_parameter(value: Value) -> bool:
+    """``for p in teacher.parameters(): p.detach_()``, after which ``p`` does not require grad."""
+    if value.op is not Op.CALL or value.callee.op is not Op.ATTRIBUTE or value.callee.name != "detach_":
+        return False
+    one = value.callee.inputs[0]
+    while one.op in (Op.ELEMENT, Op.SUBSCRIPT):
+        one = one.inputs[0]
+    callee = one.callee if one.op is Op.CALL else None
+    return callee is not None and callee.op is Op.ATTRIBUTE and callee.name in ("parameters", "named_parameters")
 
 
 def switched_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
