@@ -92,7 +92,11 @@ class _Search:
             ):
                 continue
             repetition = self.gathering.repetition(self.gathering.positions[store.statement])
-            if repetition is None or (store.is_item and not self.gathering.adds_item(store, repetition.by)):
+            if (
+                repetition is None
+                or self._is_counted_out(repetition.by)
+                or (store.is_item and not self.gathering.adds_item(store, repetition.by))
+            ):
                 continue
             made = self.gathering.allocation(store, repetition)
             if made is None:
@@ -100,6 +104,10 @@ class _Search:
             name = text_of(store.target, store.holder)
             item = Use(store.value, store.syntax if isinstance(store.syntax, cst.BaseExpression) else None)
             yield from self._kept(store.statement, name, item, made, repetition.by)
+
+    def _is_counted_out(self, by: Loop | Function) -> bool:
+        """Whether a few turns are counted out: the words of one sentence, the steps of one sampling."""
+        return isinstance(by, Loop) and by.iterable is not None and self.facts.loop_lengths.is_short(by)
 
     def comprehended(self) -> Iterator[Collection]:
         """``outs = [net(x) for x in loader]``."""
