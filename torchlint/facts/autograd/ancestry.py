@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from torchlint.facts.autograd.belated import Edges, is_belated
 from torchlint.facts.autograd.repackaging import Repackaging
-from torchlint.facts.values.domain import Container, is_graphless, sorted_values
-from torchlint.facts.values.graph import Kind, Op, Place, Value
+from torchlint.facts.values.domain import Container, FunctionReference, is_graphless, sorted_values
+from torchlint.facts.values.graph import Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.solve import Solution
 
@@ -23,6 +23,7 @@ class Ancestry:
         self._into: dict[Place | Value, list[Value]] = defaultdict(list)
         self._sources: dict[Value, list[Value]] = {}
         self._ancestors: dict[Value, frozenset[Value]] = {}
+        self._given_on: dict[Function, frozenset[Value] | None] = {}
         for store in solution.graph.stores:
             if store.kind is Kind.INSERT and store.holder is not None:
                 self._into[store.holder].append(store.value)
@@ -43,8 +44,11 @@ class Ancestry:
         but not leave by another call than it entered: once inside a callee, its parameters lead nowhere, since the
         call's own arguments are followed from the call.
         """
+        return self._walk([(root, True) for root in roots], belated)
+
+    def _walk(self, pending: list[tuple[Value, bool]], belated: Edges) -> frozenset[Value]:
+        """See :meth:`of_all`; each root is given with whether the path may leave its function by its parameters."""
         seen: dict[Value, bool] = {}
-        pending = [(root, True) for root in roots]
         while pending:
             value, may_ascend = pending.pop()
             if value in seen and (seen[value] or not may_ascend):
@@ -79,9 +83,7 @@ class Ancestry:
         solution = self.solution
         if value.op is Op.COMPARISON:
             return []
-        found = list(value.inputs)
-        if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
-            found.append(value.callee.inputs[0])
+        found = self._given_to(value) if value.op is Op.CALL else list(value.inputs)
         if value.place is not None:
             found += solution.stored.get(value.place, ())
             found += self._into.get(value.place, ())
@@ -99,6 +101,31 @@ class Ancestry:
                 found.append(atom.allocation)
                 found += [held for _, held in solution.held.get(atom.allocation, ())]
         return found
+
+    def _given_to(self, call: Value) -> list[Value]:
+        """What a call computes with: its arguments, but for those that a function of the file gives nothing on of."""
+        receiver = [call.callee.inputs[0]] if call.callee.op is Op.ATTRIBUTE else []
+        functions = self.solution.functions_of(call)
+        is_seen = all(isinstance(atom, FunctionReference) for atom in self.solution.final(call.callee))
+        if not is_seen or None in call.keys[1:] or any(f.is_foreign or f.is_generator for f in functions):
+            return [*call.inputs, *receiver]
+        given = [
+            argument
+            for function in functions
+            for parameter, argument in self.solution.callers[function][call].items()
+            if argument is not None and self._gives_on(parameter)
+        ]
+        return [call.callee, *receiver, *given]
+
+    def _gives_on(self, parameter: Value) -> bool:
+        """Whether what a function returns is made of a parameter, as far as is known."""
+        function = parameter.function
+        if function not in self._given_on:
+            self._given_on[function] = None  # a function that calls itself gives on what it may
+            results = () if function.result is None else (function.result,)
+            self._given_on[function] = self._walk([(result, False) for result in results], frozenset())
+        known = self._given_on[function]
+        return known is None or parameter in known
 
     def _ends_of_gradients(self) -> frozenset[Value]:
         """Values at which ``autograd.grad`` stops, where no other backward goes on behind them."""
