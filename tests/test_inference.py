@@ -269,3 +269,11 @@ def test_a_helper_of_both_phases_is_known_by_the_backward_of_one() -> None:
 
 def test_a_helper_of_both_phases_without_a_forward_infers_nothing() -> None:
     assert found(BOTH_PHASES.format(body="return error(x * model.weight, y)")) == []
+
+
+def test_what_an_input_is_made_of_needs_no_graph() -> None:
+    read = "def read(prepare, x):\n    return prepare(x)\n\n"
+    read += "def show(prepare, x):\n    return read(prepare, x).tolist()\n\n"
+    slope = "def slope(net, prepare, x):\n    x = read(prepare, x).to('cpu').requires_grad_(True)\n"
+    ends = "    (g,) = torch.autograd.grad(net(x).max(), x)\n    return g.tolist()\n"
+    assert found(read + slope + ends) == []

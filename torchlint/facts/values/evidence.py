@@ -167,6 +167,8 @@ class Evidence:
         if value in seen or value.mode is Mode.OFF:
             return
         seen.add(value)
+        if value in backward.inputs or _is_made_a_leaf(value):
+            return  # here the graph begins; what the value was made of needs none
         abstract = self.solution.of(value)
         if abstract and all(map(is_graphless, abstract)) and value is not backward.root:
             return
@@ -264,8 +266,11 @@ class Evidence:
 
     def _prove_candidates(self, inputs: list[Value], backward: Backward, seen: set[Value]) -> None:
         candidates = self._candidates(inputs)
-        if len(candidates) == 1:
-            self._prove_live(candidates[0], backward, seen)
+        if len(candidates) > 1:
+            candidates = [one for one in candidates if _is_loss(one)]  # nobody adds up losses without a graph
+        if len(candidates) == 1 or all(map(_is_loss, candidates)):
+            for one in candidates:
+                self._prove_live(one, backward, seen)
 
     def _candidates(self, inputs: list[Value]) -> list[Value]:
         """The inputs that may have the graph: computed ones, unless one is known to have it."""
@@ -303,6 +308,25 @@ def _losses_of(result: Value) -> list[Value]:
 
 def _is_tuple(value: Value) -> bool:
     return value.op is Op.CONTAINER and isinstance(value.syntax, cst.Tuple) and bool(value.inputs)
+
+
+def _is_loss(value: Value) -> bool:
+    """Whether a value is what one of torch's loss functions computes, maybe weighed by a factor."""
+    while value.op is Op.OPERATION and value.name in ("Multiply", "Divide"):
+        factors = [one for one in value.inputs if one.op in (Op.CALL, Op.OPERATION)]
+        if len(factors) != 1:
+            return False
+        value = factors[0]
+    if value.op is not Op.CALL or value.callee.op is not Op.EXTERNAL:
+        return False
+    home, _, name = value.callee.name.rpartition(".")
+    return home == "torch.nn.functional" and (name.endswith("_loss") or "cross_entropy" in name)
+
+
+def _is_made_a_leaf(value: Value) -> bool:
+    """``x.requires_grad_()``"""
+    callee = value.callee if value.op is Op.CALL else None
+    return callee is not None and callee.op is Op.ATTRIBUTE and callee.name == "requires_grad_"
 
 
 def _is_moved(value: Value) -> bool:

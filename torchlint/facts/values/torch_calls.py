@@ -21,7 +21,8 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.externals import KEYWORD_ITEMS, Meaning, meaning_of
 from torchlint.facts.values.graph import Op, Value
-from torchlint.facts.values.transfer import apply, item_of
+from torchlint.facts.values.literals import is_true
+from torchlint.facts.values.transfer import apply, item_of, live
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -53,6 +54,8 @@ def of_torch(solution: Solution, value: Value, name: str, arguments: list[Abstra
     if operation.returns is torch_api.Returns.MODULE and meaning_of(name) is Meaning.FIRST:
         given = value.argument(0)  # `torch.compile(mode=...)` is given nothing yet
         return UNKNOWN if given is None else solution.of(given)
+    if name == "torch.autograd.grad" and is_true(value.argument(5, "create_graph")):
+        return live(value)  # as ever in a tuple, of which each item has the graph
     contents = [part for argument in value.arguments for part in _given_by(solution, value, argument)]
     chooses = bool(operation.elements) and chooses_overload(solution, value, 1)
     inputs = [c for c in (contents[:1] if chooses else contents) if c != PLAIN] or [NO_GRAPH]
