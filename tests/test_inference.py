@@ -277,3 +277,22 @@ def test_what_an_input_is_made_of_needs_no_graph() -> None:
     slope = "def slope(net, prepare, x):\n    x = read(prepare, x).to('cpu').requires_grad_(True)\n"
     ends = "    (g,) = torch.autograd.grad(net(x).max(), x)\n    return g.tolist()\n"
     assert found(read + slope + ends) == []
+
+
+def test_a_training_step_of_a_framework_is_no_inference() -> None:
+    text = """
+from lightning import LightningModule
+class Net(LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.key, self.query = nn.Linear(3, 3), nn.Linear(3, 3)
+    def training_step(self, batch, number):
+        wanted = self.key(batch)
+        return (self.query(batch) - wanted.detach()).mean()
+"""
+    assert found(text) == []
+
+
+def test_what_is_put_into_a_tensor_leaves_with_it() -> None:
+    text = "def table(x):\n    net, rows = nn.Linear(3, 3), torch.zeros(9, 3)\n    rows[0] = net(x)\n    return rows\n"
+    assert found(text) == []

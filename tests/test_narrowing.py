@@ -6,7 +6,7 @@ import libcst as cst
 import pytest
 
 from torchlint.facts import Facts
-from torchlint.facts.values.domain import Plain, Tensor, Unknown
+from torchlint.facts.values.domain import NO_GRAPH, Plain, Tensor, Unknown
 
 HEAD = """
 import numpy as np
@@ -43,3 +43,13 @@ def test_what_is_left(code: str) -> None:
     facts = Facts(cst.parse_module(f"{HEAD}    {code}\n    z = [y]\n"))
     (kept,) = (value for value in facts.graph.values if isinstance(value.syntax, cst.List))
     assert {type(atom) for atom in facts.solution.final(kept.inputs[0])} == LEFT[code]
+
+
+@pytest.mark.parametrize("item", ["a, v = pair(x)", "v = pair(x)[1]"])
+def test_no_item_of_a_call_without_gradients_has_a_graph(item: str) -> None:
+    text = f"{HEAD}\ndef pair(x):\n    return 0, model(x)\n\ndef g(x):\n    with torch.no_grad():\n        {item}\n"
+    facts = Facts(cst.parse_module(f"{text}    z = [v]\n    z = [pair(x)[1]]\n"))
+    without, live = [value for value in facts.graph.values if isinstance(value.syntax, cst.List)]
+    assert facts.flows.live(without.inputs[0]) is None
+    assert facts.solution.final(without.inputs[0]) >= NO_GRAPH
+    assert facts.flows.live(live.inputs[0]) is not None

@@ -54,7 +54,7 @@ class Ancestry:
             if value in seen and (seen[value] or not may_ascend):
                 continue
             abstract = self.solution.final(value)
-            if all(map(is_graphless, abstract)) and value.op is not Op.CONTAINER:
+            if all(map(is_graphless, abstract)) and not self._may_hold(value):
                 continue
             if value.op is Op.CALL and self._repackaging.ends_graphs(value):
                 continue
@@ -72,6 +72,10 @@ class Ancestry:
                 stays = through_place or source.function is value.function
                 pending.append((source, may_ascend and stays))
         return frozenset(seen)
+
+    def _may_hold(self, value: Value) -> bool:
+        """Whether a graph may be in a value without one: what is put into a tensor, `rows[i] = x`, brings its own."""
+        return value.op in (Op.CONTAINER, Op.PHI) or value in self._into
 
     def sources(self, value: Value) -> list[Value]:
         """The values that ``value`` is made of, or may be."""

@@ -14,7 +14,7 @@ from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Instance, Module
-from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.frameworks import is_module_class, trains_on_result
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.frameworks import Holds, method_names
 from torchlint.guarding import Guarding
@@ -125,7 +125,7 @@ class Inferences:
 
     def _does_more(self, function: Function) -> bool:
         """Whether a function trains as well, or is the whole script: then only single statements infer."""
-        return self.steps.trains(function) or function.parent is None
+        return self.steps.trains(function) or trains_on_result(function) or function.parent is None
 
     def _is_forward_method(self, function: Function) -> bool:
         """Whether it is left to its caller what a function's graph is for."""

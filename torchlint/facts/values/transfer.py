@@ -262,7 +262,11 @@ def _element(solution: Solution, value: Value) -> Abstract:
 
 def _item(solution: Solution, value: Value, base: Value, key: object) -> Abstract:
     assert key is None or isinstance(key, str | int)
-    return join(item_of(solution, value, atom, key) for atom in solution.of(base))
+    found = join(item_of(solution, value, atom, key) for atom in solution.of(base))
+    if base.op is not Op.CALL or base.mode is not Mode.OFF:
+        return found
+    made_there = {a for a in found if isinstance(a, Tensor) and a.inherits in solution.functions_of(base)}
+    return (found - made_there) | NO_GRAPH if made_there else found  # of what a call without gradients gives
 
 
 def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None) -> Abstract:
