@@ -95,7 +95,16 @@ class Accumulations:
         """Whether a loop between the update and the holder's birth is a step."""
         around = update.loop.around() if update.loop is not None else []
         inside = around[: around.index(loop) + 1] if loop in around else [loop]
-        return any(self.steps.is_step(one) for one in inside)
+        return any(self.steps.is_step(one) and not self._is_handful(one) for one in inside)
+
+    def _is_handful(self, loop: Loop) -> bool:
+        """Whether a loop that trains nothing runs over a few things written in the program: ``for scale in (1, 2)``."""
+        over = loop.iterable
+        if over is not None and over.op is Op.PARAMETER and over.inputs and not self.solution.arguments_of(over):
+            over = over.inputs[0]
+        is_written = over is not None and over.op is Op.CONTAINER and isinstance(over.syntax, cst.Tuple | cst.List)
+        backwards = self.solution.graph.backwards
+        return is_written and not any(b.loop is not None and loop in b.loop.around() for b in backwards)
 
     def _is_reset_inside(self, phi: Value) -> bool:
         """Whether a branch of the loop sets the variable anew: a window that is flushed now and then."""
