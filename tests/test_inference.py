@@ -296,3 +296,25 @@ class Net(LightningModule):
 def test_what_is_put_into_a_tensor_leaves_with_it() -> None:
     text = "def table(x):\n    net, rows = nn.Linear(3, 3), torch.zeros(9, 3)\n    rows[0] = net(x)\n    return rows\n"
     assert found(text) == []
+
+
+KEPT = """
+class Extractor:
+    def __init__(self):
+        self.model = load().to("cuda"){mode}
+    def features(self, x):
+        return self.model.encode_image(x){end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "end", "lines"),
+    [
+        (".eval()", ".detach().cpu()", [5]),
+        ("", ".detach().cpu()", []),
+        (".eval()", "", []),
+        (".train()", ".detach()", []),
+    ],
+)
+def test_a_model_that_is_kept_in_evaluation_mode(mode: str, end: str, lines: list[int]) -> None:
+    assert found(KEPT.format(mode=mode, end=end)) == lines

@@ -16,6 +16,8 @@ from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Instance, Module
 from torchlint.facts.values.frameworks import is_module_class, trains_on_result
 from torchlint.facts.values.graph import Function, Mode, Op, Value
+from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.frameworks import Holds, method_names
 from torchlint.guarding import Guarding
 
@@ -138,7 +140,8 @@ class Inferences:
         """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""
         callees = self.solution.functions_of(call)
         if not callees and not call.evaluating and not self.steps.calls_module(call):
-            return False  # the most
+            if call not in self.flows.detached:
+                return False  # the most
         if not self.flows.modes.records(call) or self._is_used(call) or call in self._read_as_arrays:
             return False
         if is_decided(call) or self._is_asked_for(call):
@@ -227,13 +230,21 @@ class Inferences:
 
         Who detaches it knows that it has a graph.
         """
-        if not call.evaluating or call.callee.op is not Op.ATTRIBUTE or call not in self.flows.detached:
+        if call.callee.op is not Op.ATTRIBUTE or call not in self.flows.detached:
+            return False
+        if not call.evaluating and not self._is_kept_in_evaluation(call.callee.inputs[0]):
             return False
         if call.callee.name in torch_api.module_methods() or call.callee.name in method_names(Holds.GUARDED):
             return False
         if any(user in self.flows.detached and self._takes(user, call) for user in call.users):
             return False  # it is the input of a forward, and the result of that is detached
         return any(isinstance(a, Module) for a in self.solution.final(call.callee.inputs[0]))
+
+    def _is_kept_in_evaluation(self, model: Value) -> bool:
+        """``self.model = load(name).to(device).eval()``: all that the attribute ever holds is in evaluation mode."""
+        places = places_of(self.solution, model) if model.op is Op.ATTRIBUTE else []
+        kept = [value for place in places for value in self.solution.stored.get(place, ())]
+        return bool(kept) and all(map(_is_put_into_evaluation, kept))
 
     def _takes(self, user: Value, value: Value) -> bool:
         """Whether a CALL is one of a module that is given ``value``, at once or as it goes round a loop."""
@@ -275,6 +286,14 @@ class Inferences:
         return not inference.inline or any(
             call.loop is value.loop or call.statement is value.statement for call in inference.forwards
         )
+
+
+def _is_put_into_evaluation(value: Value) -> bool:
+    while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
+        if value.callee.name == "eval":
+            return True
+        value = value.callee.inputs[0]
+    return False
 
 
 class Maker(Enum):
