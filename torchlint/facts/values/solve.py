@@ -222,9 +222,7 @@ class Solution:
             # What was unknown before all was known may still go round in loops: once more, with all of it known.
             if not evidence.draw() and is_settled:
                 break
-            self.abstract.clear()
         if self.frozen:  # that is looked for far back, where nothing is watched
-            self.abstract.clear()
             self._settle()
 
     def dissolve(self) -> None:
@@ -247,11 +245,12 @@ class Solution:
         vars(self).clear()
 
     def _settle(self) -> bool:
-        """Run to a fixpoint: first as if what nothing reached were not there, then as unknown.
+        """Run to a fixpoint, from nothing: first as if what nothing reached were not there, then as unknown.
 
         Returns:
             whether every link (who calls whom, which store reaches what) was known before anything was unknown.
         """
+        self.abstract.clear()
         self._visits.clear()
         for value in self.graph.all_values():
             self._begin(value)
