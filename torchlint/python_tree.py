@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-__all__ = ["children", "walk"]
+__all__ = ["children", "last_name", "walk"]
 
 _LEAVES = frozenset([ast.Constant, type(None), str, int, bool])
 """What holds no code."""
@@ -33,6 +33,11 @@ def walk(tree: ast.AST) -> Iterator[ast.AST]:
         node = pending.pop()
         yield node
         pending += children(node)
+
+
+def last_name(node: ast.expr) -> str:
+    """The last part of what is named: ``step`` of ``optimizer.step``; "" of what is no name."""
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 @cache

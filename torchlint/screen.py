@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchlint.frameworks import packages
 from torchlint.imported import imported_names
-from torchlint.python_tree import children, walk
+from torchlint.python_tree import children, last_name, walk
 
 if TYPE_CHECKING:
     from torchlint.rule import Rule
@@ -104,8 +104,7 @@ def profile_of(tree: ast.AST) -> Profile:
 
 
 def _note_call(profile: Profile, node: Any) -> None:
-    function = node.func
-    name: str = function.attr if function.__class__ is ast.Attribute else getattr(function, "id", "")
+    name = last_name(node.func)
     profile.calls.add(name)
     profile.constructs = profile.constructs or name[:1].isupper() or name == "iter"
     profile.inserts = profile.inserts or name in _INSERTING

@@ -15,7 +15,7 @@ from torchlint.guarding import Guarding
 from torchlint.imported import imported_names
 from torchlint.project.modules import Modules
 from torchlint.project.sights import Sights, given_state
-from torchlint.python_tree import children, walk
+from torchlint.python_tree import children, last_name, walk
 
 __all__ = ["Callers"]
 
@@ -100,7 +100,7 @@ class Callers:
         """The names that a file calls where gradients are off, or where nothing in it switches them off."""
         tree = self._tree_of(path)
         return frozenset(
-            _name_of(node.func)
+            last_name(node.func)
             for part, is_guarded in _parts(tree or ast.Module([], []))
             if is_guarded is guarded
             for node in walk(part)
@@ -130,14 +130,10 @@ _HOLD_STATEMENTS = (
 )  # fmt: skip
 
 
-def _name_of(function: ast.expr) -> str:
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-
-
 def _is_guard(node: ast.expr) -> bool:
     """``torch.no_grad()``, ``no_grad``, ``torch.set_grad_enabled(False)``."""
     function = node.func if isinstance(node, ast.Call) else node
-    name = _name_of(function)
+    name = last_name(function)
     if name == "set_grad_enabled" and isinstance(node, ast.Call):
         return any(isinstance(a, ast.Constant) and a.value is False for a in node.args)
     return name in GUARDS

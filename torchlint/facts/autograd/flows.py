@@ -13,7 +13,6 @@ from torchlint import torch_api
 from torchlint.facts.autograd.ancestry import Ancestry
 from torchlint.facts.autograd.belated import by_belated
 from torchlint.facts.autograd.liveness import Liveness
-from torchlint.facts.turns.modes import Modes
 from torchlint.facts.values.domain import (
     Argument,
     Container,
@@ -25,7 +24,6 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.framework_objects import detaches
 from torchlint.facts.values.graph import Backward, Function, Op, Value
 from torchlint.facts.values.homes import places_of
-from torchlint.facts.values.solve import Solution
 
 SINKS = frozenset(
     ["log", "log_dict", "log_metrics", "add_scalar", "add_scalars", "set_postfix", "set_postfix_str", "set_description",
@@ -38,11 +36,7 @@ GRAPH_READERS = frozenset(["requires_grad", "grad_fn", "is_leaf", "retain_grad",
 
 
 class Flows(Liveness):
-    """Reachability queries over a solved graph."""
-
-    def __init__(self, solution: Solution, modes: Modes) -> None:
-        """Work on ``solution``; each closure is computed when it is first asked for."""
-        super().__init__(solution, modes)
+    """Reachability queries over a solved graph; each closure is computed when it is first asked for."""
 
     @cached_property
     def ancestry(self) -> Ancestry:

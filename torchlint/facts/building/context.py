@@ -119,8 +119,6 @@ class Context(ABC):
         Returns:
             the variables that are narrowed, as they were.
         """
-        if self.state is None:
-            return {}
         before: dict[str, Value] = {}
         for one in narrowings(test, holds=holds):
             rest = self.make(Op.NARROWED, (one.value,), one.value.syntax, name=one.rest.value)

@@ -313,10 +313,14 @@ class ExpressionBuilder(LiteralBuilder):
         """Each item of ``value`` is put in; only the items of a literal are written there."""
         literal = value.syntax
         if value.op is Op.CONTAINER and isinstance(literal, cst.List | cst.Tuple):
-            for item, element in zip(value.inputs, literal.elements, strict=False):  # of a table the first ones
-                self.keep(Kind.INSERT, item, element.value, holder=receiver, target=target)
+            self.keep_items(value, literal, receiver, target)
         else:
             self.keep(Kind.INSERT, self.element(value, None), None, holder=receiver, target=target)
+
+    def keep_items(self, value: Value, literal: cst.List | cst.Tuple, holder: Value, target: cst.CSTNode) -> None:
+        """Each item of ``literal``, whose value is ``value``, is put into ``holder``; of a table the first ones."""
+        for item, element in zip(value.inputs, literal.elements, strict=False):
+            self.keep(Kind.INSERT, item, element.value, holder=holder, target=target)
 
     def is_bare(self, node: cst.Call) -> bool:
         """True when the call is a statement of its own."""

@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.building.names import constant_of, path_of
+from torchlint.facts.values.externals import OF_PYTHON
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.kinds import Rest
 
@@ -19,9 +20,6 @@ PLAIN_TYPES = frozenset(
 
 TENSOR_TYPES = frozenset(["torch.Tensor", "torch.autograd.Variable", "torch.FloatTensor", "torch.cuda.FloatTensor"])
 """What is of none of these is no tensor."""
-
-_OTHERS = frozenset(name for kind in (str, int, float, list, dict, set, tuple) for name in dir(kind))
-"""Attributes that other objects have as well."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +87,6 @@ def _is_plain(name: str) -> bool:
 def _is_of_tensors(asked: Value) -> bool:
     """Whether every tensor has the attribute that is asked for, and numbers and containers have not."""
     name = constant_of(asked.syntax) if asked.syntax is not None else None
-    if not isinstance(name, str) or name in _OTHERS:
+    if not isinstance(name, str) or name in OF_PYTHON:
         return False
     return torch_api.method(name) is not None or torch_api.attribute(name) is not None

@@ -18,7 +18,7 @@ from torchlint.facts.building.guards import (
 )
 from torchlint.facts.building.names import all_parameters, assigned_in, bound_targets, import_names, path_of
 from torchlint.facts.building.state import State, merge
-from torchlint.facts.values.graph import Class, Drop, Function, Kind, Loop, Mode, Op, Reset, Value
+from torchlint.facts.values.graph import Class, Drop, Function, Loop, Mode, Op, Reset, Value
 from torchlint.tree import dotted, walk
 
 
@@ -91,8 +91,7 @@ class StatementBuilder(ExpressionBuilder):
         old, added = self.visit(node.target), self.visit(node.value)
         new = self.make(Op.OPERATION, (old, added), node, name=type(node.operator).__name__)
         if isinstance(node.value, cst.List):
-            for item, element in zip(added.inputs, node.value.elements, strict=False):  # of a table the first ones
-                self.keep(Kind.INSERT, item, element.value, holder=old, target=node.target)
+            self.keep_items(added, node.value, old, node.target)
         self.update(node.target, new, added, node.value)
 
     def _return(self, node: cst.Return) -> None:

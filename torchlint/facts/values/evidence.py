@@ -268,9 +268,8 @@ class Evidence:
         candidates = self._candidates(inputs)
         if len(candidates) > 1:
             candidates = [one for one in candidates if _is_loss(one)]  # nobody adds up losses without a graph
-        if len(candidates) == 1 or all(map(_is_loss, candidates)):
-            for one in candidates:
-                self._prove_live(one, backward, seen)
+        for one in candidates:
+            self._prove_live(one, backward, seen)
 
     def _candidates(self, inputs: list[Value]) -> list[Value]:
         """The inputs that may have the graph: computed ones, unless one is known to have it."""

@@ -26,6 +26,9 @@ COLLECTIONS = frozenset(
      "collections.OrderedDict", "collections.namedtuple", "builtins.filter", "itertools.chain", "itertools.islice"]
 )  # fmt: skip
 
+OF_PYTHON = frozenset(name for kind in (str, bytes, int, float, list, dict, set, tuple) for name in dir(kind))
+"""Attributes and methods that Python's own objects have: of a tensor they tell nothing."""
+
 KEYWORD_ITEMS = frozenset(["builtins.dict", "collections.OrderedDict"])
 """Those whose keyword arguments are items."""
 

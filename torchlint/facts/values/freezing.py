@@ -40,11 +40,7 @@ def _detaches_parameter(value: Value) -> bool:
     """``for p in teacher.parameters(): p.detach_()``, after which ``p`` does not require grad."""
     if value.op is not Op.CALL or value.callee.op is not Op.ATTRIBUTE or value.callee.name != "detach_":
         return False
-    one = value.callee.inputs[0]
-    while one.op in (Op.ELEMENT, Op.SUBSCRIPT):
-        one = one.inputs[0]
-    callee = one.callee if one.op is Op.CALL else None
-    return callee is not None and callee.op is Op.ATTRIBUTE and callee.name in ("parameters", "named_parameters")
+    return _lists_parameters(_taken_from(value.callee.inputs[0]))
 
 
 def switched_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
@@ -77,13 +73,8 @@ def _owners(solution: Solution, parts: set[Value | Place | Class]) -> set[Value 
 
 def _subjects(solution: Solution, value: Value) -> set[Value | Place | Class]:
     """The module behind ``value``: itself, or that of which it is a parameter in a loop."""
-    while value.op in (Op.ELEMENT, Op.SUBSCRIPT):
-        value = value.inputs[0]
-    if (
-        value.op is Op.CALL
-        and value.callee.op is Op.ATTRIBUTE
-        and value.callee.name in ("parameters", "named_parameters")
-    ):
+    value = _taken_from(value)
+    if _lists_parameters(value):
         value = value.callee.inputs[0]
     found: set[Value | Place | Class] = {value}
     if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
@@ -95,3 +86,16 @@ def _subjects(solution: Solution, value: Value) -> set[Value | Place | Class]:
     elif value.op is Op.PARAMETER:
         found.update(a.cls.root() for a in solution.of(value) if isinstance(a, Instance))
     return found
+
+
+def _taken_from(value: Value) -> Value:
+    """What a value is an item of, or an item of an item; itself for all others."""
+    while value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+        value = value.inputs[0]
+    return value
+
+
+def _lists_parameters(value: Value) -> bool:
+    """``model.parameters()``, ``model.named_parameters()``"""
+    callee = value.callee if value.op is Op.CALL else None
+    return callee is not None and callee.op is Op.ATTRIBUTE and callee.name in ("parameters", "named_parameters")

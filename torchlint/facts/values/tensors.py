@@ -17,6 +17,7 @@ from torchlint.facts.values.domain import (
     Tool,
     sorted_values,
 )
+from torchlint.facts.values.externals import OF_PYTHON
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.tree import dotted, walk
@@ -24,9 +25,6 @@ from torchlint.tree import dotted, walk
 if TYPE_CHECKING:
     from torchlint.facts.turns.steps import Steps
     from torchlint.facts.values.solve import Solution
-
-_PYTHON = frozenset(name for kind in (str, bytes, int, float, list, dict, set, tuple) for name in dir(kind))
-"""Methods that other objects have as well."""
 
 _NUMBERS = (torch_api.Returns.NUMBER, torch_api.Returns.LIST, torch_api.Returns.ARRAY, torch_api.Returns.NOTHING)
 
@@ -74,7 +72,7 @@ class Tensors:
         if value.mode is not Mode.OFF or value.op in (Op.PHI, Op.READ, Op.PARAMETER):
             return True
         if value.op is Op.CALL:
-            return value.callee.op is not Op.ATTRIBUTE or value.callee.name not in _PYTHON
+            return value.callee.op is not Op.ATTRIBUTE or value.callee.name not in OF_PYTHON
         known = (Container, Tensor, Tool)
         return value.op is not Op.OPERATION and any(
             isinstance(atom, known) for source in value.inputs[:1] for atom in self.solution.final(source)
@@ -127,7 +125,7 @@ class Tensors:
             functions = self.solution.functions_of(call)
             return any(f.result is not None and self._is_tensor(f.result, seen) for f in functions)
         known = torch_api.method(callee.name)
-        if known is None or known.returns in _NUMBERS or callee.name in _PYTHON:
+        if known is None or known.returns in _NUMBERS or callee.name in OF_PYTHON:
             return False
         return self._is_tensor(callee.inputs[0], seen)
 
@@ -142,7 +140,7 @@ class Tensors:
                 known = torch_api.method(user.name) or (
                     torch_api.attribute(user.name) if user.name in ("grad_fn", "requires_grad") else None
                 )
-                if known is not None and user.name not in _PYTHON and any(u.op is Op.CALL for u in user.users):
+                if known is not None and user.name not in OF_PYTHON and any(u.op is Op.CALL for u in user.users):
                     return True
             elif user.op is Op.CALL and value in user.arguments:
                 if user.callee.op is Op.EXTERNAL and self._takes_tensor(user, value):
