@@ -86,14 +86,15 @@ class InferenceWithGrad(Rule):
         function = inference.function.syntax
         first = inference.forwards[0]
         reason = "no backward follows" if inference.leaves else "the graph is thrown away"
+        doubt = ", unless that switches them off itself" if inference.unseen else ""
         return Finding(
             node=function,
             message=(
                 f"`{inference.function.name}` runs `{facts.called(first)}` with gradients on (line ",
-                LineOf(facts.statement_of(first)), f") and {reason}: every activation is kept until the output is"
-                " dropped, GPU memory peaks; decorate it with `@torch.no_grad()`",
+                LineOf(facts.statement_of(first)), f") and {reason}{doubt}: every activation is kept until the output"
+                " is dropped, GPU memory peaks; decorate it with `@torch.no_grad()`",
             ),
-            level=Level.WARNING,
+            level=Level.NOTE if inference.unseen else Level.WARNING,
             memory=Memory.PEAK,
             evidence=_evidence(facts, inference),
             fix=facts.guard(inference.function, safe=not inference.leaves),
@@ -127,7 +128,7 @@ class InferenceWithGrad(Rule):
                     " activation is kept until the output is dropped, GPU memory peaks; put the evaluation under"
                     " `with torch.no_grad():`",
                 ),
-                level=Level.WARNING,
+                level=Level.NOTE if inference.unseen else Level.WARNING,
                 memory=Memory.PEAK,
                 evidence=(Step(statement, "the forward records a graph here"),),
             )

@@ -318,3 +318,20 @@ class Extractor:
 )
 def test_a_model_that_is_kept_in_evaluation_mode(mode: str, end: str, lines: list[int]) -> None:
     assert found(KEPT.format(mode=mode, end=end)) == lines
+
+
+def test_an_evaluation_step_of_a_framework_that_a_program_calls_itself() -> None:
+    body = "def run(model, batches):\n    model.eval()\n    for batch in batches:\n        {}\n"
+    assert found(body.format("print(model.validation_step(batch))")) == [1]
+    assert found(body.format("with torch.no_grad():\n            print(model.validation_step(batch))")) == []
+    assert found(body.format("print(model.generate(batch))")) == []
+    assert found(body.format("model.training_step(batch)")) == []
+
+
+def test_an_evaluation_step_that_is_seen_is_what_it_is() -> None:
+    body = (
+        "class Net(nn.Module):\n    @torch.no_grad()\n    def test_step(self, x):\n        return self.net(x)\n"
+        "def run(batches):\n    model = Net()\n    model.eval()\n    for x in batches:\n"
+        "        print(model.test_step(x))\n"
+    )
+    assert found(body) == []

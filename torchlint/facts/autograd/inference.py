@@ -46,6 +46,7 @@ class Inference:
         leaves: True when something with a graph leaves the function.
         elsewhere: True when all its forwards run in functions of other files, where they can be guarded as well.
         others_guard: True when other callers of those functions guard them, and this one does not.
+        unseen: True when all its forwards are evaluation steps of models, by their names, in code that is not seen.
     """
 
     function: Function
@@ -55,6 +56,7 @@ class Inference:
     leaves: bool
     elsewhere: bool
     others_guard: bool
+    unseen: bool
 
 
 class Inferences:
@@ -106,7 +108,10 @@ class Inferences:
             leaves = any(call in self.flows.leaving for call in forwards)
             elsewhere = all(map(self.runs_elsewhere, forwards))
             others_guard = elsewhere and all(map(self._is_guarded_by_others, forwards))
-            found[function] = Inference(function, tuple(forwards), inline, says_eval, leaves, elsewhere, others_guard)
+            unseen = all(map(self._is_evaluation_step, forwards))
+            found[function] = Inference(
+                function, tuple(forwards), inline, says_eval, leaves, elsewhere, others_guard, unseen
+            )
 
     def _says_so_or_drops_it(self, function: Function, call: Value) -> bool:
         """The model was put into evaluation mode, or the graph does not even leave the function."""
@@ -149,7 +154,7 @@ class Inferences:
         if self.runs_elsewhere(call):
             return True
         if not self.flows.live_parts(call):
-            return self._is_detached_method(call)
+            return self._is_detached_method(call) or self._is_evaluation_step(call)
         if any(map(self.steps.trains, callees)):
             return False  # forces, gradient penalties: the forward itself differentiates
         if self.on_a_dummy(call) or call in self._prepared:
@@ -230,15 +235,30 @@ class Inferences:
 
         Who detaches it knows that it has a graph.
         """
-        if call.callee.op is not Op.ATTRIBUTE or call not in self.flows.detached:
-            return False
-        if not call.evaluating and not self._is_kept_in_evaluation(call.callee.inputs[0]):
+        if call not in self.flows.detached or not self._is_method_in_evaluation(call):
             return False
         if call.callee.name in torch_api.module_methods() or call.callee.name in method_names(Holds.GUARDED):
             return False
-        if any(user in self.flows.detached and self._takes(user, call) for user in call.users):
-            return False  # it is the input of a forward, and the result of that is detached
-        return any(isinstance(a, Module) for a in self.solution.final(call.callee.inputs[0]))
+        # If it is the input of a forward, it is the result of that which is detached.
+        return not any(user in self.flows.detached and self._takes(user, call) for user in call.users)
+
+    def _is_evaluation_step(self, call: Value) -> bool:
+        """``model.eval()``, then ``model.validation_step(batch)`` in code that is not seen.
+
+        Frameworks switch gradients off around such a method, so that it does not do so itself.
+        """
+        if self.solution.functions_of(call) or not self._is_method_in_evaluation(call):
+            return False
+        return call.callee.name.endswith("_step") and call.callee.name in method_names(Holds.NO_GRAD)
+
+    def _is_method_in_evaluation(self, call: Value) -> bool:
+        """Whether a CALL is of a method of a model that is in evaluation mode."""
+        if call.callee.op is not Op.ATTRIBUTE:
+            return False
+        model = call.callee.inputs[0]
+        if not call.evaluating and not self._is_kept_in_evaluation(model):
+            return False
+        return any(isinstance(atom, Module) for atom in self.solution.final(model))
 
     def _is_kept_in_evaluation(self, model: Value) -> bool:
         """``self.model = load(name).to(device).eval()``: all that the attribute ever holds is in evaluation mode."""

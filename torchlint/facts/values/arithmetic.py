@@ -43,7 +43,13 @@ class Arithmetic:
         known[value] = None  # a cycle adds nothing to itself
         operands = [] if value.op is Op.PHI else self.operands(value)
         steps = list(value.inputs) if value.op is Op.PHI else operands or self._parts(value)
-        arrived = [scaled for step in steps if (scaled := self._trace(step, source, updates, known)) is not None]
+        arrived: list[bool] = []
+        for step in steps:
+            scaled = self._trace(step, source, updates, known)
+            if scaled is not None:
+                arrived.append(scaled)
+                if value.op is Op.PHI:
+                    known[value] = any(arrived)  # what an inner loop adds to it comes from there, too
         if not arrived:
             return None
         scales = any(arrived)

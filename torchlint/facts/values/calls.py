@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchlint import torch_api
 from torchlint.facts.building.names import constant_of
+from torchlint.facts.values import distributions
 from torchlint.facts.values.domain import (
     BOTTOM,
     LEAF,
@@ -216,6 +217,9 @@ class Calls:
             flag = value.argument(0, "requires_grad")
             is_off = flag is not None and flag.name == "False"
             return frozenset([atom]) if is_off or atom.history is History.LIVE else LEAF
+        drawn = distributions.asked(value, atom, name)
+        if drawn is not None:
+            return drawn
         operation = torch_api.method(name)
         symbolic = isinstance(atom, Argument | Unknown | Carrier)
         if symbolic and name in SAME_OBJECT and value.mode is not Mode.OFF:
@@ -313,7 +317,8 @@ class Calls:
     def _external(self, value: Value, name: str) -> Abstract:
         arguments = self._arguments(value)
         if name.startswith("torch"):
-            known = of_torch(self.solution, value, name, arguments)
+            known = distributions.made(self.solution, value, name, arguments)
+            known = of_torch(self.solution, value, name, arguments) if known is None else known
             if known is not None:
                 return known
         meaning = meaning_of(name)

@@ -12,6 +12,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.building.context import keeps_graph
+from torchlint.facts.values.distributions import DIFFERENTIABLE
 from torchlint.facts.values.domain import (
     Argument,
     Atom,
@@ -241,6 +242,10 @@ class Evidence:
             return
         if call.callee.op is Op.ATTRIBUTE and call.callee.name in READERS and call.arguments:
             self._mark_carrier(call.callee.inputs[0])  # `outputs.get("loss")` is an item, and no forward
+            return
+        if call.callee.op is Op.ATTRIBUTE and call.callee.name in DIFFERENTIABLE:
+            self._mark_carrier(call.callee.inputs[0])  # a distribution: the actions say nothing
+            self._prove(call.callee, Module())
             return
         if any(isinstance(a, External | ClassReference | Container) for a in callees):
             for argument in call.arguments:

@@ -1,0 +1,78 @@
+"""Distributions of torch: objects that hold their parameters, and with them their graph.
+
+A distribution made of live parameters is a :class:`Carrier`; its log probabilities, its entropy and its reparametrised
+samples have the graph of the parameters, while what ``sample`` draws has none.
+
+Source: https://docs.pytorch.org/docs/stable/distributions.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from torchlint.facts.values.domain import (
+    BOTTOM,
+    NO_GRAPH,
+    UNKNOWN,
+    Abstract,
+    Atom,
+    Carrier,
+    History,
+    Tensor,
+    is_live,
+)
+from torchlint.facts.values.graph import Mode, Value
+from torchlint.facts.values.torch_calls import contents_of
+from torchlint.facts.values.transfer import live
+
+if TYPE_CHECKING:
+    from torchlint.facts.values.solve import Solution
+
+DIFFERENTIABLE = frozenset(["log_prob", "entropy", "rsample", "cdf", "icdf", "perplexity"])
+"""Methods that compute from the parameters, differentiably."""
+
+DRAWN = frozenset(["sample", "sample_n"])
+"""Methods that draw without gradients."""
+
+_HOME = "torch.distributions."
+
+
+def made(solution: Solution, call: Value, name: str, arguments: Iterable[Abstract]) -> Abstract | None:
+    """What a CALL of something in ``torch.distributions`` gives; None when ``name`` is of another module.
+
+    Args:
+        solution: is asked what containers hold.
+        call: the CALL.
+        name: the full dotted name of what it calls.
+        arguments: the abstract values of its arguments.
+    """
+    if not name.startswith(_HOME):
+        return None
+    given = [contents_of(solution, call, abstract) for abstract in arguments]
+    if not all(given):
+        return BOTTOM
+    if call.mode is Mode.OFF or not any(map(_trains, given)):
+        return UNKNOWN
+    last = name.rpartition(".")[2]
+    if last == "kl_divergence":
+        return live(call)
+    return frozenset([Carrier(call)]) if last[:1].isupper() else UNKNOWN
+
+
+def asked(call: Value, atom: Atom, name: str) -> Abstract | None:
+    """What a method of ``atom`` gives, if it is one that a distribution has; else None."""
+    # What a module of this file gives counts as a tensor; no tensor has these methods.
+    if not (isinstance(atom, Carrier) or is_live(atom)) or call.mode is Mode.UNKNOWN:
+        return None
+    if name in DRAWN:
+        return NO_GRAPH
+    return live(call) if name in DIFFERENTIABLE else None
+
+
+def _trains(abstract: Abstract) -> bool:
+    """Whether an argument brings a graph or begins one on every path: one that is not known brings nothing."""
+    brings = (History.LIVE, History.LEAF)
+    return bool(abstract) and all(
+        isinstance(atom, Carrier) or (isinstance(atom, Tensor) and atom.history in brings) for atom in abstract
+    )
