@@ -46,7 +46,7 @@ class Inference:
         leaves: True when something with a graph leaves the function.
         elsewhere: True when all its forwards run in functions of other files, where they can be guarded as well.
         others_guard: True when other callers of those functions guard them, and this one does not.
-        unseen: True when all its forwards are evaluation steps of models, by their names, in code that is not seen.
+        unseen: True when all its forwards run in methods of models in code that is not seen.
     """
 
     function: Function
@@ -108,14 +108,14 @@ class Inferences:
             leaves = any(call in self.flows.leaving for call in forwards)
             elsewhere = all(map(self.runs_elsewhere, forwards))
             others_guard = elsewhere and all(map(self._is_guarded_by_others, forwards))
-            unseen = all(map(self._is_evaluation_step, forwards))
+            unseen = all(map(self._is_unseen_inference, forwards))
             found[function] = Inference(
                 function, tuple(forwards), inline, says_eval, leaves, elsewhere, others_guard, unseen
             )
 
     def _says_so_or_drops_it(self, function: Function, call: Value) -> bool:
         """The model was put into evaluation mode, or the graph does not even leave the function."""
-        if self.evaluating.at(call) or self._evaluates_elsewhere(call):
+        if self.evaluating.at(call) or self._evaluates_elsewhere(call) or self._is_unseen_inference(call):
             return True
         if self._does_more(function):
             return False
@@ -145,7 +145,7 @@ class Inferences:
         """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""
         callees = self.solution.functions_of(call)
         if not callees and not call.evaluating and not self.steps.calls_module(call):
-            if call not in self.flows.detached:
+            if call not in self.flows.detached and not self._is_unseen_inference(call):
                 return False  # the most
         if not self.flows.modes.records(call) or self._is_used(call) or call in self._read_as_arrays:
             return False
@@ -154,14 +154,14 @@ class Inferences:
         if self.runs_elsewhere(call):
             return True
         if not self.flows.live_parts(call):
-            return self._is_detached_method(call) or self._is_evaluation_step(call)
+            return self._is_detached_method(call) or self._is_unseen_inference(call)
         if any(map(self.steps.trains, callees)):
             return False  # forces, gradient penalties: the forward itself differentiates
         if self.on_a_dummy(call) or call in self._prepared:
             return False
-        return self.steps.calls_module(call) or (
-            any(self._runs_forward(callee, call) for callee in callees) and self._begins_in_module(call)
-        )
+        if self.steps.calls_module(call) or (call.evaluating and self._is_method_of_module(call)):
+            return True
+        return any(self._runs_forward(callee, call) for callee in callees) and self._begins_in_module(call)
 
     def _is_asked_for(self, call: Value) -> bool:
         """Whether gradients are switched on for this very call: no guard around the function would change that."""
@@ -242,23 +242,38 @@ class Inferences:
         # If it is the input of a forward, it is the result of that which is detached.
         return not any(user in self.flows.detached and self._takes(user, call) for user in call.users)
 
-    def _is_evaluation_step(self, call: Value) -> bool:
+    def _is_unseen_inference(self, call: Value) -> bool:
         """``model.eval()``, then ``model.validation_step(batch)`` in code that is not seen.
 
-        Frameworks switch gradients off around such a method, so that it does not do so itself.
+        Frameworks switch gradients off around such a method, so that it does not do so itself; of another method the
+        file says it by a call of it under a guard.
         """
-        if self.solution.functions_of(call) or not self._is_method_in_evaluation(call):
+        name = call.callee.name
+        is_step = name.endswith("_step") and name in method_names(Holds.NO_GRAD)
+        if self.solution.functions_of(call) or not (is_step or name in self._guarded_methods):
             return False
-        return call.callee.name.endswith("_step") and call.callee.name in method_names(Holds.NO_GRAD)
+        return self._is_method_in_evaluation(call)
+
+    @cached_property
+    def _guarded_methods(self) -> frozenset[str]:
+        """The names of the methods of models that are called under a guard somewhere in the file."""
+        guarded = (call for call in self.solution.graph.values if call.op is Op.CALL and call.mode is Mode.OFF)
+        names = {call.callee.name for call in guarded if self._is_method_of_module(call)}
+        return frozenset(names - torch_api.module_methods() - method_names(Holds.GUARDED))
 
     def _is_method_in_evaluation(self, call: Value) -> bool:
         """Whether a CALL is of a method of a model that is in evaluation mode."""
+        if not self._is_method_of_module(call):
+            return False
+        return call.evaluating or self._is_kept_in_evaluation(call.callee.inputs[0])
+
+    def _is_method_of_module(self, call: Value) -> bool:
         if call.callee.op is not Op.ATTRIBUTE:
             return False
-        model = call.callee.inputs[0]
-        if not call.evaluating and not self._is_kept_in_evaluation(model):
-            return False
-        return any(isinstance(atom, Module) for atom in self.solution.final(model))
+        return any(
+            isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
+            for atom in self.solution.final(call.callee.inputs[0])
+        )
 
     def _is_kept_in_evaluation(self, model: Value) -> bool:
         """``self.model = load(name).to(device).eval()``: all that the attribute ever holds is in evaluation mode."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchlint.facts.building.annotations import annotated_class
 from torchlint.facts.building.names import import_names, scope_names
 from torchlint.facts.building.state import State
 from torchlint.facts.building.statements import StatementBuilder
@@ -39,6 +40,7 @@ def _build_body(builder: StatementBuilder, function: Function, node: cst.Functio
     builder.state = State({p.name: p for p in function.parameters}, mode=function.guard)
     builder.breaks, builder.continues = [], []
     for parameter in function.parameters:
+        parameter.reference = annotated_class(builder, parameter.syntax)
         if parameter.name in builder.names.captured:
             builder.assign(cst.Name(parameter.name), parameter, None)
     if isinstance(node, cst.Lambda):

@@ -261,7 +261,7 @@ class Calls:
             self._pass(parameter, argument)
         result = function.result
         if result is None or not result.inputs:
-            return PLAIN
+            return UNKNOWN if function.is_abstract else PLAIN
         self.solution.watch(result, value)
         returned = self.solution.of(result)
         summary = join(self._substitute(value, atom, function, binding) for atom in returned)

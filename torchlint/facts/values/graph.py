@@ -61,6 +61,7 @@ class Value:
         evaluating: True when the last mode switch before it was ``.eval()`` and not ``.train()``.
         is_bare: True for a CALL that is a statement of its own: it is made for what it does.
         place: READ: what is read.
+        reference: FUNCTION and CLASS: what it is; PARAMETER: the class of the project that it is annotated with.
     """
 
     index: int
@@ -275,6 +276,11 @@ class Function:
     def is_static(self) -> bool:
         """True for a static method, which gets no ``self``."""
         return "staticmethod" in self.decorators
+
+    @property
+    def is_abstract(self) -> bool:
+        """True when its subclasses say what it does."""
+        return any(name.rpartition(".")[2] == "abstractmethod" for name in self.decorators)
 
     @property
     def is_property(self) -> bool:

@@ -33,7 +33,7 @@ from torchlint.facts.values.domain import (
     is_graphless,
     join,
 )
-from torchlint.facts.values.frameworks import annotated
+from torchlint.facts.values.frameworks import annotated, is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Place, Value
 from torchlint.facts.values.kinds import Rest
 from torchlint.torch_api import History as Effect
@@ -155,6 +155,8 @@ def _parameter(solution: Solution, value: Value) -> Abstract:
             known = annotated(syntax.annotation.annotation)
             if known is not None:
                 return known | solution.objects.get(value, BOTTOM)
+            if isinstance(value.reference, Class) and is_module_class(value.reference):
+                return solution.objects.get(value, BOTTOM) | {Instance(value.reference)}
     given = solution.objects.get(value, BOTTOM)
     if solution.calls.passes_objects_only(value):
         return given
