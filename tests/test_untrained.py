@@ -127,3 +127,59 @@ def test_a_backward_through_a_network_says_nothing_of_its_input() -> None:
     )
     assert program.facts.flows.live(program.value("x.to(device)")) is None
     assert program.facts.flows.live(program.value("m(x.to(device))")) is not None
+
+
+OF_AN_OBJECT = """
+import timm
+class Distiller:
+    def __init__(self):
+        self.student = timm.create_model("small")
+        self.teacher = timm.create_model("large")
+        self.opt = self.make_optimizer()
+    def make_optimizer(self):
+        return torch.optim.SGD(list(self.student.parameters()){more}, 0.1)
+    def step(self, batch):
+        x = torch.as_tensor(batch)
+        target = self.teacher(x).logits
+        loss = ((self.student(x) - target{end}) ** 2).mean()
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "end", "expected"),
+    [
+        ("", "", 1),
+        ("", ".detach()", 1),
+        (" + list(self.teacher.parameters())", "", 0),
+    ],
+)
+def test_what_one_attribute_of_an_object_trains_is_no_other(more: str, end: str, expected: int) -> None:
+    assert len(Program(OF_AN_OBJECT.format(more=more, end=end)).facts.untrained_forwards) == expected
+
+
+FAKES = """
+def critic_step(gen, critic, opt, real):
+    fake = gen(torch.randn(8, 3))
+    loss = critic(fake{end}).mean() - critic(real).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+def generator_step(gen, critic, opt):
+    loss = -critic(gen(torch.randn(8, 3))).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+def main(loader):
+    gen, critic = nn.Linear(3, 3), nn.Linear(3, 1)
+    of_gen, of_critic = torch.optim.SGD(gen.parameters(), 0.1), torch.optim.SGD(critic.parameters(), 0.1)
+    for real in loader:
+        critic_step(gen, critic, of_critic, real)
+        generator_step(gen, critic, of_gen)
+"""
+
+
+def test_what_a_step_without_a_loop_of_its_own_detaches() -> None:
+    assert [one.trained for one in Program(FAKES.format(end=".detach()")).facts.untrained_forwards] == [True]

@@ -204,7 +204,7 @@ class Optimized:
         owner = module
         while owner.op in (Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT) and owner.inputs:
             owner = owner.inputs[0]
-            if owner.op is Op.PARAMETER and self._is_self(owner):
+            if _is_self(owner):
                 break
             mine |= self.roots(owner)
         if not mine.isdisjoint(self._trained):
@@ -217,10 +217,6 @@ class Optimized:
         return not (
             self.roots(module).isdisjoint(self.extent(other)) and self.roots(other).isdisjoint(self.extent(module))
         )
-
-    def _is_self(self, parameter: Value) -> bool:
-        function = parameter.function
-        return function.owner is not None and bool(function.parameters) and parameter is function.parameters[0]
 
     @cached_property
     def _trained(self) -> frozenset[Value | Place]:
@@ -309,4 +305,11 @@ def _with_owners(module: Value) -> Iterator[Value]:
     yield module
     while module.op is Op.ATTRIBUTE or (module.op is Op.CALL and module.callee.op is Op.ATTRIBUTE):
         module = module.inputs[0] if module.op is Op.ATTRIBUTE else module.callee.inputs[0]
+        if _is_self(module):
+            break  # its other parts are trained, or are not, by themselves
         yield module
+
+
+def _is_self(value: Value) -> bool:
+    function = value.function
+    return value.op is Op.PARAMETER and function.owner is not None and value in function.parameters[:1]

@@ -193,15 +193,17 @@ class _Search:
             seen.add(value)
             if any(user.statement is not call.statement for user in value.users if user.op is not Op.PHI):
                 return True
-            pending += [user for user in value.users if user.op is not Op.ATTRIBUTE]
-            pending += [c for user in value.users if user.op is Op.ATTRIBUTE for c in user.users if c.op is Op.CALL]
+            for user in value.users:
+                methods = [c for c in user.users if c.op is Op.CALL and c.callee is user]
+                pending += methods if user.op is Op.ATTRIBUTE and methods else [user]
         return False
 
     def _is_dropped(self, call: Value) -> bool:
         """Whether the graph stays in a function that trains: what leaves, others may train on."""
         # The variables of a script are seen by all of it, and so leave nothing.
         leaving = self.flows.leaving if call.function.parent is not None else self.flows.escaped
-        return call.loop is not None and call not in leaving and self.steps.trains(call.function)
+        is_repeated = call.loop is not None or call.function.parent is not None
+        return is_repeated and call not in leaving and self.steps.trains(call.function)
 
     # -- whether it is trained ------------------------------------------------------------------------------------
 
