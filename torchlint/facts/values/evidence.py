@@ -58,6 +58,12 @@ SAME_NUMBERS = frozenset(
 )  # fmt: skip
 """Methods of tensors that show or copy the same numbers, maybe in another shape: a batch stays a batch."""
 
+SUMS = frozenset(["Add", "Subtract", "AddAssign", "SubtractAssign", "Minus"])
+"""Operations whose operands are the terms of a sum."""
+
+WEIGHING = frozenset(["Multiply", "Divide"])
+"""Operations that give a term its weight."""
+
 
 class Evidence:
     """Draws evidence from a solution and writes it into it."""
@@ -84,6 +90,8 @@ class Evidence:
             self._prove(parameter, Module())
         for backward in self.solution.graph.all_backwards():
             self._prove_live(backward.root, backward)
+            for term in self._terms(backward.root):
+                self._prove_live(term, backward)
         return self.changed
 
     def _from_contract(self, call: Value) -> None:
@@ -192,6 +200,24 @@ class Evidence:
             self._prove_candidates(list(value.inputs[:1] if divides else value.inputs), backward, seen)
         elif value.op is Op.CALL:
             self._prove_through_call(value, backward, seen)
+
+    def _terms(self, root: Value) -> list[Value]:
+        """What a loss is the sum of, weights taken off: nobody adds to a loss what cannot be trained on."""
+        terms: list[Value] = []
+        pending, seen = [root], set[Value]()
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            if value.op is Op.OPERATION and value.name in SUMS:
+                pending += value.inputs
+            elif value.op is Op.OPERATION and value.name in WEIGHING:
+                factors = [one for one in value.inputs if one.op in (Op.CALL, Op.OPERATION, Op.PHI)]
+                pending += factors if len(factors) == 1 else []
+            elif value is not root and self._is_computed(value):
+                terms.append(value)
+        return terms
 
     def _sources(self, value: Value) -> list[Value]:
         """The values that ``value`` is, or may be, without any computation."""

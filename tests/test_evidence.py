@@ -1,0 +1,37 @@
+"""What a backward proves: of a loss that is a sum, each term has a graph, weights taken off."""
+
+from __future__ import annotations
+
+import pytest
+from programs import Program
+
+LOSS = """
+def step(first, second, third, weights, schedule):
+    a, b, c = first(), second(), third()
+    {loss}
+    loss.backward()
+    print(a, b, c)
+"""
+
+
+def live(loss: str) -> list[bool]:
+    """Which of three values that come from code that is not seen have a graph, for a loss made of them."""
+    program = Program(LOSS.format(loss=loss))
+    return [program.facts.flows.live(value) is not None for value in program.printed()]
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        ("loss = a + b - c", [True, True, True]),
+        ("loss = a + 0.1 * b", [True, True, False]),
+        ("loss = weights.a * a + b / weights.b", [True, True, False]),
+        ("loss = -a\n    loss += weights['b'] * b", [True, True, False]),
+        ("loss = a + schedule() * b", [True, False, False]),
+        ("loss = ((a - b) ** 2).mean() + c", [False, False, True]),
+        ("loss = (a * b).mean()", [False, False, False]),
+        ("loss = a + b.detach()", [True, False, False]),
+    ],
+)
+def test_the_terms_of_a_loss_have_a_graph(loss: str, expected: list[bool]) -> None:
+    assert live(loss) == expected
