@@ -26,11 +26,13 @@ def live(loss: str) -> list[bool]:
         ("loss = a + b - c", [True, True, True]),
         ("loss = a + 0.1 * b", [True, True, False]),
         ("loss = weights.a * a + b / weights.b", [True, True, False]),
+        ("loss = (1 - weights.a) * a + weights.a * b * 2", [True, True, False]),
         ("loss = -a\n    loss += weights['b'] * b", [True, True, False]),
         ("loss = a + schedule() * b", [True, False, False]),
         ("loss = ((a - b) ** 2).mean() + c", [False, False, True]),
         ("loss = (a * b).mean()", [False, False, False]),
         ("loss = a + b.detach()", [True, False, False]),
+        ("loss = a\n    if weights:\n        loss = loss + b * 2", [True, True, False]),
     ],
 )
 def test_the_terms_of_a_loss_have_a_graph(loss: str, expected: list[bool]) -> None:

@@ -204,18 +204,20 @@ class Evidence:
     def _terms(self, root: Value) -> list[Value]:
         """What a loss is the sum of, weights taken off: nobody adds to a loss what cannot be trained on."""
         terms: list[Value] = []
-        pending, seen = [root], set[Value]()
+        pending, seen = [(root, False)], set[Value]()
         while pending:
-            value = pending.pop()
+            value, is_term = pending.pop()
             if value in seen:
                 continue
             seen.add(value)
-            if value.op is Op.OPERATION and value.name in SUMS:
-                pending += value.inputs
+            if value.op in (Op.PHI, Op.READ, Op.CONTAINER):
+                pending += [(source, is_term) for source in self._sources(value)]
+            elif value.op is Op.OPERATION and value.name in SUMS:
+                pending += [(operand, True) for operand in value.inputs]
             elif value.op is Op.OPERATION and value.name in WEIGHING:
-                factors = [one for one in value.inputs if one.op in (Op.CALL, Op.OPERATION, Op.PHI)]
-                pending += factors if len(factors) == 1 else []
-            elif value is not root and self._is_computed(value):
+                factors = [one for one in value.inputs if not _is_weight(one)]
+                pending += [(factors[0], is_term)] if len(factors) == 1 else []
+            elif is_term and self._is_computed(value):
                 terms.append(value)
         return terms
 
@@ -351,6 +353,13 @@ def _is_loss(value: Value) -> bool:
         return False
     home, _, name = value.callee.name.rpartition(".")
     return home == "torch.nn.functional" and (name.endswith("_loss") or "cross_entropy" in name)
+
+
+def _is_weight(value: Value) -> bool:
+    """Whether a factor is written in the program or set from outside, and computed at most from such: ``1 - alpha``."""
+    if value.op is Op.OPERATION:
+        return all(map(_is_weight, value.inputs))
+    return value.op in (Op.CONSTANT, Op.ATTRIBUTE, Op.SUBSCRIPT, Op.READ, Op.PARAMETER)
 
 
 def _is_made_a_leaf(value: Value) -> bool:
