@@ -46,8 +46,9 @@ class Handovers:
         return sorted((call for call in calls if not call.function.is_foreign), key=lambda call: call.index)
 
     def _record(self, call: Value, function: Function, keep: KeepSummary) -> Record | None:
-        argument = self.solution.callers[function][call].get(function.parameters[keep.position])
-        if argument is None or self.flows.live(argument) is None or not self._keeps_graph(call, keep):
+        given = self.solution.given_by(call, function.parameters[keep.position])
+        argument = next((one for one in given if self.flows.live(one) is not None), None)
+        if argument is None or not self._keeps_graph(call, keep):
             return None
         holder = self._holder(call, function, keep)
         homes: list[Place | Value] = list(self._places(function, keep))

@@ -61,7 +61,9 @@ class Insertions:
         return homes if homes and self.lifetimes.outlives(homes, store.function, store.loop) else []
 
     def _of_store(self, store: Store) -> Insertion | None:
-        parts = self.flows.live_parts(store.value) if store.kind is Kind.INSERT else []
+        if store.kind is not Kind.INSERT or self.flows.is_gathered(store.value):
+            return None  # a named argument is told where it is handed over
+        parts = self.flows.live_parts(store.value)
         return self.of_store(store, parts) if parts else None
 
     def of_store(self, store: Store, parts: list[Value]) -> Insertion | None:

@@ -16,6 +16,7 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Mode, Op, Value
+from torchlint.facts.values.parameters import gathers
 from torchlint.facts.values.solve import Solution
 
 
@@ -84,13 +85,16 @@ class Liveness:
 
     def surely_live(self, value: Value) -> bool:
         """Whether ``value`` is a tensor with a graph on every path that reaches it."""
-        return self._surely(value, (History.LIVE, History.LEAF), set())
+        return self._surely(value, (History.LIVE, History.LEAF), {})
 
-    def _surely(self, value: Value, histories: tuple[History, ...], seen: set[Value]) -> bool:
-        if value in seen:
-            return True
-        seen.add(value)
-        if value.op is Op.OPERATION and any(self._surely(operand, histories, seen) for operand in value.inputs):
+    def _surely(self, value: Value, histories: tuple[History, ...], known: dict[Value, bool]) -> bool:
+        if value not in known:
+            known[value] = True  # what goes round a loop is what comes into it
+            known[value] = self._is_surely(value, histories, known)
+        return known[value]
+
+    def _is_surely(self, value: Value, histories: tuple[History, ...], known: dict[Value, bool]) -> bool:
+        if value.op is Op.OPERATION and any(self._surely(operand, histories, known) for operand in value.inputs):
             return True  # a tensor times anything is a tensor
         abstract = self.solution.final(value)
         for atom in abstract:
@@ -98,9 +102,9 @@ class Liveness:
                 continue
             if isinstance(atom, Argument | Derived):
                 given = self.solution.arguments_of(atom.parameter)
-                if given and all(self._surely(argument, histories, seen) for argument in given):
+                if given and all(self._surely(argument, histories, known) for argument in given):
                     continue
-                if isinstance(atom, Derived) and History.NONE in histories:
+                if isinstance(atom, Derived) and History.NONE in histories and not gathers(atom.parameter):
                     continue  # computed by an operation of torch from whatever is passed
             return False
         return bool(abstract)
@@ -118,7 +122,12 @@ class Liveness:
 
     def surely_tensor(self, value: Value) -> bool:
         """Whether ``value`` is a tensor on every path, so that ``.detach()`` works."""
-        return self._surely(value, (History.LIVE, History.LEAF, History.NONE), set())
+        return self._surely(value, (History.LIVE, History.LEAF, History.NONE), {})
+
+    def is_gathered(self, value: Value) -> bool:
+        """Whether ``value`` is a named argument that a parameter gathers: ``for name, v in values.items()``."""
+        atoms = self.solution.final(value)
+        return any(isinstance(atom, Argument | Derived) and gathers(atom.parameter) for atom in atoms)
 
     def brings_graph(self, value: Value) -> bool:
         """Whether an operation on ``value`` has a graph when gradients are on: it is live, a leaf, or an activation."""

@@ -95,7 +95,8 @@ class Records:
     # -- what is put into a container -----------------------------------------------------------------------------
 
     def _of_insertion(self, store: Store) -> list[Record]:
-        if store.holder is None or self.flows.live_parts(store.value):
+        is_told_there = bool(self.flows.live_parts(store.value)) and not self.flows.is_gathered(store.value)
+        if store.holder is None or is_told_there:
             return []
         homes = self.insertions.homes_beyond_step(store)
         handed = list(self._inside(store.value, store.syntax, None, DEPTH, set())) if homes else []
@@ -119,7 +120,7 @@ class Records:
         if depth == 0 or value in seen:
             return
         seen.add(value)
-        if self.flows.live(value) is not None:
+        if self.flows.live(value) is not None and not self.flows.is_gathered(value):
             if by is not None:
                 yield _Handed(Use(value, node if isinstance(node, cst.BaseExpression) else None), by)
             return

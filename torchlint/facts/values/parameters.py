@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchlint.facts.values.domain import FunctionReference, History, Instance, Module, Tensor, Unknown
 from torchlint.facts.values.graph import Class, Op, Place, Value
 
@@ -16,6 +18,11 @@ SAME_OBJECT = frozenset(
      "share_memory", "share_memory_", "contiguous", "pin_memory", "to_empty", "ipu", "xpu", "compile", "unwrap"]
 )  # fmt: skip
 """Methods that give a module (or an object of unknown type) back; on a tensor they keep the history."""
+
+
+def gathers(parameter: Value) -> bool:
+    """Whether a parameter is ``**values``: it takes all named arguments that no other does."""
+    return isinstance(parameter.syntax, cst.Param) and parameter.syntax.star == "**"
 
 
 def has_parameters(solution: Solution, cls: Class) -> bool:

@@ -33,6 +33,7 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.evidence import Evidence
 from torchlint.facts.values.graph import Class, Function, Key, Op, Place, Store, Value, ValueGraph
+from torchlint.facts.values.parameters import gathers
 from torchlint.facts.values.transfer import transfer
 
 ROUNDS = 20
@@ -139,8 +140,17 @@ class Solution:
 
     def arguments_of(self, parameter: Value) -> list[Value]:
         """What the calls in this file pass for ``parameter``."""
-        calls = self.callers.get(parameter.function, {})
-        return [given for binding in calls.values() if (given := binding.get(parameter)) is not None]
+        return [given for call in self.callers.get(parameter.function, ()) for given in self.given_by(call, parameter)]
+
+    def given_by(self, call: Value, parameter: Value) -> list[Value]:
+        """What a CALL of its function passes for ``parameter``: of ``**values`` all that no other parameter takes."""
+        binding = self.callers[parameter.function][call]
+        if not gathers(parameter):
+            given = binding.get(parameter)
+            return [] if given is None else [given]
+        taken = {other.name for other in parameter.function.parameters}
+        named = zip(call.keys[1:], call.arguments, strict=True) if call.op is Op.CALL else ()
+        return [argument for key, argument in named if isinstance(key, str) and key not in taken]
 
     def passed(self, call: Value, function: Function, position: int) -> Value | None:
         """What a CALL of ``function`` gives for the parameter at ``position`` (from 0), its receiver for ``self``."""
