@@ -112,6 +112,10 @@ class Lifetimes:
 
         ``neuron.reset()`` between two samples: how often that runs is up to whoever drives the object.
         """
+        foreign = self.solution.graph.foreign
+        known = {(place, method.name) for place, method in foreign.resets}
+        if any(place in homes and name != "__init__" and (place, name) not in known for place, name in foreign.endings):
+            return True
         ending = {position.function for home in homes for position in self._cuts.get(home, ())}
         return any(
             method is not function and method.name != "__init__" and method.owner is not None
