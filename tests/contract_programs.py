@@ -366,6 +366,18 @@ def answer(model, x):
     by_name=True,
 )
 
+DRAWS_PICTURES = ContractProgram(
+    """
+pipe = KNOWN.from_pretrained("words-to-pictures").to("cuda")
+pipe.to("cuda")
+
+def draw(words):
+    return len(pipe(words).images)
+""",
+    "TLK201",
+    finds=False,
+)
+
 HANDLES_REQUESTS = ContractProgram(
     """
 app = KNOWN()
@@ -410,6 +422,7 @@ _SPECIAL = {
     ("Lightning", Holds.DETACHES): LOGGED_AND_DROPPED,
     ("allennlp", Holds.DETACHES): MEASURED_AND_DROPPED,
     ("DeepSpeed", Holds.BACKWARD): BACKWARD_OF_AN_ENGINE,
+    ("diffusers", Holds.GUARDED): DRAWS_PICTURES,
 }
 
 

@@ -335,3 +335,30 @@ def test_an_import_that_cannot_be_read_is_unknown(tmp_path: Path) -> None:
         "train.py": loop("from tools import shown", each="kept.append(shown(loss))"),
     }
     assert Project(tmp_path, files).found("train.py") == []
+
+
+@pytest.mark.parametrize(("ends", "expected"), [("self.level = None", []), ("pass", ["layers.py: TLK103 warning"])])
+def test_a_base_elsewhere_says_when_the_state_of_a_layer_ends(tmp_path: Path, ends: str, expected: list[str]) -> None:
+    base = f"""
+        from torch import nn
+        class Stateful(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.level = None
+            def restart(self):
+                {ends}
+    """
+    layers = """
+        import torch
+        from torch import nn
+        from base import Stateful
+        class Neuron(Stateful):
+            def __init__(self):
+                super().__init__()
+                self.share = nn.Parameter(torch.ones(3))
+            def forward(self, x):
+                before = torch.zeros_like(x) if self.level is None else self.level
+                self.level = self.share * before + x
+                return torch.tanh(self.level)
+    """
+    assert Project(tmp_path, {"base.py": base, "layers.py": layers}).found("layers.py") == expected

@@ -148,3 +148,35 @@ def test_an_attribute_in_the_style_of_scikit_learn_is_no_method_that_works_in_pl
 
 def test_a_state_through_which_another_step_trains_is_not_told() -> None:
     assert carried(SKORCH.format(anew="tuple(part for part in h)")) == []
+
+
+WINDOW = """
+class Player:
+    def __init__(self):
+        self.memory = torch.zeros(2, 3)
+    def play(self, length):
+        memory, scores = self.memory, []
+        for _ in range(length):
+            memory = cell(watch(), memory)
+            scores.append(head(memory))
+            WITHIN
+        self.memory = memory.detach()
+        return scores
+    def update(self, length):
+        loss = sum(score.sum() for score in self.play(length))
+        AFTER
+
+player = Player()
+while True:
+    player.update(20)
+"""
+"""Steps whose outputs are trained on together, as one sequence; what is carried on to the next one is detached."""
+
+
+def test_a_backward_after_the_loop_runs_over_a_window() -> None:
+    window = f"{TRAINING}{PARTS}{WINDOW}"
+    after = window.replace("WITHIN", "pass").replace("AFTER", "loss.backward(retain_graph=True)")
+    assert carried(after) == []
+    assert carried(after.replace("memory.detach()", "memory")) == ["self.memory"]
+    within = window.replace("WITHIN", "scores[-1].sum().backward(retain_graph=True)").replace("AFTER", "pass")
+    assert carried(within) == ["memory"]

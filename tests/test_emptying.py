@@ -52,6 +52,28 @@ def test_once_in_a_while_is_none_of_a_step(lines: list[str]) -> None:
     assert emptied(in_step(*lines)) == []
 
 
+UPDATE = """
+def update(batches):
+    failed = 0
+    for x in batches:
+        try:
+            model(x).sum().backward()
+        except torch.cuda.OutOfMemoryError:
+            HANDLER
+    if failed:
+        torch.cuda.empty_cache()
+    optimizer.step()
+
+for x in loader:
+    update(x)
+"""
+
+
+def test_what_a_handler_says_is_asked_for_after_it() -> None:
+    assert emptied(UPDATE.replace("HANDLER", "failed += 1")) == []
+    assert emptied(UPDATE.replace("HANDLER", "raise")) == ["torch.cuda.empty_cache()"]
+
+
 def test_each_call_of_a_helper_that_only_tidies_up_is_named() -> None:
     helper = "def tidy():\n    if torch.cuda.is_available():\n        torch.cuda.empty_cache()\n    gc.collect()\n"
     assert emptied(helper + "tidy()\n" + in_step("tidy()")) == [

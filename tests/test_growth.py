@@ -96,15 +96,28 @@ for stage in range(3):
     assert grown(source) == []
 
 
-def test_a_builder_may_look_at_what_comes_out() -> None:
-    source = """
+@pytest.mark.parametrize("result", ["net", "net, sizes", "(sizes, net)", "{'net': net, 'sizes': sizes}"])
+def test_a_builder_may_look_at_what_comes_out(result: str) -> None:
+    source = f"""
 def build(sizes, x):
     net = nn.Sequential()
     for number, size in enumerate(sizes):
         net.add_module(str(number), nn.Linear(net(x).shape[1], size))
-    return net
+    return {result}
 """
     assert grown(source) == []
+
+
+def test_who_returns_something_else_is_no_builder() -> None:
+    source = """
+def build(sizes, net, x):
+    for number, size in enumerate(sizes):
+        net.add_module(str(number), nn.Linear(net(x).shape[1], size))
+        x.detach_()
+    return sizes
+build([3, 4], nn.Sequential(nn.Linear(3, 3)), torch.zeros(3))
+"""
+    assert grown(source) == ["net"]
 
 
 def test_a_layer_that_is_built_to_be_added_is_one_cause() -> None:

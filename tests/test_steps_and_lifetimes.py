@@ -84,6 +84,25 @@ def test_a_loop_over_layers_is_no_step() -> None:
     assert steps(source, "for") == [False]
 
 
+LAYERS = [
+    "for layer in backbone.children():",
+    "for name, layer in backbone.features.named_children():",
+    "for i, layer in enumerate(backbone.modules()):",
+    "for i, (name, layer) in enumerate(backbone.named_modules()):",
+    "for layer in list(backbone.children())[:-2]:",
+    "for layer, weight in zip(backbone.children(), weights):",
+]
+
+
+@pytest.mark.parametrize("header", LAYERS)
+def test_what_gives_layers_says_that_they_are_some(header: str) -> None:
+    assert steps(f"def run(backbone, weights):\n    {header}\n        out = model(x)", "for") == [False]
+
+
+def test_items_of_an_unknown_object_are_no_layers() -> None:
+    assert steps("def run(table):\n    for row in table.rows():\n        out = model(x)", "for") == [True]
+
+
 def test_a_generator_that_trains_makes_its_consumer_a_step() -> None:
     source = f"def train():\n    for x in loader:\n{indent(TRAIN, '    ')}        yield loss\n"
     assert steps(source + "for loss in train():\n    pass", "for loss") == [True]

@@ -72,6 +72,38 @@ list(map(torch.exp, items))[0]
 STATEMENTS = """
 a = v = h
 
+class Step(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, k):
+        return (a > 0).to(a.dtype) * k
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+v = Step.apply(h, n)
+
+class Step(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, k):
+        return (a > 0).to(a.dtype) * k
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+v = Step.apply(x, n)
+
+class Step(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, k):
+        return (a > 0).to(a.dtype) * k
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+with torch.no_grad():
+    v = Step.apply(h, n)
+
+for v in model.state_dict(): pass
+
+for v in dict(a=h): pass
+
 v = h; v = v.item() if v.numel() == 1 else v.tolist()
 
 v = h.sum(); v = v.item()
@@ -306,6 +338,26 @@ for _ in range(3): v = v.detach()
 """The result depends on a condition; the facts must name all that may come out."""
 
 UNKNOWN = """
+class Parts(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        return a * 2, a > 0
+    @staticmethod
+    def backward(ctx, g, _):
+        return g * 2
+v = Parts.apply(h)[1]
+
+class Places(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        order = a.sign()
+        ctx.mark_non_differentiable(order)
+        return order
+    @staticmethod
+    def backward(ctx, g):
+        return g
+v = Places.apply(h)
+
 v = partial(torch.mul, h)(x)
 
 v = reduce(torch.add, items)

@@ -27,7 +27,7 @@ class Holds(Symbol):
     TRAINS = "the call runs a whole training"
     ANOMALY = "the argument switches anomaly detection on"
     MODULE = "instances of the class are modules"
-    GUARDED = "the method of a model switches gradients off by itself"
+    GUARDED = "the method, or the call, of an object that runs a model switches gradients off by itself"
     ROUTES = "the object decorates functions that are called once for each request"
 
 

@@ -159,6 +159,9 @@ HUGGING_FACE = (
     Row("transformers", ("transformers.GenerationMixin",), Holds.GUARDED,
         "https://github.com/huggingface/transformers/blob/v4.44.0/src/transformers/generation/utils.py",
         ("generate",)),
+    Row("diffusers", ("diffusers.*Pipeline*",), Holds.GUARDED,
+        "https://github.com/huggingface/diffusers/blob/v0.30.0/src/diffusers/pipelines/stable_diffusion/pipeline_stable_diffusion.py",
+        ("__call__",)),
     Row("accelerate", ("accelerate.Accelerator",), Holds.BACKWARD,
         "https://huggingface.co/docs/accelerate/package_reference/accelerator#accelerate.Accelerator.backward",
         ("backward",), (0, "loss")),
@@ -166,7 +169,7 @@ HUGGING_FACE = (
         "https://huggingface.co/docs/accelerate/package_reference/accelerator#accelerate.Accelerator.prepare",
         ("prepare",)),
 )  # fmt: skip
-"""transformers and accelerate."""
+"""transformers, diffusers and accelerate."""
 
 TRAINING = (
     Row("DeepSpeed", ("deepspeed.initialize",), Holds.MAKES_ENGINE,

@@ -11,6 +11,7 @@ from torchlint.facts.turns.lifetimes import Lifetimes
 from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.calls import CONTAINER_READERS
 from torchlint.facts.values.domain import surely_graphless
+from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.writing import Use, operands, text_of
@@ -157,11 +158,25 @@ class Accumulations:
             self.arithmetic.trace(store.value, read, updates)
             for update, scales in updates.items():
                 added = self._added(update, read)
+                if added and self._is_state_of_a_layer(update, places):
+                    continue
                 if added and self.lifetimes.outlives(places, store.function, store.loop):
                     is_state = scales or added[0].value is read or any(home in self._buffers for home in places)
                     name = text_of(store.target, read)
                     found.append(Accumulation(update, added, name, store.value, store.statement, None, is_state))
         return found
+
+    def _is_state_of_a_layer(self, update: Value, places: list[Place | Value]) -> bool:
+        """Whether a layer gives on what it carries on, and is told from outside when a sample ends: a spiking neuron.
+
+        The graph then goes back through the sample's own time, on purpose; a buffer holds statistics instead.
+        """
+        function = update.function
+        if function.owner is None or not is_module_class(function.owner) or function.result is None:
+            return False
+        if any(place in self._buffers for place in places) or update not in function.result.computed_from():
+            return False
+        return self.lifetimes.is_ended_from_outside(places, function)
 
     def _reads_of(self, store: Store, places: list[Place | Value]) -> list[Value]:
         """Values under ``store.value`` that are the holder's old content."""

@@ -88,7 +88,8 @@ class CarriedStates:
                     continue
                 statement = self._made(back).statement or loop.syntax
                 carried = self._judged(statement, phi.name, back, phi)
-                if carried is not None:
+                # A backward after the loop runs over its turns as over one sequence, and retains none before it.
+                if carried is not None and not (carried.retained and not self.repetitions.trains(loop)):
                     yield carried
 
     def _runs_over_steps(self, loop: Loop) -> bool:

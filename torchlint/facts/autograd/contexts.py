@@ -18,17 +18,12 @@ import libcst as cst
 from torchlint import torch_api
 from torchlint.facts.values.domain import ClassReference, Derived, FunctionReference, Tensor, sorted_values
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Store, Value
+from torchlint.facts.values.own_backward import has_own_backward
 from torchlint.facts.values.writing import parts
 from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-
-FUNCTIONS = frozenset(
-    ["torch.autograd.Function", "torch.autograd.function.Function", "torch.autograd.function.InplaceFunction",
-     "torch.autograd.function.NestedIOFunction"]
-)  # fmt: skip
-"""Base classes of functions with a backward of their own."""
 
 _WHOLE = frozenset(["bool", "uint8", "int8", "short", "int16", "int", "int32", "long", "int64"])
 """Data types of torch that have no gradient."""
@@ -174,7 +169,7 @@ class _Search:
     def _calls(self) -> Iterator[_Call]:
         for cls in self.facts.graph.classes:
             forward, setup, backward = map(cls.method, ("forward", "setup_context", "backward"))
-            if forward is None or FUNCTIONS.isdisjoint(cls.all_bases()) or not self._records(cls):
+            if forward is None or not has_own_backward(cls) or not self._records(cls):
                 continue
             own = cls.methods.values()
             if setup is not None and (setup in own or forward in own):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchlint.facts.turns.lifetimes import HOPS, Lifetimes
+from torchlint.facts.values.domain import Container
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of
@@ -55,7 +56,7 @@ class Insertions:
         """Where the container is kept into which ``store`` puts something; nothing if it does not outlive a step."""
         if store.kind is not Kind.INSERT or store.holder is None or self._overwrites(store):
             return []
-        if keeps_no_graph(self.solution, store.holder):
+        if keeps_no_graph(self.solution, store.holder) or self._is_handed_to_method(store):
             return []
         homes = self._homes_of_root(store.holder)
         return homes if homes and self.lifetimes.outlives(homes, store.function, store.loop) else []
@@ -95,6 +96,12 @@ class Insertions:
         name = text_of(value.syntax, value)
         statement = value.statement or value.syntax
         return Insertion(statement, value, tuple(uses_of(item, written, parts)), name, value, False)
+
+    def _is_handed_to_method(self, store: Store) -> bool:
+        """``meter.add(loss)`` of a class of the project: what its ``add`` keeps is told where that does."""
+        if store.call is None or store.holder is None or not self.solution.functions_of(store.call):
+            return False
+        return not any(isinstance(atom, Container) for atom in self.solution.final(store.holder))
 
     def _homes_of_root(self, holder: Value) -> list[Place | Value]:
         """Where the container behind ``holder`` is kept; that of the outer one for a container in a container."""

@@ -245,11 +245,12 @@ class Context(ABC):
         key: Key = None,
         index: Value | None = None,
         target: cst.CSTNode | None = None,
+        call: Value | None = None,
     ) -> None:
         """Record that ``value`` is kept; the arguments are those of :class:`Store`."""
         self.graph.stores.append(
             Store(kind, value, self.function, self.loop, self.state.mode, self.statement, syntax, added, place,
-                  holder, attribute, is_item, key, index, target)
+                  holder, attribute, is_item, key, index, target, call)
         )  # fmt: skip
 
     def hand_out(self, value: Value) -> None:

@@ -302,25 +302,32 @@ class ExpressionBuilder(LiteralBuilder):
         name = function.attr.value
         target = function.value
         if name in ("extend", "extendleft", "update"):
-            self._spread(call.arguments[0], receiver, target)
+            self._spread(call.arguments[0], receiver, target, call)
             return
         position = 1 if name in ("insert", "setdefault") and len(call.arguments) > 1 else 0
         key = constant_of(node.args[0].value) if name == "setdefault" else None
         written = node.args[position].value
-        self.keep(Kind.INSERT, call.arguments[position], written, holder=receiver, key=key, target=target)
+        self.keep(Kind.INSERT, call.arguments[position], written, holder=receiver, key=key, target=target, call=call)
 
-    def _spread(self, value: Value, receiver: Value, target: cst.CSTNode) -> None:
+    def _spread(self, value: Value, receiver: Value, target: cst.CSTNode, call: Value) -> None:
         """Each item of ``value`` is put in; only the items of a literal are written there."""
         literal = value.syntax
         if value.op is Op.CONTAINER and isinstance(literal, cst.List | cst.Tuple):
-            self.keep_items(value, literal, receiver, target)
+            self.keep_items(value, literal, receiver, target, call)
         else:
-            self.keep(Kind.INSERT, self.element(value, None), None, holder=receiver, target=target)
+            self.keep(Kind.INSERT, self.element(value, None), None, holder=receiver, target=target, call=call)
 
-    def keep_items(self, value: Value, literal: cst.List | cst.Tuple, holder: Value, target: cst.CSTNode) -> None:
+    def keep_items(
+        self,
+        value: Value,
+        literal: cst.List | cst.Tuple,
+        holder: Value,
+        target: cst.CSTNode,
+        call: Value | None = None,
+    ) -> None:
         """Each item of ``literal``, whose value is ``value``, is put into ``holder``; of a table the first ones."""
         for item, element in zip(value.inputs, literal.elements, strict=False):
-            self.keep(Kind.INSERT, item, element.value, holder=holder, target=target)
+            self.keep(Kind.INSERT, item, element.value, holder=holder, target=target, call=call)
 
     def is_bare(self, node: cst.Call) -> bool:
         """True when the call is a statement of its own."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.values.dictionaries import is_dictionary
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.facts.values.novelty import Novelty
@@ -17,8 +18,6 @@ from torchlint.facts.values.writing import shortened, text_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-
-DICTIONARIES = frozenset(["builtins.dict", "collections.defaultdict", "collections.OrderedDict"])
 
 
 @dataclass(frozen=True)
@@ -162,13 +161,6 @@ class Memos:
         """Whether the dictionary is older than the turns of ``by``."""
         made = [home for home in homes if isinstance(home, Value)]
         return not any(self.novelty.is_made_by(value, by) for value in made)
-
-
-def is_dictionary(value: Value) -> bool:
-    """Whether a value is made as a plain dictionary, which keeps what it is given."""
-    if value.op is Op.CONTAINER:
-        return isinstance(value.syntax, cst.Dict | cst.DictComp)
-    return value.op is Op.CALL and value.callee.name in DICTIONARIES
 
 
 def _targets(statement: cst.CSTNode) -> Iterator[cst.BaseExpression]:

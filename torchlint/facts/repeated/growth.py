@@ -215,8 +215,10 @@ class _Search:
 
 
 def _hands_out(function: Function, made: list[Value]) -> bool:
-    """Whether a function returns what it has made: it builds, however often it looks at what comes out."""
-    return function.result is not None and any(value in function.result.inputs for value in made)
+    """Whether a function returns what it has made, maybe with more: it builds, however often it tries that out."""
+    results = function.result.inputs if function.result is not None else ()
+    handed = {value for result in results for value in (result.inputs if result.op is Op.CONTAINER else (result,))}
+    return not handed.isdisjoint(made)
 
 
 def _receiver(call: Value) -> cst.BaseExpression | None:

@@ -170,6 +170,8 @@ class Linker:
         root = cls.root()
         for attribute, shape in summary.attributes:
             self.foreign.attributes.append((Place(root, attribute), self._given(shape, unit, unit.module)))
+        for method in summary.methods:
+            self.foreign.endings += [(Place(root, attribute), method.name) for attribute in method.resets]
 
     def _method(self, summary: FunctionSummary, cls: Class, unit: Unit) -> Function:
         made = self._new_function(summary.name, cls, unit)

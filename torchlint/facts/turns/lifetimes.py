@@ -107,6 +107,22 @@ class Lifetimes:
         """Whether anything in the file sets one of these anew, or takes something out of it."""
         return any(self._resets.get(home) for home in homes)
 
+    def is_ended_from_outside(self, homes: list[Place | Value], function: Function) -> bool:
+        """Whether another method of the object ends what ``function`` carries on, and nobody here is seen to call it.
+
+        ``neuron.reset()`` between two samples: how often that runs is up to whoever drives the object.
+        """
+        foreign = self.solution.graph.foreign
+        known = {(place, method.name) for place, method in foreign.resets}
+        if any(place in homes and name != "__init__" and (place, name) not in known for place, name in foreign.endings):
+            return True
+        ending = {position.function for home in homes for position in self._cuts.get(home, ())}
+        return any(
+            method is not function and method.name != "__init__" and method.owner is not None
+            and all(call.function.name == "__init__" for call in self.solution.callers.get(method, ()))
+            for method in ending
+        )  # fmt: skip
+
     def _births(self, allocation: Value, seen: set[Value]) -> list[_Position]:
         """Where a container was made; for one that is kept in another, where that one was made."""
         seen.add(allocation)

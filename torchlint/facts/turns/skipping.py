@@ -26,7 +26,7 @@ class Skipping:
     def __init__(self, facts: Facts) -> None:
         """Work on ``facts``."""
         self.facts = facts
-        self._assigned: dict[Loop, Set[str]] = {}
+        self._assigned: dict[Loop | Function, Set[str]] = {}
 
     def is_skipped(self, at: Value, within: Loop | Function) -> bool:
         """Whether ``at`` need not run each time that ``within`` does, or ends it."""
@@ -56,7 +56,7 @@ class Skipping:
         bound = assigned_in(at.statement) if isinstance(at.statement, cst.SimpleStatementLine) else set()
         if is_memory(test, branch, bound):
             return True
-        if isinstance(within, Loop) and not self._assigned_in(within).isdisjoint(_mentioned(test)):
+        if not self._assigned_in(within).isdisjoint(_mentioned(test)):
             return True
         parameters = {p.name for p in within.parameters} if isinstance(within, Function) else set()
         for node in walk(test):
@@ -68,10 +68,14 @@ class Skipping:
                 return True
         return False
 
-    def _assigned_in(self, loop: Loop) -> Set[str]:
-        if loop not in self._assigned:
-            self._assigned[loop] = assigned_in(loop.syntax)
-        return self._assigned[loop]
+    def _assigned_in(self, within: Loop | Function) -> Set[str]:
+        """What each turn of a loop sets; of a function what its handlers of exceptions set, to say that one failed."""
+        if within not in self._assigned:
+            is_loop = isinstance(within, Loop)
+            handlers = () if is_loop else (n.body for n in walk(within.syntax) if isinstance(n, cst.ExceptHandler))
+            parts = (within.syntax,) if is_loop else handlers
+            self._assigned[within] = {name for part in parts for name in assigned_in(part)}
+        return self._assigned[within]
 
     @cached_property
     def _changing(self) -> frozenset[str]:

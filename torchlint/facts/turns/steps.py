@@ -23,6 +23,9 @@ from torchlint.frameworks import Holds
 DEPTH = 4
 """How many calls deep a backward is looked for."""
 
+LAYERS = frozenset(["children", "named_children", "modules", "named_modules"])
+"""Methods that nothing but a module has, and that give its layers."""
+
 
 class Steps:
     """Classifies the loops and functions of a file."""
@@ -126,9 +129,10 @@ class Steps:
         """Whether ``loop`` runs over layers: a container of modules, or a module itself."""
         if loop.iterable is None:
             return False
-        return any(
+        items = self._elements.get(loop, ())
+        return any(map(_is_layer, items)) or any(
             isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
-            for value in self._elements.get(loop, ())
+            for value in items
             for atom in self.solution.final(value)
         )
 
@@ -197,6 +201,15 @@ def called_object(call: Value) -> Value:
     """The object that a CALL calls, or of which it calls the ``forward``."""
     callee = call.callee
     return callee.inputs[0] if callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__") else callee
+
+
+def _is_layer(item: Value) -> bool:
+    """Whether an item is one of a module's layers by the method that gives them: ``for layer in net.children()``."""
+    source = item.inputs[0]
+    if source.op is Op.SUBSCRIPT:  # `list(net.children())[:-1]`
+        source = source.inputs[0]
+        source = source.arguments[0] if source.op is Op.CALL and source.arguments else source
+    return source.op is Op.CALL and source.callee.op is Op.ATTRIBUTE and source.callee.name in LAYERS
 
 
 def _counts_few(loop: Loop) -> bool:

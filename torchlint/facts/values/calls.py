@@ -39,6 +39,7 @@ from torchlint.facts.values.framework_objects import given_back, object_made
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.values.overriding import Overriding
+from torchlint.facts.values.own_backward import applied, has_own_backward
 from torchlint.facts.values.parameters import SAME_OBJECT, gathers, has_parameters, is_frozen
 from torchlint.facts.values.torch_calls import chooses_overload, collected, contents_of, of_torch
 from torchlint.facts.values.transfer import apply, differentiate, heir, item_of, live
@@ -168,6 +169,8 @@ class Calls:
         if method is not None:
             bound = isinstance(atom, Instance) or "classmethod" in method.decorators
             return self.run_function(value, method, bound=bound and not method.is_static)
+        if name == "apply" and has_own_backward(atom.cls):
+            return applied(value, atom.cls, self._arguments(value))
         if isinstance(atom, Instance) and is_module_class(atom.cls):
             if name in torch_api.module_methods():
                 return self._method_of_module(value, Module(), name, itself=atom)

@@ -32,7 +32,7 @@ from torchlint.facts.values.domain import (
     is_live,
     sorted_values,
 )
-from torchlint.facts.values.framework_objects import contract_of
+from torchlint.facts.values.framework_objects import contract_of, guards_itself
 from torchlint.facts.values.frameworks import trains_on_result
 from torchlint.facts.values.graph import Backward, Mode, Op, Place, Value
 from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
@@ -125,6 +125,8 @@ class Evidence:
             return
         seen.add(value)
         if not any(isinstance(a, Unknown | Argument) for a in self.solution.of(value)):
+            return
+        if guards_itself(self.solution, value):
             return
         if value.op is Op.PHI:
             for choice in value.inputs:

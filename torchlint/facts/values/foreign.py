@@ -23,6 +23,7 @@ class Foreign:
         values, classes, backwards: as of :class:`ValueGraph`.
         attributes: what the attributes of its classes hold.
         resets: places that a function sets anew.
+        endings: places that a method of this name sets anew, be it that nobody here asks for it.
         keeps: what functions keep of what they are given.
         modules: parameters that are used as modules.
         frozen: parameters that are modules and are told not to require grad.
@@ -39,6 +40,7 @@ class Foreign:
     backwards: list[Backward] = field(default_factory=list)
     attributes: list[tuple[Place, Value]] = field(default_factory=list)
     resets: list[tuple[Place, Function]] = field(default_factory=list)
+    endings: list[tuple[Place, str]] = field(default_factory=list)
     keeps: dict[Function, tuple[KeepSummary, ...]] = field(default_factory=dict)
     modules: list[Value] = field(default_factory=list)
     frozen: list[Value] = field(default_factory=list)

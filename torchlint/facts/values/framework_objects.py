@@ -20,6 +20,7 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.frameworks import promises
 from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.frameworks import Holds, Row, rows_named
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 ENGINE = "deepspeed.DeepSpeedEngine"
 """The class of what ``deepspeed.initialize`` wraps a model in."""
+
+FACTORIES = frozenset(["from_pretrained", "from_config", "from_single_file", "from_pipe"])
+"""Methods of classes that make an instance."""
 
 
 def object_made(solution: Solution, call: Value, name: str) -> Abstract:
@@ -36,12 +40,16 @@ def object_made(solution: Solution, call: Value, name: str) -> Abstract:
         for position, part in enumerate((engine, frozenset([Tool("optimizer")]), UNKNOWN, UNKNOWN)):
             solution.set_field(call, position, part)
         return frozenset([Container(call)])
-    is_class = name.rpartition(".")[2][:1].isupper() and bool(rows_named(name))
-    return UNKNOWN | {FrameworkObject(name)} if is_class else UNKNOWN
+    owner, _, last = name.rpartition(".")
+    made = owner if last in FACTORIES else name
+    is_class = made.rpartition(".")[2][:1].isupper() and bool(rows_named(made))
+    return UNKNOWN | {FrameworkObject(made)} if is_class else UNKNOWN
 
 
 def given_back(solution: Solution, call: Value, receiver: FrameworkObject, name: str) -> Abstract:
     """What ``receiver.name(...)`` gives beside what any object may give: ``prepare`` returns what it is given."""
+    if name in SAME_OBJECT:
+        return frozenset([receiver])
     if not any(name in row.methods for row in promises(receiver.name, Holds.RETURNS)):
         return frozenset()
     if None in call.keys[1:]:
@@ -52,6 +60,14 @@ def given_back(solution: Solution, call: Value, receiver: FrameworkObject, name:
     for position, value in enumerate(given):
         solution.set_field(call, position, solution.of(value))
     return frozenset([Container(call)])
+
+
+def guards_itself(solution: Solution, value: Value) -> bool:
+    """Whether ``value`` is an object of a framework that runs a model and switches gradients off when it is called.
+
+    That it is moved to a device, as a module is, says nothing of what a call of it records.
+    """
+    return any("__call__" in row.methods for row in _rows_of(solution, value, Holds.GUARDED))
 
 
 def contract_of(solution: Solution, call: Value, holds: Holds) -> Row | None:

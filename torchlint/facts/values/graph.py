@@ -157,6 +157,7 @@ class Store:
         key: the constant key of an item, if any.
         index: the key of an item, constant or not.
         target: the holder (or the place) as the program writes it there.
+        call: INSERT: the call of the method that puts it in, where it is one.
         syntax: the expression that is kept, as written.
         statement, function, loop, mode: where this happens.
     """
@@ -176,6 +177,7 @@ class Store:
     key: Key = None
     index: Value | None = None
     target: cst.CSTNode | None = None
+    call: Value | None = None
 
 
 @dataclass(eq=False, slots=True)

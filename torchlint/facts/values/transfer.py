@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.values.dictionaries import yields_keys
 from torchlint.facts.values.domain import (
     BOTTOM,
     LEAF,
@@ -274,8 +275,8 @@ def _item(solution: Solution, value: Value, base: Value, key: object) -> Abstrac
 def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None) -> Abstract:
     """What ``x[key]``, an unpacked part or an iterated item is, where ``x`` is ``atom``."""
     if isinstance(atom, Container):
-        if isinstance(atom.allocation.syntax, cst.Dict | cst.DictComp) and value.op is Op.ELEMENT and not value.name:
-            return PLAIN  # iterating over a dict yields its keys
+        if value.op is Op.ELEMENT and not value.name and yields_keys(atom.allocation):
+            return PLAIN
         found = solution.load(atom.allocation, key, value)
         is_slice = isinstance(value.syntax, cst.Subscript) and isinstance(value.syntax.slice[0].slice, cst.Slice)
         return found | {atom} if is_slice and value.op is Op.SUBSCRIPT else found

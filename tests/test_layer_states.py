@@ -1,0 +1,51 @@
+"""States that layers carry from call to call: on purpose, where whoever drives the layer ends them, or for good."""
+
+from __future__ import annotations
+
+import pytest
+from programs import TRAINING, Program
+
+NEURON = """
+class Neuron(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.share = nn.Parameter(torch.ones(3))
+        self.level = 0.0
+        self.restart()
+    def restart(self):
+        self.level = 0.0
+    def forward(self, x):
+        self.level = self.level * self.share + x
+        return torch.tanh(self.level)
+"""
+
+
+def test_a_layer_whose_state_is_ended_from_outside_carries_it_on_purpose() -> None:
+    assert Program(NEURON).accumulated() == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("        self.level = 0.0\n    def forward", "        pass\n    def forward"),
+        ("return torch.tanh(self.level)", "return x"),
+        ("self.level = 0.0\n        self.restart()", "self.register_buffer('level', torch.zeros(3))"),
+    ],
+    ids=["never ended", "not given on", "a buffer"],
+)
+def test_other_states_that_a_layer_updates_are_told(old: str, new: str) -> None:
+    assert old in NEURON
+    assert Program(NEURON.replace(old, new)).accumulated() == ["self.level"]
+
+
+def test_a_meter_that_is_no_module_is_told() -> None:
+    meter = NEURON.replace("(nn.Module)", "").replace("        super().__init__()\n", "")
+    used = "meter = Neuron()\nfor x in loader:\n    meter.forward(x).sum().backward(retain_graph=True)\n"
+    assert Program(TRAINING + meter + used).accumulated() == ["self.level"]
+
+
+def test_where_the_end_of_a_sample_is_seen_it_counts() -> None:
+    loop = "neuron = Neuron()\nfor epoch in range(9):\n    neuron.restart()\n    for x in loader:\n        "
+    step = "neuron(x).sum().backward(retain_graph=True)\n"
+    assert Program(TRAINING + NEURON + loop + step).accumulated() == ["self.level"]
+    assert Program(TRAINING + NEURON + loop + "neuron.restart()\n        " + step).accumulated() == []
