@@ -65,6 +65,7 @@ class GraphInRecord(Rule):
     symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.HOST_GROWS)
     triggers = (
         Trigger(inserts=True),
+        Trigger(imports=True),
         Trigger(names=names(Holds.RESULT_KEPT, Holds.GIVEN_GRAPH, Holds.KEEPS)),
     )
 

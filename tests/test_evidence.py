@@ -37,3 +37,20 @@ def live(loss: str) -> list[bool]:
 )
 def test_the_terms_of_a_loss_have_a_graph(loss: str, expected: list[bool]) -> None:
     assert live(loss) == expected
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        ("for v in out.values():", True),
+        ("for k, v in out.items():", True),
+        ("for v in out:", False),
+        ("for v in other.values():", False),
+    ],
+)
+def test_what_is_trained_on_is_among_the_values_of_what_holds_it(items: str, expected: bool) -> None:
+    program = Program(
+        f"def step(model, batch):\n    out, other = model(batch), batch['more']\n    out['loss'].backward()\n"
+        f"    {items}\n        print(v)\n"
+    )
+    assert (program.facts.flows.live(program.shown()) is not None) is expected

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ class Trigger:
         defines: a function is defined.
         constructs: something is called that is named like a class, or an iterator is made.
         handles: an exception is handled.
+        imports: something is imported that neither Python nor torch defines: the project may.
     """
 
     calls: frozenset[str] = frozenset()
@@ -48,6 +50,7 @@ class Trigger:
     defines: bool = False
     constructs: bool = False
     handles: bool = False
+    imports: bool = False
 
 
 @dataclass
@@ -61,6 +64,7 @@ class Profile:
     defines: bool = False
     constructs: bool = False
     handles: bool = False
+    imports: bool = False
 
     def meets(self, trigger: Trigger) -> bool:
         """Whether all that ``trigger`` asks for is here."""
@@ -72,6 +76,7 @@ class Profile:
             and (self.defines or not trigger.defines)
             and (self.constructs or not trigger.constructs)
             and (self.handles or not trigger.handles)
+            and (self.imports or not trigger.imports)
         )
 
 
@@ -118,6 +123,17 @@ def _note_alias(profile: Profile, node: Any) -> None:
     profile.constructs = profile.constructs or (node.asname is not None and name[:1].isupper())
 
 
+def _note_import(profile: Profile, node: Any) -> None:
+    modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+    is_relative = isinstance(node, ast.ImportFrom) and node.level > 0
+    profile.imports = profile.imports or is_relative or any(map(_may_be_of_project, modules))
+
+
+def _may_be_of_project(module: str) -> bool:
+    first = module.partition(".")[0]
+    return first not in sys.stdlib_module_names and not first.startswith(("torch", "numpy"))
+
+
 def _note_assignment(profile: Profile, node: Any) -> None:
     profile.accumulates = profile.accumulates or _computes(node.value)
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -162,6 +178,7 @@ _NOTES: dict[type[ast.AST], Callable[[Profile, Any], None]] = {
     ast.Attribute: lambda profile, node: profile.names.add(node.attr),
     ast.Name: lambda profile, node: profile.names.add(node.id),
     ast.alias: _note_alias,
+    **dict.fromkeys([ast.Import, ast.ImportFrom], _note_import),
     ast.Assign: _note_assignment,
     ast.AnnAssign: _note_assignment,
     ast.AugAssign: _note_update,

@@ -40,7 +40,7 @@ from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.values.overriding import Overriding
 from torchlint.facts.values.own_backward import applied, has_own_backward
-from torchlint.facts.values.parameters import SAME_OBJECT, gathers, has_parameters, is_frozen
+from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen
 from torchlint.facts.values.torch_calls import chooses_overload, collected, contents_of, of_torch
 from torchlint.facts.values.transfer import apply, differentiate, heir, item_of, live
 
@@ -224,8 +224,6 @@ class Calls:
         if drawn is not None:
             return drawn
         operation = torch_api.method(name)
-        if name in ("items", "values") and isinstance(atom, Argument) and gathers(atom.parameter):
-            return frozenset([atom])
         symbolic = isinstance(atom, Argument | Unknown | Carrier)
         if symbolic and name in SAME_OBJECT and value.mode is not Mode.OFF:
             return frozenset([atom])

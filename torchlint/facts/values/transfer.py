@@ -282,6 +282,8 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
         return found | {atom} if is_slice and value.op is Op.SUBSCRIPT else found
     if isinstance(atom, Tensor | Derived | Argument):
         return differentiate(value, [frozenset([atom])])
+    if isinstance(atom, Carrier) and value.op is Op.ELEMENT and value.name == "values":
+        return live(value) | UNKNOWN  # the one that is trained on is among them
     if isinstance(atom, Tool) and atom.kind == "loader":
         return NO_GRAPH
     if isinstance(atom, Instance):
