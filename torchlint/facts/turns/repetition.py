@@ -34,7 +34,9 @@ HOPS = 4
 """How many callers up a repetition is looked for."""
 
 
-WRITERS = frozenset(["add_scalar", "add_scalars", "add_image", "add_images", "add_figure", "add_histogram", "add_audio"])
+WRITERS = frozenset(
+    ["add_scalar", "add_scalars", "add_image", "add_images", "add_figure", "add_histogram", "add_audio"]
+)
 """Methods of TensorBoard's ``SummaryWriter`` that take the number of a step third."""
 
 
@@ -215,7 +217,7 @@ class Repetitions:
                 return True
             if is_called_each_step(function):
                 return True
-        return function in self._request_handlers or function in self.steps.handed_over
+        return function in self.request_handlers or function in self.steps.handed_over
 
     def is_told_step(self, function: Function) -> bool:
         """Whether nobody is seen to call ``function``, and it logs at the number of a step that it is given.
@@ -228,15 +230,15 @@ class Repetitions:
         return any(number is not None and number in function.parameters for number in numbers)
 
     @cached_property
-    def _request_handlers(self) -> frozenset[Function]:
-        """Functions that an object of a web framework decorates."""
+    def request_handlers(self) -> frozenset[Function]:
+        """Functions that an object of a web framework decorates or is given."""
         routes = {call.syntax for call in self.facts.calls() if self._is_route(call.callee)}
-        return frozenset(
+        return self.steps.request_handlers | {
             function
             for function in self.facts.graph.functions
             if isinstance(function.syntax, cst.FunctionDef)
             and any(decorator.decorator in routes for decorator in function.syntax.decorators)
-        )
+        }
 
     def _is_route(self, method: Value) -> bool:
         if method.op is not Op.ATTRIBUTE:
