@@ -391,6 +391,30 @@ def predict(x):
     finds=True,
 )
 
+HANDLES_CLICKS = ContractProgram(
+    """
+def predict(x):
+    model = torch.load("model.pt")
+    return model(x).tolist()
+
+KNOWN().METHOD(ARGUMENT=predict)
+""",
+    "TLK302",
+    finds=True,
+)
+
+HANDLES_ALL = ContractProgram(
+    """
+def predict(x):
+    model = torch.load("model.pt")
+    return model(x).tolist()
+
+KNOWN(predict, "text", "text").launch()
+""",
+    "TLK302",
+    finds=True,
+)
+
 _BY_KIND = {
     Holds.NO_GRAD: INFERS,
     Holds.TRAINED: LOSS_KEPT,
@@ -409,10 +433,11 @@ _BY_KIND = {
     Holds.ANOMALY: DETECTS,
     Holds.MODULE: MODULE,
     Holds.GUARDED: GUARDS_ITSELF,
+    Holds.HANDLERS: HANDLES_CLICKS,
     Holds.ROUTES: HANDLES_REQUESTS,
 }
 
-_OF_FUNCTIONS = {Holds.KEEPS: SUMMED_BY_A_FUNCTION, Holds.EACH_STEP: GIVEN_A_STEP}
+_OF_FUNCTIONS = {Holds.KEEPS: SUMMED_BY_A_FUNCTION, Holds.EACH_STEP: GIVEN_A_STEP, Holds.HANDLERS: HANDLES_ALL}
 
 _SPECIAL = {
     ("fairseq", Holds.TRAINED): LOSS_KEPT_FROM_TUPLE,

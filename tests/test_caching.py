@@ -217,3 +217,48 @@ class Momentum(torch.optim.Optimizer):
 def test_a_dictionary_with_weak_keys() -> None:
     source = "import weakref\nknown = weakref.WeakKeyDictionary()\n"
     assert found(source + LOOP.format("if x not in known:\n        known[x] = x.exp()")) == []
+
+
+SERVER = """
+import gradio
+from fastapi import FastAPI
+from transformers import AutoModel, AutoTokenizer
+app, known = FastAPI(), {{}}
+reader = AutoTokenizer.from_pretrained("small")
+net = AutoModel.from_pretrained("small").eval()
+
+@torch.no_grad()
+def encoded(key):
+    if key not in known:
+        known[key] = {made}
+    return known[key]
+
+{served}
+"""
+TOKENS = 'net(**reader(key, return_tensors="pt").to("cuda")).pooler_output'
+ROUTE = '@app.post("/ask")\ndef ask(query):\n    return encoded(query.strip()).tolist()\n'
+CLICK = "def ask(query):\n    return encoded(query).tolist()\ngradio.Button().click(ask, None, None)\n"
+
+
+@pytest.mark.parametrize(
+    ("served", "made", "count"),
+    [
+        (ROUTE, TOKENS, 1),
+        (ROUTE, 'net(reader([key], return_tensors="pt").input_ids.to("cuda"))[0]', 1),
+        (CLICK, TOKENS, 1),
+        (
+            CLICK.replace("Button().click(ask, None, None)", "Interface(fn=ask, inputs='text', outputs='text')"),
+            TOKENS,
+            1,
+        ),
+        (ROUTE + '@app.get("/size")\ndef size():\n    return {"entries": len(known)}', TOKENS, 1),
+        (ROUTE + '@app.get("/size")\ndef size():\n    if len(known) > 9:\n        known.popitem()', TOKENS, 0),
+        (ROUTE, 'reader.decode(reader(key, return_tensors="pt").input_ids[0])', 0),
+        (ROUTE, "torch.load(key)", 0),
+        (ROUTE, "torch.ones(3) * len(key)", 0),
+        (ROUTE.replace('@app.post("/ask")\n', ""), TOKENS, 0),
+        (ROUTE.replace("query.strip()", "'a fixed one'"), TOKENS, 0),
+    ],
+)
+def test_a_text_that_comes_with_a_request_is_whatever_is_typed(served: str, made: str, count: int) -> None:
+    assert len(found(SERVER.format(made=made, served=served))) == count

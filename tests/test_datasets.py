@@ -109,3 +109,11 @@ def test_names_of_files_are_little_beside_the_files() -> None:
     assert hoarded(kept, "return torch.load(self.items[index])") == 0
     assert hoarded(kept, "name = self.items[index]\nwith open('data/' + name) as file:\n    return file.read()") == 0
     assert hoarded(kept, "return len(self.items[index])") == 1
+
+
+def test_a_record_with_the_name_of_a_file_among_its_fields_is_a_dict_of_objects() -> None:
+    kept = "self.items = [json.loads(line) for line in open(path)]"
+    read = "item = self.items[index]\nclip = torch.load(item['path'])\nreturn clip, item['word']"
+    assert hoarded(kept, read) == 1
+    assert hoarded(kept, "return torch.load(self.items[index]['path'])") == 0
+    assert hoarded(kept, "path, word = self.items[index]\nreturn torch.load(path), word") == 0

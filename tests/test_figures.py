@@ -77,6 +77,32 @@ def test_a_helper_is_followed_to_its_callers_and_to_what_it_calls() -> None:
     assert found(HEAD + helper.format(end="return 1") + "draw(1)\n") == 0
 
 
+def test_what_stands_around_the_loop_does_not_say_how_often_it_turns() -> None:
+    loop = in_step("if step % 5 == 0:", "    plt.figure()").removeprefix(HEAD + TRAINING)
+    indented = "".join(f"    {line}\n" for line in loop.splitlines())
+    assert found(HEAD + TRAINING + 'if __name__ == "__main__":\n' + indented) == 1
+    assert found(HEAD + TRAINING + "if model is None:\n" + indented) == 1
+
+
+@pytest.mark.parametrize(
+    ("logging", "count"),
+    [
+        ("board.add_image('x', draw(x), step)", 1),
+        ("board.add_image('x', draw(x), global_step=step)", 1),
+        ("wandb.log({'x': draw(x)}, step=step)", 1),
+        ("board.add_image('x', draw(x), 0)", 0),
+        ("board.add_image('x', draw(x))", 0),
+        ("save(draw(x), step)", 0),
+        ("board.add_image('x', draw(x), step)\n    plt.close('all')", 0),
+    ],
+)
+def test_who_logs_at_the_number_of_a_step_is_called_again_and_again(logging: str, count: int) -> None:
+    helper = "def draw(x):\n    fig = plt.figure()\n    fig.canvas.draw()\n    return fig.canvas.buffer_rgba()\n"
+    report = f"def report(board, x, step):\n    {logging}\n"
+    assert found(HEAD + helper + report) == count
+    assert found(HEAD + helper + report + "report(board, x, 1)\n") == 0
+
+
 def repaired(*lines: str, unsafe: bool = True) -> list[str]:
     """The lines at the end of each turn as the repairs leave them."""
     rule = rule_of("TLK503")

@@ -161,5 +161,7 @@ for x, y in loader:
 
 
 def test_a_hook_that_asks_whether_the_module_trains_chooses_for_itself() -> None:
-    before = "def hook(m, i, o):\n    if not m.training:\n        kept.append(o)"
-    assert keeps(program("hook", before=before)) == []
+    before = "def hook(m, i, o):\n    if {}:\n        kept.append(o)"
+    assert keeps(program("hook", before=before.format("not m.training"))) == []
+    assert keeps(program("hook", before=before.format("torch.is_grad_enabled()"))) == []
+    assert keeps(program("hook", before=before.format("m.training"))) == ["kept"]

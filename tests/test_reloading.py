@@ -139,3 +139,19 @@ def main(path, other, loader, optimizer):
 def test_parts_that_are_read_once_more_with_the_whole(whole: str, names: list[str]) -> None:
     found = Program(PIPELINE.format(whole=whole), head=HEAD).facts.second_copies
     assert [name for copy in found for name in copy.parts] == names
+
+
+def test_a_choice_that_comes_with_the_request_is_made_each_time() -> None:
+    handler = """
+from pydantic import BaseModel
+class Job(BaseModel):
+    style: str = "plain"
+    detailed: bool = False
+@app.post("/draw")
+def draw(job: Job):
+    if job.detailed:
+        net = torch.jit.load("detailed.pt")
+        return net(job.style)
+"""
+    assert reloaded(handler) == ["torch.jit.load by draw"]
+    assert reloaded(f"{handler}def later(job):\n    job.detailed = True\n") == []

@@ -63,6 +63,39 @@ def test_a_graph_that_is_older_than_the_step_is_needed(before: str, body: str) -
     assert in_vain(in_loop(body, before)) == []
 
 
+SEVERAL = """
+class Several(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleList(nn.Linear(3, 3) for _ in range(2))
+        self.last = []
+    def forward(self, x):
+        {body}
+several = Several()
+"""
+GATHERED = "found = []\n        for part in self.parts:\n            found.append(part(x))\n        return found"
+KEPT = "self.last = [part(x) for part in self.parts]\n        return self.last"
+TWICE = "for out in several(x):\n    out.sum().backward()\nloss = sum(out.sum() for out in several(model(x)))\n"
+
+
+@pytest.mark.parametrize(
+    ("returned", "body", "needed"),
+    [
+        ("return [part(x) for part in self.parts]", TWICE + ALONE, False),
+        (GATHERED, TWICE + ALONE, False),
+        (KEPT, TWICE + ALONE, True),
+        (GATHERED, f"one, two = several(x)\nloss = one.sum()\n{ALONE}\ntwo.sum().backward()", True),
+        (GATHERED, f"outs = several(x)\nloss = outs[0].sum()\n{ALONE}\nouts[1].sum().backward()", True),
+        (GATHERED, f"outs = several(x)\nloss = sum(o.sum() for o in outs)\n{ALONE}\nouts[1].sum().backward()", True),
+        (GATHERED, f"h = model(x)\nloss = several(h)[0].sum()\n{ALONE}\nseveral(h)[1].sum().backward()", True),
+        (GATHERED, f"for loss in several(x):\n    loss = loss.sum()\n    {ALONE}", True),
+    ],
+)
+def test_a_list_that_a_call_makes_is_its_own(returned: str, body: str, needed: bool) -> None:
+    program = in_loop(body, SEVERAL.format(body=returned))
+    assert in_vain(program) == ([] if needed else [ALONE])
+
+
 def test_a_state_on_self_is_older_than_the_step() -> None:
     source = """
 class Recurrent:

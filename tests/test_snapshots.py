@@ -115,3 +115,22 @@ def average(paths):
 def test_checkpoints_that_are_kept_until_they_are_added_up(load: str, end: str, found: list[str]) -> None:
     facts = Program(AVERAGE.format(load=load, end=end), head=HEAD).facts
     assert [one.name for one in facts.averaged_loads] == found
+
+
+def test_a_search_that_tries_a_model_out_has_a_turn_for_each_try() -> None:
+    source = """
+class Search:
+    def __init__(self, net, batches):
+        self.net, self.batches = net.eval(), batches
+        self.tries = []
+    def grade(self):
+        with torch.no_grad():
+            return sum(self.net(x).mean().item() for x in self.batches)
+    def consider(self):
+        self.tries.append((self.grade(), copy.deepcopy(self.net.state_dict())))
+    def run(self, budget):
+        {run}
+"""
+    found = Program(source.format(run="while budget():\n            self.consider()"), head=HEAD).facts.snapshots
+    assert [snapshot.subject for snapshot in found] == ["self.net"]
+    assert Program(source.format(run="self.consider()"), head=HEAD).facts.snapshots == []

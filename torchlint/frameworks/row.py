@@ -28,6 +28,7 @@ class Holds(Symbol):
     ANOMALY = "the argument switches anomaly detection on"
     MODULE = "instances of the class are modules"
     GUARDED = "the method, or the call, of an object that runs a model switches gradients off by itself"
+    HANDLERS = "the call takes a function that is called once for each request"
     ROUTES = "the object decorates functions that are called once for each request"
 
 

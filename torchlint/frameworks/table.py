@@ -21,6 +21,7 @@ _SKORCH_NET = "https://skorch.readthedocs.io/en/stable/net.html"
 _COMPOSER = "https://docs.mosaicml.com/projects/composer/en/stable/composer_model.html"
 _COMPOSER_CALLBACK = "https://docs.mosaicml.com/projects/composer/en/stable/trainer/callbacks.html"
 _SB3_CALLBACK = "https://stable-baselines3.readthedocs.io/en/master/guide/callbacks.html"
+_GRADIO = "https://www.gradio.app/docs/gradio"
 _FABRIC = "https://lightning.ai/docs/fabric/stable/api/fabric_methods.html"
 
 MODULES = ("pytorch_lightning.LightningModule", "lightning.pytorch.LightningModule")
@@ -46,6 +47,8 @@ IGNITE_METRICS = (
 SERVERS = (
     "fastapi.*", "flask.*", "starlette.*", "sanic.*", "bottle.*", "aiohttp.*", "quart.*", "litestar.*", "robyn.*",
 )  # fmt: skip
+GRADIO_COMPONENTS = ("gradio.*",)
+GRADIO_EVENTS = ("click", "submit", "change", "input", "upload", "select", "release", "load")
 
 LIGHTNING = (
     Row(
@@ -291,6 +294,10 @@ SERVING = (
     Row("Cog", ("cog.BasePredictor",), Holds.EACH_STEP, "https://cog.run/python/", ("predict",)),
     Row("web frameworks", SERVERS, Holds.ROUTES, "https://fastapi.tiangolo.com/tutorial/first-steps/",
         ("route", "get", "post", "put", "patch", "websocket")),
+    Row("gradio", ("gradio.Interface", "gradio.ChatInterface"), Holds.HANDLERS, f"{_GRADIO}/interface",
+        argument=(0, "fn")),
+    Row("gradio", GRADIO_COMPONENTS, Holds.HANDLERS, f"{_GRADIO}/button#event-listeners", GRADIO_EVENTS, (0, "fn")),
+    Row("gradio", GRADIO_COMPONENTS, Holds.ROUTES, f"{_GRADIO}/button#event-listeners", GRADIO_EVENTS),
 )  # fmt: skip
 """Servers, which call a handler for each request."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import libcst as cst
@@ -39,8 +40,9 @@ class Insertion:
 class Insertions:
     """Finds the insertions of a file."""
 
-    def __init__(self, lifetimes: Lifetimes) -> None:
-        """Ask ``lifetimes`` how long containers live."""
+    def __init__(self, lifetimes: Lifetimes, is_step: Callable[[Loop], bool] | None = None) -> None:
+        """Ask ``lifetimes`` how long containers live, and ``is_step`` which loops count as steps if it is given."""
+        self.is_step = is_step
         self.lifetimes = lifetimes
         self.solution = lifetimes.solution
         self.flows = lifetimes.flows
@@ -59,7 +61,8 @@ class Insertions:
         if keeps_no_graph(self.solution, store.holder) or self._is_handed_to_method(store):
             return []
         homes = self._homes_of_root(store.holder)
-        return homes if homes and self.lifetimes.outlives(homes, store.function, store.loop) else []
+        outlives = bool(homes) and self.lifetimes.outlives(homes, store.function, store.loop, is_step=self.is_step)
+        return homes if outlives else []
 
     def _of_store(self, store: Store) -> Insertion | None:
         if store.kind is not Kind.INSERT or self.flows.is_gathered(store.value):

@@ -165,7 +165,17 @@ class _Walk:
     def _held(self, value: Value, inside: bool) -> Iterator[tuple[Value, bool]]:
         for atom in sorted_values(self.solution.final(value)):
             if isinstance(atom, Container):
-                yield from ((held, inside) for _, held in self.solution.held.get(atom.allocation, ()))
+                is_own = self._makes(value, atom.allocation)
+                if is_own and not inside:
+                    self.values.add(value)  # in place of what it holds
+                yield from ((held, inside or is_own) for _, held in self.solution.held.get(atom.allocation, ()))
+
+    def _makes(self, call: Value, container: Value) -> bool:
+        """Whether a container is made by the function that ``call`` runs, anew each time, and kept nowhere else."""
+        if call.op is not Op.CALL or container.function not in self.solution.functions_of(call):
+            return False
+        kept = (store for store in self.facts.graph.stores if store.place is not None or store.holder is not None)
+        return not any(container in allocations_of(self.solution, store.value) for store in kept)
 
     def _taken_from(self, source: Value, inside: bool) -> Iterator[tuple[Value, bool]]:
         """What an item is taken from, if that may hold a graph; an item of anything else is a part of a batch."""

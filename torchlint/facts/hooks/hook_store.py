@@ -82,9 +82,21 @@ class _Search:
         )
         return frozenset(asks)
 
+    def _is_for_training(self, store: Store) -> bool:
+        """Whether a store runs when the module trains, and only then: under ``if module.training:``."""
+        node: cst.CSTNode | None = store.statement
+        while node is not None and node is not store.function.syntax:
+            parent = self.facts.parents.get(node)
+            if isinstance(parent, cst.If) and node is parent.body:
+                return isinstance(parent.test, cst.Attribute) and parent.test.attr.value == "training"
+            node = parent
+        return False
+
     def kept(self, hook: Hook, store: Store) -> HookStore | None:
         """What ``hook`` keeps by ``store``, or None when that is no loss."""
-        may_keep = store.function in self._functions and store.function not in self._choosing
+        may_keep = store.function in self._functions and (
+            store.function not in self._choosing or self._is_for_training(store)
+        )
         uses = self._brought(hook, store, hook.tensors) if may_keep else []
         homes = self._homes(hook, store) if uses else []
         if not homes or self._is_wanted(store, homes):

@@ -145,7 +145,8 @@ class _Reading:
     def _is_indexed(self, place: Place) -> bool:
         """Whether the attribute has an item for each sample: it is read by the index itself, or walked through.
 
-        What is only a list of files is not: a path for each file is little beside the file.
+        What is only a list of files is not: a path for each file is little beside the file. A record that has a path
+        among its fields is a dict of objects all the same.
         """
         items = [
             value
@@ -153,7 +154,7 @@ class _Reading:
             if value.function in self.functions and value.op in (Op.SUBSCRIPT, Op.ELEMENT)
             and value.inputs and place in places_of(self.solution, value.inputs[0])
         ]  # fmt: skip
-        return any(map(_is_of_sample, items)) and not any(map(_is_path, items))
+        return any(map(_is_of_sample, items)) and not any(_is_path(item) and not _is_record(item) for item in items)
 
     # -- caches ---------------------------------------------------------------------------------------------------
 
@@ -212,6 +213,12 @@ def _is_path(item: Value) -> bool:
         for user in item.users
         if user.index > item.index
     )
+
+
+def _is_record(item: Value) -> bool:
+    """Whether an item is a dict of which a field is read that is no name of a file."""
+    fields = [user for user in item.users if user.op is Op.SUBSCRIPT and user.inputs[0] is item and user is not item]
+    return any(isinstance(key, str) and not _is_path(field) for field in fields for key in field.keys[:1])
 
 
 def _is_read_by(node: cst.CSTNode | None, names: set[str]) -> bool:

@@ -88,27 +88,33 @@ class _Search:
 
     def _repetitions(self, at: Value, chain: tuple[Value, ...]) -> list[tuple[tuple[Value, ...], Loop | Function]]:
         """What makes the figure again and again: each way to it, with what repeats the way."""
-        if self._is_left_out(at):
-            return []
         for loop in at.loop.around() if at.loop is not None else ():
             turn = self.facts.repetitions.turn(loop)
             if turn is Turn.HOLDS or (turn.is_step and not self.facts.loop_lengths.is_trial(loop)):
-                return [(chain, loop)]
+                return [] if self._is_left_out(at, loop) else [(chain, loop)]
         function = at.function
-        if self.facts.repetitions.stands_for_a_turn(function) or is_called_each_epoch(function):
+        if self._is_left_out(at, function):
+            return []
+        repetitions = self.facts.repetitions
+        if repetitions.stands_for_a_turn(function) or is_called_each_epoch(function):
             return [(chain, function)]
         if function.name == "__init__" or len(chain) > HOPS:
             return []
+        if repetitions.is_told_step(function):
+            return [(chain, function)]
         callers = sorted(self.facts.solution.callers.get(function, ()), key=lambda value: value.index)
         return [
             found for caller in callers if caller not in chain
             for found in self._repetitions(caller, (*chain, caller))
         ]  # fmt: skip
 
-    def _is_left_out(self, at: Value) -> bool:
-        """Whether a place is reached once: in a handler, when something is first needed, before a loop is left."""
+    def _is_left_out(self, at: Value, within: Loop | Function) -> bool:
+        """Whether a place is reached once: in a handler, when something is first needed, before a loop is left.
+
+        What stands around ``within`` says only whether that runs at all, as ``if __name__ == "__main__":`` does.
+        """
         node, parents = at.syntax or at.statement, self.facts.parents
-        while node is not None and node is not at.function.syntax:
+        while node is not None and node is not within.syntax:
             parent = parents.get(node)
             if isinstance(parent, cst.ExceptHandler):
                 return True

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.keeping.requested import RequestedTexts
 from torchlint.facts.values.dictionaries import is_dictionary
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, targets_of
@@ -57,6 +58,7 @@ class Memos:
         self.solution = facts.solution
         self.tensors = tensors
         self.novelty = novelty
+        self.texts = RequestedTexts(facts)
 
     def found(self) -> list[Memo]:
         """Each insertion of a tensor under a key that no later turn asks for."""
@@ -67,15 +69,18 @@ class Memos:
                 continue
             lookup = next((node for home in homes for node in self._lookups.get(home, ())), None)
             lookup = lookup or self._handler_around(statement)
-            if lookup is None or not (self.tensors.holds_tensors(value) or self.tensors.holds_tensors(key)):
+            if lookup is None or not (self._holds_tensors(value) or self.tensors.holds_tensors(key)):
                 continue
-            by = self.novelty.of(key)
+            by = self.novelty.of(key) or self.texts.asked_by(key)
             if by is None or not self._outlives(homes, by):
                 continue
             name = text_of(target, holder)
             made = next((h.statement for h in homes if isinstance(h, Value) and h.op is not Op.READ), None)
             found.append(Memo(statement, name, key, written, by, made, lookup))
         return found
+
+    def _holds_tensors(self, value: Value) -> bool:
+        return self.tensors.holds_tensors(value) or self.texts.is_encoded(value)
 
     def _is_in(self, value: Value, homes: frozenset[Place | Value]) -> bool:
         """Whether a value is read from the very dictionary into which it is put, under another key."""
@@ -148,7 +153,7 @@ class Memos:
         for reset in self.facts.graph.resets:
             found |= self._homes(reset.holder)
         for call in self.facts.calls():
-            if call.callee.name == "builtins.len" and call.arguments:
+            if call.callee.name == "builtins.len" and call.arguments and not _is_told_only(call):
                 found |= self._homes(call.arguments[0])
         assigned: dict[Place | Value, int] = {}
         for store in self.facts.graph.stores:
@@ -161,6 +166,12 @@ class Memos:
         """Whether the dictionary is older than the turns of ``by``."""
         made = [home for home in homes if isinstance(home, Value)]
         return not any(self.novelty.is_made_by(value, by) for value in made)
+
+
+def _is_told_only(number: Value) -> bool:
+    """Whether a number is only put into an answer or a message, and nothing is decided by it."""
+    users = number.users
+    return bool(users) and all(user.op is Op.CONTAINER or (user.op is Op.CONSTANT and user.inputs) for user in users)
 
 
 def _targets(statement: cst.CSTNode) -> Iterator[cst.BaseExpression]:

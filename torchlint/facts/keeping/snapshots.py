@@ -14,10 +14,11 @@ import libcst as cst
 from torchlint.facts.autograd.insertions import Insertion, Insertions
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.keeping.loading import external_name
+from torchlint.facts.turns.repetition import Turn
 from torchlint.facts.values.domain import Argument, Instance, Module, Tool, Unknown
 from torchlint.facts.values.externals import KEYWORD_ITEMS
 from torchlint.facts.values.frameworks import is_module_class
-from torchlint.facts.values.graph import Kind, Op, Store, Value
+from torchlint.facts.values.graph import Kind, Loop, Op, Store, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.tree import dotted, walk
 
@@ -65,7 +66,11 @@ class _Search:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.solution, self.flows = facts.solution, facts.flows
-        self.insertions = Insertions(facts.lifetimes)
+        self.insertions = Insertions(facts.lifetimes, self._is_turn)
+
+    def _is_turn(self, loop: Loop) -> bool:
+        """Whether each turn of a loop is a step, or an epoch or a trial of which helpers run the steps."""
+        return self.facts.steps.is_step(loop) or self.facts.repetitions.turn(loop) is Turn.HOLDS
 
     def of(self, store: Store) -> Snapshot | None:
         """What ``store`` collects, None where that is no copy or goes away again."""

@@ -34,6 +34,12 @@ HOPS = 4
 """How many callers up a repetition is looked for."""
 
 
+WRITERS = frozenset(
+    ["add_scalar", "add_scalars", "add_image", "add_images", "add_figure", "add_histogram", "add_audio"]
+)
+"""Methods of TensorBoard's ``SummaryWriter`` that take the number of a step third."""
+
+
 class Turn(Enum):
     """What one turn of a loop is."""
 
@@ -211,18 +217,28 @@ class Repetitions:
                 return True
             if is_called_each_step(function):
                 return True
-        return function in self._request_handlers or function in self.steps.handed_over
+        return function in self.request_handlers or function in self.steps.handed_over
+
+    def is_told_step(self, function: Function) -> bool:
+        """Whether nobody is seen to call ``function``, and it logs at the number of a step that it is given.
+
+        Whoever numbers what is logged logs it more than once: ``writer.add_image("sample", image, step)``.
+        """
+        if self.solution.callers.get(function):
+            return False
+        numbers = map(_logged_at, self.steps.calls_in(function))
+        return any(number is not None and number in function.parameters for number in numbers)
 
     @cached_property
-    def _request_handlers(self) -> frozenset[Function]:
-        """Functions that an object of a web framework decorates."""
+    def request_handlers(self) -> frozenset[Function]:
+        """Functions that an object of a web framework decorates or is given."""
         routes = {call.syntax for call in self.facts.calls() if self._is_route(call.callee)}
-        return frozenset(
+        return self.steps.request_handlers | {
             function
             for function in self.facts.graph.functions
             if isinstance(function.syntax, cst.FunctionDef)
             and any(decorator.decorator in routes for decorator in function.syntax.decorators)
-        )
+        }
 
     def _is_route(self, method: Value) -> bool:
         if method.op is not Op.ATTRIBUTE:
@@ -258,6 +274,14 @@ class Repetitions:
                         given = bindings[caller][value]
                         pending.extend(caller.arguments if given is None else (given,))
         return seen
+
+
+def _logged_at(call: Value) -> Value | None:
+    """The number of the step at which a CALL has TensorBoard or Weights & Biases log something."""
+    name = call.callee.name.rpartition(".")[2]
+    if call.callee.op is Op.ATTRIBUTE and name in WRITERS:
+        return call.argument(2, "global_step")
+    return call.argument(1, "step") if call.callee.op is Op.EXTERNAL and call.callee.name == "wandb.log" else None
 
 
 def is_remembered(function: Function) -> bool:

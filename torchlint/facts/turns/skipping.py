@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchlint.facts.building.expressions import INSERTING
 from torchlint.facts.building.names import assigned_in, path_of
-from torchlint.facts.values.graph import Function, Loop, Value
+from torchlint.facts.values.graph import Function, Loop, Store, Value
 from torchlint.tree import dotted, walk, walk_statements
 
 if TYPE_CHECKING:
@@ -79,11 +79,19 @@ class Skipping:
 
     @cached_property
     def _changing(self) -> frozenset[str]:
-        """Attributes that are assigned outside ``__init__``."""
-        later = [s for s in self.facts.graph.stores if s.function.name not in ("__init__", "__post_init__")]
+        """Attributes that are assigned outside ``__init__``, and not only in the body of a class: a default."""
+        later = [
+            store
+            for store in self.facts.graph.stores
+            if store.function.name not in ("__init__", "__post_init__") and not self._is_field(store)
+        ]
         named = {store.attribute for store in later if store.attribute}
         places = (store.place for store in later if store.place is not None)
         return frozenset(named | {p.path.rpartition(".")[2] for p in places if not isinstance(p.owner, Function)})
+
+    def _is_field(self, store: Store) -> bool:
+        block = self.facts.parents.get(store.statement)
+        return isinstance(block, cst.IndentedBlock) and isinstance(self.facts.parents.get(block), cst.ClassDef)
 
 
 def is_memory(test: cst.BaseExpression, body: cst.CSTNode, bound: Set[str] = frozenset()) -> bool:

@@ -18,7 +18,7 @@ from torchlint.facts.values.frameworks import (
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
 from torchlint.facts.values.parameters import has_parameters
 from torchlint.facts.values.solve import Solution
-from torchlint.frameworks import Holds
+from torchlint.frameworks import Holds, Row
 
 DEPTH = 4
 """How many calls deep a backward is looked for."""
@@ -177,10 +177,20 @@ class Steps:
         found: set[Function] = set()
         for call in (value for value in self.solution.graph.values if value.op is Op.CALL):
             row = contract_of(self.solution, call, Holds.EACH_STEP) if call.callee.op is Op.EXTERNAL else None
-            given = call.argument(*row.argument) if row is not None else None
-            atoms = self.solution.final(given) if given is not None else ()
-            found.update(atom.function for atom in atoms if isinstance(atom, FunctionReference))
-        return frozenset(found)
+            found.update(self._given_function(call, row))
+        return frozenset(found) | self.request_handlers
+
+    @cached_property
+    def request_handlers(self) -> frozenset[Function]:
+        """Functions that a server is given to call for each request: ``button.click(answer)``."""
+        calls = (value for value in self.solution.graph.values if value.op is Op.CALL)
+        handed = ((call, contract_of(self.solution, call, Holds.HANDLERS)) for call in calls)
+        return frozenset(function for call, row in handed for function in self._given_function(call, row))
+
+    def _given_function(self, call: Value, row: Row | None) -> list[Function]:
+        given = call.argument(*row.argument) if row is not None else None
+        atoms = self.solution.final(given) if given is not None else ()
+        return [atom.function for atom in atoms if isinstance(atom, FunctionReference)]
 
     def _may_have_parameters(self, cls: Class) -> bool:
         """Whether a module holds parameters, or may get them from a base that is not seen."""

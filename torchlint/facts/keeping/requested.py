@@ -1,0 +1,94 @@
+"""What comes with a request and has no end of values: the texts of which a server makes tensors.
+
+A name that a request gives chooses one of what there is, and a cache of these ends. A text that a tokenizer reads is
+whatever somebody has typed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torchlint.facts.values.graph import Function, Op, Value
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+ASKING_FOR_TENSORS = "return_tensors"
+"""The argument by which a tokenizer of Hugging Face is told to make tensors, which nothing else has."""
+
+TOKENIZERS = frozenset(["clip.tokenize", "open_clip.tokenize"])
+
+TEXT = (0, "text")
+
+MOVING = frozenset(["to", "cuda"])
+
+
+class RequestedTexts:
+    """Says of the values of one file whether they are texts that come with requests."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Work on ``facts``."""
+        self.facts = facts
+        self.solution = facts.solution
+
+    def asked_by(self, key: Value) -> Function | None:
+        """The function that a server calls with the text that ``key`` is, or of which it is made."""
+        if self._tokenized.isdisjoint(key.computed_from()):
+            return None
+        pending, seen = [key], set[Value]()
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            if value.op is Op.PARAMETER:
+                if value.function in self.facts.repetitions.request_handlers:
+                    return value.function
+                pending.extend(self.solution.arguments_of(value))
+            pending.extend(value.inputs)
+        return None
+
+    def is_encoded(self, value: Value) -> bool:
+        """Whether ``value`` is, or is a part of, what a call makes of a tokenizer's tensors on a device.
+
+        They are moved there for a model; what only reads them, to make a text of them again, does without.
+        """
+        while value.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE):
+            value = value.inputs[0]
+        return value.op is Op.CALL and any(map(self._is_moved, value.arguments))
+
+    def _is_moved(self, value: Value) -> bool:
+        if value.op is not Op.CALL or value.callee.op is not Op.ATTRIBUTE or value.callee.name not in MOVING:
+            return False
+        source = value.callee.inputs[0]
+        while source.op in (Op.SUBSCRIPT, Op.ATTRIBUTE):
+            source = source.inputs[0]
+        return source.op is Op.CALL and _is_tokenizer(source)
+
+    @cached_property
+    def _tokenized(self) -> frozenset[Value]:
+        """The texts of which a tokenizer makes tensors, wherever it is called, and what they are a part of."""
+        pending, seen = list(self._tokenizer_arguments()), set[Value]()
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            if value.op is Op.PARAMETER:
+                pending.extend(self.solution.arguments_of(value))
+            elif value.op in (Op.CONTAINER, Op.PHI):
+                pending.extend(value.inputs)
+        return frozenset(value for value in seen if value.op not in (Op.CONTAINER, Op.CONSTANT))
+
+    def _tokenizer_arguments(self) -> Iterator[Value]:
+        for call in self.facts.calls():
+            if _is_tokenizer(call):
+                text = call.argument(*TEXT)
+                if text is not None:
+                    yield text
+
+
+def _is_tokenizer(call: Value) -> bool:
+    return ASKING_FOR_TENSORS in call.keys or call.callee.name in TOKENIZERS
