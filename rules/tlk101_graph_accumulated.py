@@ -44,7 +44,8 @@ class GraphAccumulated(Rule):
 
     ## When it is not a leak
     The sum, an alias or a value computed from it reaches a backward; it is set anew within the step; the addend has
-    no graph (computed under `no_grad`, detached, a Python number, a count of correct answers).
+    no graph (computed under `no_grad`, detached, a Python number, a count of correct answers). A layer that gives its
+    own state on, and has a method that ends it for whoever drives the layer to call, carries it on purpose.
 
     What a call that is not seen returns beside the loss is a note: it has a graph unless that call detached it.
 

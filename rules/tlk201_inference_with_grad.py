@@ -24,6 +24,9 @@ class InferenceWithGrad(Rule):
     Finds functions that run a module's forward with gradients on although no backward follows: the model was put
     into evaluation mode before, or every graph that is recorded is thrown away again.
 
+    What a method of a model does in code that is not seen is a note, where the model is in evaluation mode and the
+    method is one that frameworks guard from outside (`validation_step`), or one that the same file guards elsewhere.
+
     ## Why is this bad?
     A forward with gradients on keeps every activation until its output is dropped: two to twenty times the peak of
     one without. It is the usual reason why a run that trains for hours dies at its first validation.

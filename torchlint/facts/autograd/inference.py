@@ -154,7 +154,8 @@ class Inferences:
         if self.runs_elsewhere(call):
             return True
         if not self.flows.live_parts(call):
-            return self._is_detached_method(call) or self._is_unseen_inference(call)
+            is_unseen = self._is_unseen_inference(call) and not self.on_a_dummy(call)
+            return is_unseen or self._is_detached_method(call)
         if any(map(self.steps.trains, callees)):
             return False  # forces, gradient penalties: the forward itself differentiates
         if self.on_a_dummy(call) or call in self._prepared:
