@@ -42,8 +42,9 @@ class GraphInRunningState(Rule):
     or the update under `with torch.no_grad():`.
 
     ## When it is not a leak
-    The update runs under `no_grad`, on `.data`, or on detached values; in meta-learning the state is trained through. A
-    layer that gives its own state on, and has a method that ends it for whoever drives the layer, carries it on purpose.
+    The update runs under `no_grad`, on `.data`, or on detached values; in meta-learning the state is trained through.
+    A layer that gives its own state on, and has a method that ends it for whoever drives the layer, carries it on
+    purpose.
 
     What a layer computes from its input under `if self.training:` by code that is not seen is a note: it has a graph
     unless that code ended it.
