@@ -27,6 +27,7 @@ def live(loss: str) -> list[bool]:
         ("loss = a + 0.1 * b", [True, True, False]),
         ("loss = weights.a * a + b / weights.b", [True, True, False]),
         ("loss = (1 - weights.a) * a + weights.a * b * 2", [True, True, False]),
+        ("for part in weights.parts:\n        c = c + part.loss\n    loss = a + 0.5 * c", [True, False, True]),
         ("loss = -a\n    loss += weights['b'] * b", [True, True, False]),
         ("loss = a + schedule() * b", [True, False, False]),
         ("loss = ((a - b) ** 2).mean() + c", [False, False, True]),

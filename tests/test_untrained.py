@@ -161,12 +161,15 @@ def test_what_one_attribute_of_an_object_trains_is_no_other(more: str, end: str,
 
 
 FAKES = """
+def score(critic, x):
+    return critic(x).mean()
 def critic_step(gen, critic, opt, real):
     fake = gen(torch.randn(8, 3))
-    loss = critic(fake{end}).mean() - critic(real).mean()
+    loss = score(critic, fake.detach()) - critic(real).mean()
     opt.zero_grad()
     loss.backward()
     opt.step()
+    {last}
 def generator_step(gen, critic, opt):
     loss = -critic(gen(torch.randn(8, 3))).mean()
     opt.zero_grad()
@@ -181,5 +184,9 @@ def main(loader):
 """
 
 
-def test_what_a_step_without_a_loop_of_its_own_detaches() -> None:
-    assert [one.trained for one in Program(FAKES.format(end=".detach()")).facts.untrained_forwards] == [True]
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [("return loss.item()", 1), ("return fake", 0), ("return fake.mean()", 0), ("opt.last = fake", 0)],
+)
+def test_what_a_step_detaches_was_made_in_vain_unless_it_leaves_the_step(last: str, expected: int) -> None:
+    assert len(Program(FAKES.format(last=last)).facts.untrained_forwards) == expected

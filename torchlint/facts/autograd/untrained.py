@@ -65,6 +65,7 @@ class _Search:
         self.extents = facts.extents
         self._switched = switched_subjects(self.solution)
         self._wasted: dict[Value, UntrainedForward | None] = {}
+        self._left: dict[Function, frozenset[Value]] = {}
 
     def found(self) -> list[UntrainedForward]:
         """See :func:`untrained_forwards`."""
@@ -200,10 +201,21 @@ class _Search:
 
     def _is_dropped(self, call: Value) -> bool:
         """Whether the graph stays in a function that trains: what leaves, others may train on."""
-        # The variables of a script are seen by all of it, and so leave nothing.
-        leaving = self.flows.leaving if call.function.parent is not None else self.flows.escaped
-        is_repeated = call.loop is not None or call.function.parent is not None
-        return is_repeated and call not in leaving and self.steps.trains(call.function)
+        function = call.function
+        if call in self.flows.escaped or not self.steps.trains(function):
+            return False
+        if function.parent is None:
+            return call.loop is not None  # the variables of a script are seen by all of it, and so leave nothing
+        return call not in self._leaving(function)
+
+    def _leaving(self, function: Function) -> frozenset[Value]:
+        """All that flows into what a function returns, or into what outlives its call."""
+        if function not in self._left:
+            stores = (store for store in self.facts.graph.stores if store.function is function)
+            kept = [store.value for store in stores if store.attribute or store.place is not None]
+            results = [function.result] if function.result is not None else []
+            self._left[function] = self.flows.ancestry.of_all([*kept, *results])
+        return self._left[function]
 
     # -- whether it is trained ------------------------------------------------------------------------------------
 

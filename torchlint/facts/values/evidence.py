@@ -212,8 +212,8 @@ class Evidence:
             if value in seen:
                 continue
             seen.add(value)
-            if value.op in (Op.PHI, Op.READ, Op.CONTAINER):
-                pending += [(source, is_term) for source in self._sources(value)]
+            if value.op in (Op.PHI, Op.READ, Op.CONTAINER) and not is_term:
+                pending += [(source, False) for source in self._sources(value)]
             elif value.op is Op.OPERATION and value.name in SUMS:
                 pending += [(operand, True) for operand in value.inputs]
             elif value.op is Op.OPERATION and value.name in WEIGHING:
