@@ -335,3 +335,23 @@ def test_an_evaluation_step_that_is_seen_is_what_it_is() -> None:
         "        print(model.test_step(x))\n"
     )
     assert found(body) == []
+
+
+def test_what_a_guarded_forward_is_given_by_a_model_in_evaluation_mode_is_inferred_too() -> None:
+    body = "def f(net, x):\n    {}\n    state = net(x)\n    with torch.no_grad():\n        return net(state).argmax()\n"
+    assert found(body.format("net.eval()")) == [1]
+    assert found(body.format("net.parameters()")) == []
+
+
+def test_that_a_drawn_action_is_read_as_an_array_says_nothing_of_the_policy() -> None:
+    body = (
+        "from torch.distributions import Normal\n"
+        "class Policy(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.net = nn.Linear(3, 3)\n"
+        "    def act(self, x):\n        pi = Normal(self.net(x), 1.0)\n        action = pi.sample()\n"
+        "        return action, pi.log_prob(action)\n"
+        "def play(policy, env, x):\n    for _ in range(9):\n        action, _ = policy.act(x)\n"
+        "        x = torch.as_tensor(env.step(action.numpy()))\n"
+        "def learn(env, x):\n    policy = Policy()\n    play(policy, env, x)\n    policy.act(x)[1].mean().backward()\n"
+    )
+    assert found(body) == [10]

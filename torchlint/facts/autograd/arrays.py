@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.values.domain import History, Tensor
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
 
@@ -25,10 +26,15 @@ def read_as_arrays(flows: Flows) -> frozenset[Value]:
     pending = [value for call in flows.solution.graph.values if call.op is Op.CALL for value in _given(call)]
     while pending:
         value = pending.pop()
-        if value not in found:
+        if value not in found and not _is_known_without(flows, value):
             found.add(value)
             pending.extend(source for source in _kept(flows, value) if source not in flows.detached)
     return frozenset(found)
+
+
+def _is_known_without(flows: Flows, value: Value) -> bool:
+    """Whether a tensor has no graph by itself: of a drawn action nothing follows for what else the policy gives."""
+    return Tensor(History.NONE) in flows.solution.final(value) and flows.live(value) is None
 
 
 def _given(call: Value) -> Iterator[Value]:

@@ -158,7 +158,7 @@ class Inferences:
             return is_unseen or self._is_detached_method(call)
         if any(map(self.steps.trains, callees)):
             return False  # forces, gradient penalties: the forward itself differentiates
-        if self.on_a_dummy(call) or call in self._prepared:
+        if self.on_a_dummy(call) or (call in self._prepared and not call.evaluating):
             return False
         if self.steps.calls_module(call) or (call.evaluating and self._is_method_of_module(call)):
             return True
