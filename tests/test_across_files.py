@@ -51,6 +51,7 @@ class Project:
 
     def __init__(self, folder: Path, files: dict[str, str]) -> None:
         self.folder = folder
+        folder.mkdir(exist_ok=True)
         (folder / "pyproject.toml").touch()
         for name, text in files.items():
             path = folder / name
@@ -362,3 +363,67 @@ def test_a_base_elsewhere_says_when_the_state_of_a_layer_ends(tmp_path: Path, en
                 return torch.tanh(self.level)
     """
     assert Project(tmp_path, {"base.py": base, "layers.py": layers}).found("layers.py") == expected
+
+
+def test_a_file_that_only_hands_over_is_not_screened_out(tmp_path: Path) -> None:
+    bank = """
+        import torch
+        from torch import nn
+
+        class Bank(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("rows", torch.zeros(100, 3))
+                self.at = 0
+
+            def enqueue(self, rows):
+                self.rows[self.at : self.at + len(rows)] = rows
+    """
+    train = """
+        import torch
+        from torch import nn
+        from bank import Bank
+
+        def main(loader):
+            net, bank = nn.Linear(3, 3), Bank()
+            optimizer = torch.optim.SGD(net.parameters(), 0.1)
+            for x in loader:
+                rows = net(x)
+                rows.mean().backward()
+                optimizer.step()
+                bank.enqueue(rows)
+    """
+    assert Project(tmp_path, {"bank.py": bank, "train.py": train}).found("train.py") == ["train.py: TLK105 warning"]
+
+
+def test_a_method_elsewhere_of_a_module_that_is_not_trained(tmp_path: Path) -> None:
+    nets = """
+        from torch import nn
+
+        class Coder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Linear(3, 3)
+
+            def encode(self, x):
+                return self.net(x)
+    """
+    train = """
+        import torch
+        from torch import nn
+        from nets import Coder
+
+        def main(loader):
+            coder, head = Coder(), nn.Linear(3, 1)
+            optimizer = torch.optim.SGD({trained}, 0.1)
+            for x in loader:
+                code = coder.encode(x)
+                loss = head(code).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+    """
+    head_alone = Project(tmp_path / "a", {"nets.py": nets, "train.py": train.format(trained="head.parameters()")})
+    assert head_alone.found("train.py") == ["train.py: TLK203 warning"]
+    both = train.format(trained="[*head.parameters(), *coder.parameters()]")
+    assert Project(tmp_path / "b", {"nets.py": nets, "train.py": both}).found("train.py") == []

@@ -122,9 +122,16 @@ class _Search:
         """The network whose forward a CALL runs."""
         if self.steps.calls_module(call):
             return called_object(call)
-        if self.extents.is_method_of_module(call) and call in self.flows.trained:
-            return call.callee.inputs[0]
-        return None
+        is_method = self.extents.is_method_of_module(call) or self._is_method_elsewhere(call)
+        return call.callee.inputs[0] if is_method and call in self.flows.trained else None
+
+    def _is_method_elsewhere(self, call: Value) -> bool:
+        """Whether a CALL runs a method of a module that another file defines: what runs in it is told nowhere else."""
+        functions = self.solution.functions_of(call) if call.callee.op is Op.ATTRIBUTE else []
+        return bool(functions) and all(
+            function.is_foreign and function.owner is not None and is_module_class(function.owner)
+            for function in functions
+        )
 
     def _is_in_training(self, call: Value) -> bool:
         """Whether the function trains, by itself, by its callers or by a framework."""
