@@ -131,7 +131,7 @@ def _note_import(profile: Profile, node: Any) -> None:
 
 def _may_be_of_project(module: str) -> bool:
     first = module.partition(".")[0]
-    return first not in sys.stdlib_module_names and not first.startswith(("torch", "numpy"))
+    return first not in sys.stdlib_module_names and first not in ("torch", "torchvision", "torchaudio", "numpy")
 
 
 def _note_assignment(profile: Profile, node: Any) -> None:
