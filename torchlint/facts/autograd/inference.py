@@ -14,7 +14,7 @@ from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Instance, Module
-from torchlint.facts.values.frameworks import is_module_class, trains_on_result
+from torchlint.facts.values.frameworks import is_module, is_module_class, trains_on_result
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.parameters import SAME_OBJECT
@@ -271,10 +271,7 @@ class Inferences:
     def _is_method_of_module(self, call: Value) -> bool:
         if call.callee.op is not Op.ATTRIBUTE:
             return False
-        return any(
-            isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
-            for atom in self.solution.final(call.callee.inputs[0])
-        )
+        return any(map(is_module, self.solution.final(call.callee.inputs[0])))
 
     def _is_kept_in_evaluation(self, model: Value) -> bool:
         """``self.model = load(name).to(device).eval()``: all that the attribute ever holds is in evaluation mode."""

@@ -15,8 +15,8 @@ import libcst as cst
 
 from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.keeping.unloading import COLLECTING
-from torchlint.facts.values.domain import ClassReference, Container, External, Instance, Module, Plain, Tool
-from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.domain import ClassReference, Container, External, Plain, Tool
+from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of
 from torchlint.facts.values.writing import text_of
@@ -183,10 +183,7 @@ class Handling:
         callee = call.callee
         if callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__", "generate"):
             callee = callee.inputs[0]
-        return any(
-            isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
-            for atom in self.solution.final(callee)
-        )
+        return any(map(is_module, self.solution.final(callee)))
 
     def _may_catch_out_of_memory(self, handler: cst.ExceptHandler) -> bool:
         """Whether out of memory is among what a handler catches."""

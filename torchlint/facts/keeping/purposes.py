@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.keeping.loading import Load, Parts, external_name
 from torchlint.facts.values.domain import Instance, Module, Tool
-from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Function, Op, Value
 
 if TYPE_CHECKING:
@@ -110,10 +110,7 @@ class Purposes:
         return any(self._is_model(value) for value in given if value not in parts.whole)
 
     def _is_model(self, value: Value) -> bool:
-        return any(
-            isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
-            for atom in self.solution.final(value)
-        )
+        return any(map(is_module, self.solution.final(value)))
 
     def _are_weights(self, parts: Parts, users: set[Value]) -> bool:
         """Whether what was loaded is a model, or has what ``torch.nn`` works on, or lies where states are kept."""

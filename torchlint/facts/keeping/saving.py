@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.values.domain import Derived, Instance, Module, Plain, Tensor, Tool
-from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.domain import Derived, Plain, Tensor, Tool
+from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.parameters import same_object
 from torchlint.facts.values.residence import DEVICES, Residence, Residences
@@ -110,10 +110,7 @@ class Saves:
         return value if self._is_module(value) or self._is_optimizer(value) else None
 
     def _is_module(self, value: Value) -> bool:
-        return any(
-            isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
-            for atom in self.solution.final(value)
-        )
+        return any(map(is_module, self.solution.final(value)))
 
     def _is_optimizer(self, value: Value) -> bool:
         return any(isinstance(atom, Tool) for atom in self.solution.final(value))

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.keeping.loading import Load, external_name
 from torchlint.facts.turns.repetition import Repetition, Turn, changes_with
-from torchlint.facts.values.domain import Instance, Module
-from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.frameworks import is_module, is_module_class
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 
 if TYPE_CHECKING:
@@ -65,10 +64,7 @@ def is_a_model(facts: Facts, load: Load) -> bool:
 def _is_module(facts: Facts, value: Value) -> bool:
     if any(user.op is Op.CALL and user.callee is value for user in value.users):
         return True
-    return any(
-        isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
-        for atom in facts.solution.final(value)
-    )
+    return any(map(is_module, facts.solution.final(value)))
 
 
 def _repetition(facts: Facts, call: Value) -> Repetition | None:

@@ -11,6 +11,7 @@ from torchlint.facts.values.domain import FunctionReference, Instance, Module, T
 from torchlint.facts.values.framework_objects import contract_of
 from torchlint.facts.values.frameworks import (
     is_called_each_step,
+    is_module,
     is_module_class,
     runs_without_gradients,
     trains_on_result,
@@ -131,9 +132,7 @@ class Steps:
             return False
         items = self._elements.get(loop, ())
         return any(map(_is_layer, items)) or any(
-            isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
-            for value in items
-            for atom in self.solution.final(value)
+            is_module(atom) for value in items for atom in self.solution.final(value)
         )
 
     @cached_property

@@ -10,8 +10,8 @@ import libcst as cst
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.steps import Steps
-from torchlint.facts.values.domain import Instance, Module, Plain
-from torchlint.facts.values.frameworks import is_given_output, is_module_class
+from torchlint.facts.values.domain import Plain
+from torchlint.facts.values.frameworks import is_given_output, is_module
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.homes import places_of
 
@@ -69,10 +69,7 @@ class Extents:
             return False
         if call.callee.name in torch_api.module_methods() or self.solution.functions_of(call):
             return False
-        return any(
-            isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
-            for atom in self.solution.final(call.callee.inputs[0])
-        )
+        return any(map(is_module, self.solution.final(call.callee.inputs[0])))
 
     def _sources(self, value: Value) -> list[Value]:
         """What ``value`` is another form of."""

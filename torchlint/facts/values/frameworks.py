@@ -12,7 +12,7 @@ from functools import cache
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.values.domain import NO_GRAPH, PLAIN, Abstract, Module, Tool
+from torchlint.facts.values.domain import NO_GRAPH, PLAIN, Abstract, Atom, Instance, Module, Tool
 from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.frameworks import Holds, Row, rows_named
 from torchlint.tree import dotted
@@ -55,6 +55,11 @@ def is_module_class(cls: Class) -> bool:
         return True
     has_unknown_base = any(base != "builtins.object" for base in bases)
     return has_unknown_base and any(ancestor.has_own_parameters for ancestor in cls.lineage())
+
+
+def is_module(atom: Atom) -> bool:
+    """Whether an alternative is a module: one of torch or of a framework, or an instance of a class of the file."""
+    return isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
 
 
 def runs_without_gradients(function: Function) -> bool:

@@ -12,13 +12,12 @@ from torchlint.facts.values.domain import (
     Carrier,
     Container,
     Instance,
-    Module,
     Tensor,
     Tool,
     sorted_values,
 )
 from torchlint.facts.values.externals import OF_PYTHON
-from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.frameworks import is_module, is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.tree import dotted, walk
 
@@ -163,10 +162,7 @@ class Tensors:
 
     def is_module(self, value: Value) -> bool:
         """Whether ``value`` is a module."""
-        return any(
-            isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
-            for atom in self.solution.final(value)
-        )
+        return any(map(is_module, self.solution.final(value)))
 
     def holds_tensors(self, value: Value) -> bool:
         """Whether ``value`` is a tensor, a module, or a container or an object of the file that holds one."""
