@@ -48,7 +48,7 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     return found
 
 
-_LEAVES = frozenset(
+LEAVES = frozenset(
     [cst.Name, cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString, cst.Ellipsis, cst.Pass, cst.Break,
      cst.Continue, cst.ImportStar, cst.FormattedStringText]
 )  # fmt: skip
@@ -66,7 +66,7 @@ def walk(node: cst.CSTNode, into: Callable[[cst.CSTNode], bool] | None = None) -
     while pending:
         current = pending.pop()
         yield current
-        if current.__class__ not in _LEAVES and (into is None or current is node or into(current)):
+        if current.__class__ not in LEAVES and (into is None or current is node or into(current)):
             pending.extend(reversed(children(current)))
 
 
@@ -102,7 +102,7 @@ def parents(module: cst.Module) -> dict[cst.CSTNode, cst.CSTNode]:
         node = pending.pop()
         for child in children(node):
             table[child] = node
-            if child.__class__ not in _LEAVES:
+            if child.__class__ not in LEAVES:
                 pending.append(child)
     return table
 

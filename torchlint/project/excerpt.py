@@ -19,7 +19,7 @@ __all__ = ["Outline"]
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 """A name as it is read; what follows a dot is an attribute."""
 
-LONGEST_COMPANY = 16_000
+LONGEST_COMPANY = 6_000
 """A definition is accompanied by what it mentions, the nearest first, up to so many characters in all."""
 
 

@@ -10,7 +10,7 @@ from torchlint.facts.building.state import State
 from torchlint.facts.building.statements import StatementBuilder
 from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.values.graph import Function, Mode, ValueGraph
-from torchlint.tree import NEW_SCOPES, dotted, walk_statements
+from torchlint.tree import walk_statements
 
 
 def build(module: cst.Module, project: Imports) -> ValueGraph:
@@ -24,7 +24,6 @@ def build(module: cst.Module, project: Imports) -> ValueGraph:
         the graph of all its functions and classes.
     """
     builder = StatementBuilder(module, scope_names(module), _module_imports(module), project)
-    builder.context_helpers = _context_helpers(module)
     builder.breaks, builder.continues = [], []
     builder.state.mode = Mode.ON
     builder.run(_as_block(module))
@@ -66,19 +65,3 @@ def _module_imports(module: cst.Module) -> dict[str, str]:
                 if isinstance(target.target, cst.Name):
                     found.pop(target.target.value, None)
     return found
-
-
-def _context_helpers(module: cst.Module) -> dict[str, list[cst.FunctionDef]]:
-    """What ``with helper():`` runs first, by the helper's name: its own function, or its class's ``__enter__``."""
-    helpers: dict[str, list[cst.FunctionDef]] = {}
-    for node in walk_statements(module):
-        if node.__class__ not in NEW_SCOPES:
-            continue
-        if isinstance(node, cst.FunctionDef):
-            if any((dotted(d.decorator) or "").endswith("contextmanager") for d in node.decorators):
-                helpers.setdefault(node.name.value, []).append(node)
-        elif isinstance(node, cst.ClassDef):
-            for inner in node.body.body:
-                if isinstance(inner, cst.FunctionDef) and inner.name.value == "__enter__":
-                    helpers.setdefault(node.name.value, []).append(inner)
-    return helpers

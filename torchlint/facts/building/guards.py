@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.facts.values.graph import Mode, Op, Value
-from torchlint.tree import walk_scope
+from torchlint.tree import NEW_SCOPES, dotted, walk_scope, walk_statements
 
 SWITCHES: dict[str, Mode] = {
     "torch.no_grad": Mode.OFF,
@@ -93,3 +93,19 @@ def guards_held_by(helper: cst.FunctionDef) -> list[cst.BaseExpression]:
             elif node.func.attr.value == "__enter__":
                 found.append(node.func.value)
     return found
+
+
+def context_helpers(module: cst.CSTNode) -> dict[str, list[cst.FunctionDef]]:
+    """What ``with helper():`` runs first, by the helper's name: its own function, or its class's ``__enter__``."""
+    helpers: dict[str, list[cst.FunctionDef]] = {}
+    for node in walk_statements(module):
+        if node.__class__ not in NEW_SCOPES:
+            continue
+        if isinstance(node, cst.FunctionDef):
+            if any((dotted(d.decorator) or "").endswith("contextmanager") for d in node.decorators):
+                helpers.setdefault(node.name.value, []).append(node)
+        elif isinstance(node, cst.ClassDef):
+            for inner in node.body.body:
+                if isinstance(inner, cst.FunctionDef) and inner.name.value == "__enter__":
+                    helpers.setdefault(node.name.value, []).append(inner)
+    return helpers

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.tree import NEW_SCOPES, children, dotted, walk_scope
+from torchlint.tree import LEAVES, NEW_SCOPES, children, dotted, walk_scope
 
 BUILTINS = frozenset(dir(builtins))
 
@@ -211,8 +211,9 @@ def _read_scope(scope: cst.CSTNode, names: ScopeNames) -> tuple[list[cst.CSTNode
             pending, bodies, in_class = bodies, [], True
         node = pending.pop()
         kind = node.__class__
-        if kind is cst.Name:
-            used.add(node.value)  # type: ignore[attr-defined]
+        if kind in LEAVES:
+            if kind is cst.Name:
+                used.add(node.value)  # type: ignore[attr-defined]
             continue
         if kind in _BINDING and not in_class:
             names.assigned.update(_bound_names(node))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import ClassVar
 
 import libcst as cst
@@ -11,6 +12,7 @@ from torchlint.facts.building.expressions import ExpressionBuilder
 from torchlint.facts.building.guards import (
     SETTERS,
     SWITCHES,
+    context_helpers,
     guards_held_by,
     may_guard,
     mode_of_argument,
@@ -212,9 +214,9 @@ class StatementBuilder(ExpressionBuilder):
 
     def _mode_of_helper(self, value: Value) -> Mode | None:
         """The mode inside ``with helper():`` where the helper is a contextmanager function of this file."""
-        if value.op is not Op.CALL:
+        if value.op is not Op.CALL or value.callee.op is Op.EXTERNAL:
             return None
-        for helper in self.context_helpers.get(value.callee.name, ()):
+        for helper in self._context_helpers.get(value.callee.name, ()):
             for guard in guards_held_by(helper):
                 mode = SWITCHES.get(self.full_name(guard.func if isinstance(guard, cst.Call) else guard) or "")
                 if mode is not None:
@@ -329,7 +331,9 @@ class StatementBuilder(ExpressionBuilder):
         self.state, self.cls = before, outside
         self.assign(node.name, self.make(Op.CLASS, (), node, name=cls.name, reference=cls), None)
 
-    context_helpers: dict[str, list[cst.FunctionDef]]
+    @cached_property
+    def _context_helpers(self) -> dict[str, list[cst.FunctionDef]]:
+        return context_helpers(self.graph.module.syntax)
 
     _SMALL: ClassVar[dict[type[cst.CSTNode], Callable[..., None]]] = {
         cst.Expr: _expression, cst.Assign: _assign, cst.AnnAssign: _annotated, cst.AugAssign: _augmented,

@@ -193,11 +193,13 @@ class Repetitions:
                 return None if self.skipping.is_skipped(at, loop) else Repetition(loop, turn, chain)
         if function.parent is None or function.name == "__init__" or hops == 0 or ends(at) or is_remembered(function):
             return None
+        callers = sorted(self.solution.callers.get(function, ()), key=lambda value: value.index)
+        if not callers and not self._is_lone_step(function):
+            return None
         if self.holds(function) or self.skipping.is_skipped(at, function):
             return None
-        callers = sorted(self.solution.callers.get(function, ()), key=lambda value: value.index)
         if not callers:
-            return Repetition(function, Turn.TRAINS, chain) if self._is_lone_step(function) else None
+            return Repetition(function, Turn.TRAINS, chain)
         for caller in callers:
             if caller not in chain:
                 found = self._of(caller, (*chain, caller), ends, hops - 1)

@@ -86,9 +86,13 @@ def _contracts_of(solution: Solution, call: Value, holds: Holds) -> Iterator[Row
     yield from (row for row in _rows_of(solution, callee, holds) if "__call__" in row.methods)
 
 
+_OBJECTS = (FrameworkObject, Instance)
+
+
 def _rows_of(solution: Solution, value: Value, holds: Holds) -> Iterator[Row]:
     """The rows of the classes of which ``value`` may be an instance."""
-    for atom in sorted_values(solution.of(value)):
+    objects = frozenset(atom for atom in solution.of(value) if isinstance(atom, _OBJECTS))
+    for atom in sorted_values(objects):
         if isinstance(atom, FrameworkObject):
             yield from promises(atom.name, holds)
         elif isinstance(atom, Instance):

@@ -218,8 +218,11 @@ def _container(solution: Solution, value: Value) -> Abstract:
 
 
 def _attribute(solution: Solution, value: Value) -> Abstract:
-    base = value.inputs[0]
-    return join(_attribute_of(solution, value, atom) for atom in solution.of(base)) if solution.of(base) else BOTTOM
+    atoms = solution.of(value.inputs[0])
+    if len(atoms) == 1:
+        (atom,) = atoms  # the most, and to join one costs as much as to join several
+        return _attribute_of(solution, value, atom)
+    return join(_attribute_of(solution, value, atom) for atom in atoms)
 
 
 def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
