@@ -45,8 +45,8 @@ class Reach:
         containers: lists and the like (not made by a call within it) in which parts of it are.
         places: attributes, globals and captured variables by which it gets parts of it.
         positions: the functions in which values are looked at, with the loop around the backward there.
-        is_open: True when a part comes from callers that are not seen, the function is called from several places, or
-            a container that was made elsewhere holds parts.
+        is_open: True when a part comes from callers that are not seen, the function is called from several places, a
+            container that was made elsewhere holds parts, or it goes through gradients.
     """
 
     values: frozenset[Value]
@@ -74,6 +74,10 @@ class Reach:
 def reach_of(facts: Facts, backward: Backward) -> Reach:
     """The graph over which ``backward`` runs."""
     return _Walk(facts, backward).reach()
+
+
+def _is_of_tensor(call: Value) -> bool:
+    return call.callee.op is Op.ATTRIBUTE and torch_api.method(call.callee.name) is not None
 
 
 def may_be_recorded(solution: Solution, value: Value) -> bool:
@@ -104,6 +108,8 @@ class _Walk:
             value, inside = pending.pop()
             if value in seen and (inside or not seen[value]):
                 continue
+            # A gradient's own graph is that of the backward that made it, which may lie a while back.
+            self.is_open |= value.op is Op.ATTRIBUTE and value.name == "grad"
             if not may_be_recorded(self.solution, value):
                 continue
             seen[value] = inside
@@ -180,7 +186,7 @@ class _Walk:
     def _taken_from(self, source: Value, inside: bool) -> Iterator[tuple[Value, bool]]:
         """What an item is taken from, if that may hold a graph; an item of anything else is a part of a batch."""
         if source.op is not Op.PARAMETER:
-            is_computed = source.op is not Op.CALL or bool(self.solution.functions_of(source))
+            is_computed = source.op is not Op.CALL or bool(self.solution.functions_of(source)) or _is_of_tensor(source)
             if is_computed or self.flows.carries(source) or self._holds_unknown(source):
                 yield source, inside
         elif not inside:

@@ -245,6 +245,8 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
         return found if name in solution.fields.get(atom.allocation, {}) else UNKNOWN
     known = torch_api.attribute(name)
     if isinstance(atom, Tensor | Derived) or (isinstance(atom, Argument | Unknown) and known is not None):
+        if name == "grad" and any(backward.retains for backward in solution.graph.backwards):
+            return UNKNOWN  # it may have been made with `create_graph`
         if known is not None:
             return apply(solution, value, known, [frozenset([atom])], ())
         return differentiate(value, [frozenset([atom])]) if torch_api.method(name) is None else UNKNOWN
