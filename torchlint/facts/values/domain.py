@@ -65,9 +65,11 @@ class Module:
 
     Attributes:
         has_parameters: False for ``nn.ReLU`` and the like, whose result has a graph only if an input has one.
+        allocation: for a list or dictionary of modules the value that made it, by which its items are known.
     """
 
     has_parameters: bool = True
+    allocation: Value | None = None
 
 
 @dataclass(frozen=True, slots=True)

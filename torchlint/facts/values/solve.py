@@ -25,6 +25,7 @@ from torchlint.facts.values.domain import (
     Derived,
     History,
     Instance,
+    Module,
     Plain,
     Tensor,
     Unknown,
@@ -352,7 +353,11 @@ class Solution:
         elif store.attribute and store.holder is not None:
             targets = self.places(store.holder, store.attribute)
         elif store.holder is not None:
-            targets = [a.allocation for a in sorted_values(self.of(store.holder)) if isinstance(a, Container)]
+            targets = [
+                a.allocation
+                for a in sorted_values(self.of(store.holder))
+                if isinstance(a, Container | Module) and a.allocation is not None
+            ]
         new = [target for target in targets if (store, target) not in self._reached]
         for target in new:
             self._links += 1

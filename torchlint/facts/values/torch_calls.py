@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
 
 
+LISTS_OF_MODULES = frozenset(["torch.nn.ModuleList", "torch.nn.ModuleDict"])
+"""Whose items are called one by one; what a ``Sequential`` holds it calls itself."""
+
+
 def of_torch(solution: Solution, value: Value, name: str, arguments: list[Abstract]) -> Abstract | None:
     """What a CALL of torch's ``name`` gives; None for what torch's data do not know.
 
@@ -69,6 +73,9 @@ def _wrapped(solution: Solution, value: Value, name: str, arguments: list[Abstra
     if modules and name.rpartition(".")[2].endswith(("Parallel", "AveragedModel")):
         return modules
     bare = bool(modules) and all(isinstance(a, Module) and not a.has_parameters for a in modules)
+    if name in LISTS_OF_MODULES:
+        solution.set_field(value, None, modules)
+        return frozenset([Module(not bare, value)])
     return frozenset([Module(not bare)])
 
 
