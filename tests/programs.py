@@ -164,6 +164,7 @@ OBJECTS = (Plain, Module, Tool, Instance, FunctionReference, ClassReference, Ext
 PREPARED = """
 import copy
 import functools
+import operator
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass
 from functools import partial, reduce

@@ -57,7 +57,10 @@ h.masked_fill(h > 1, 0) ;; torch.isnan(h).any() ;; torch.full_like(h, 1)
 nn.Embedding(3, 3)(torch.tensor([0])) ;; nn.LSTM(3, 3)(x[None])[0] ;; nn.LSTM(3, 3)(x[None])[1][0]
 nn.Dropout()(h) ;; nn.ModuleList([nn.Linear(3, 3)])[0](x) ;; nn.ModuleDict({"a": nn.Linear(3, 3)})["a"](x)
 nn.DataParallel(model) ;; {k: p.clone() for k, p in model.state_dict().items()}["weight"]
-copy.deepcopy(model.state_dict())["weight"] ;; sum(i.sum() for i in items)
+copy.deepcopy(model.state_dict())["weight"] ;; sum(i.sum() for i in items) ;; getattr(h, "data")
+getattr(model, "weight").sum() ;; operator.mul(h, n) ;; operator.add(x, x) ;; list(map(operator.add, items, items))[0]
+({"loss": h} | {"n": n})["loss"] ;; ({"loss": h} | {"loss": n})["loss"]
+[*items, h][2]
 sum((i.sum() for i in items), 0.0) ;; max([i.sum().item() for i in items]) ;; min(n, 3)
 round(h.sum().item(), 2) ;; list(zip(items, items))[0][0] ;; [*items][0] ;; table.pop("loss") ;; items.pop()
 (items + items)[0] ;; items[::-1][0] ;; "{}".format(h) ;; torch.stack([i.detach() for i in items]).mean()
@@ -362,7 +365,7 @@ v = partial(torch.mul, h)(x)
 
 v = reduce(torch.add, items)
 
-v = getattr(h, "data")
+v = getattr(h, "da" + "ta")
 """
 """Nothing is claimed about these."""
 

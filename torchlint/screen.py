@@ -81,8 +81,12 @@ class Profile:
 
 
 _INSERTING = frozenset(
-    ["append", "extend", "insert", "add", "appendleft", "extendleft", "put", "push", "update", "setdefault"]
-)
+    ["append", "extend", "insert", "add", "appendleft", "extendleft", "put", "push", "update", "setdefault", "setitem",
+     "heappush", "insort", "insort_left", "insort_right"]
+)  # fmt: skip
+
+_COMPUTING = frozenset(["setattr", "map", "add", "iadd", "sub", "isub", "mul", "imul", "truediv", "itruediv"])
+"""Functions of Python that stand for an operator or an assignment."""
 
 
 def uses_torch(text: str) -> bool:
@@ -113,7 +117,14 @@ def _note_call(profile: Profile, node: Any) -> None:
     profile.calls.add(name)
     profile.constructs = profile.constructs or name[:1].isupper() or name == "iter"
     profile.inserts = profile.inserts or name in _INSERTING
-    profile.accumulates = profile.accumulates or (name.endswith("_") and not name.endswith("__"))
+    is_in_place = name.endswith("_") and not name.endswith("__")
+    profile.accumulates = profile.accumulates or is_in_place or name in _COMPUTING
+
+
+def _note_attribute(profile: Profile, node: Any) -> None:
+    profile.names.add(node.attr)
+    # `put = kept.append` inserts when `put` is called.
+    profile.inserts = profile.inserts or node.attr in _INSERTING
 
 
 def _note_alias(profile: Profile, node: Any) -> None:
@@ -137,7 +148,20 @@ def _may_be_of_project(module: str) -> bool:
 def _note_assignment(profile: Profile, node: Any) -> None:
     profile.accumulates = profile.accumulates or _computes(node.value)
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    profile.inserts = profile.inserts or any(isinstance(target, ast.Subscript) for target in targets)
+    profile.inserts = profile.inserts or _adds_to_list(node.value) or any(map(_has_item, targets))
+
+
+def _has_item(target: ast.expr) -> bool:
+    """Whether an item is assigned: ``d[k] = x``, ``a[i], b[i] = x, y``."""
+    parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    return any(isinstance(part, ast.Subscript) for part in parts)
+
+
+def _adds_to_list(value: ast.expr | None) -> bool:
+    """``kept + [x]``, ``[*kept, x]``"""
+    if isinstance(value, ast.BinOp):
+        return isinstance(value.right, ast.List | ast.Tuple)
+    return isinstance(value, ast.List | ast.Tuple) and any(isinstance(part, ast.Starred) for part in value.elts)
 
 
 def _computes(value: ast.expr | None) -> bool:
@@ -175,7 +199,7 @@ def _note_handler(profile: Profile, node: Any) -> None:
 
 _NOTES: dict[type[ast.AST], Callable[[Profile, Any], None]] = {
     ast.Call: _note_call,
-    ast.Attribute: lambda profile, node: profile.names.add(node.attr),
+    ast.Attribute: _note_attribute,
     ast.Name: lambda profile, node: profile.names.add(node.id),
     ast.alias: _note_alias,
     **dict.fromkeys([ast.Import, ast.ImportFrom], _note_import),

@@ -11,7 +11,7 @@ from torchlint.facts.turns.lifetimes import HOPS, Lifetimes
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of
+from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.writing import Use, text_of
 from torchlint.facts.values.writing import parts as uses_of
 
@@ -140,6 +140,8 @@ class Insertions:
         around = loop.around() if loop is not None else []
         if any(self.steps.is_step(one) and _depends_on(index, one) for one in around):
             return True
+        if index.op in (Op.READ, Op.ATTRIBUTE):
+            return self._is_counter(index)
         if index.op is not Op.PARAMETER or hops == 0:
             return False
         calls = self.solution.callers.get(index.function, {})
@@ -147,6 +149,19 @@ class Insertions:
         return any(
             argument is not None and argument is not index and self._changes(argument, at) for argument, at in given
         )
+
+    def _is_counter(self, index: Value) -> bool:
+        """Whether an attribute or a global is added to as the program goes on, and set anew nowhere."""
+        places = places_of(self.solution, index)
+        later = [
+            store
+            for store in self.solution.graph.stores
+            if store.kind is not Kind.INSERT
+            and store.function.name != "__init__"
+            and store.function.parent is not None
+            and any(target in places for target in targets_of(self.solution, store))
+        ]
+        return bool(later) and all(store.kind is Kind.UPDATE for store in later)
 
 
 def _depends_on(value: Value, loop: Loop) -> bool:

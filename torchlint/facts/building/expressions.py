@@ -7,30 +7,13 @@ from typing import ClassVar
 
 import libcst as cst
 
+from torchlint.facts.building.filling import INSERTING, FillingBuilder
 from torchlint.facts.building.guards import is_setter, mode_of_argument, mode_of_guard
-from torchlint.facts.building.literals import LiteralBuilder
 from torchlint.facts.building.names import BUILTINS, changes_receiver, constant_key, constant_of, path_of
 from torchlint.facts.summaries.summary import PartKind
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Reset, Value
 from torchlint.frameworks import Holds, method_names
 from torchlint.tree import arguments_in_order
-
-INSERTING = frozenset(
-    [
-        "append",
-        "appendleft",
-        "extend",
-        "extendleft",
-        "insert",
-        "add",
-        "put",
-        "put_nowait",
-        "setdefault",
-        "update",
-        "push",
-    ]
-)
-"""Methods that put an argument into their receiver."""
 
 EMPTYING = frozenset(["clear", "pop", "popleft", "popitem", "get_nowait"])
 """Methods that take something out of their receiver."""
@@ -46,7 +29,7 @@ GRADIENT_FUNCTIONS = {
 """Functions that run a backward, and the position of what they start from."""
 
 
-class ExpressionBuilder(LiteralBuilder):
+class ExpressionBuilder(FillingBuilder):
     """Turns expressions into values, in evaluation order."""
 
     def visit(self, node: cst.CSTNode) -> Value:
@@ -131,8 +114,10 @@ class ExpressionBuilder(LiteralBuilder):
     # -- operators ------------------------------------------------------------------------------------------------
 
     def _binary(self, node: cst.BinaryOperation) -> Value:
-        inputs = (self.visit(node.left), self.visit(node.right))
-        return self.make(Op.OPERATION, inputs, node, name=type(node.operator).__name__)
+        left, right = self.visit(node.left), self.visit(node.right)
+        if isinstance(node.operator, cst.BitOr) and (merged := self.merged(left, right)) is not None:
+            return merged
+        return self.make(Op.OPERATION, (left, right), node, name=type(node.operator).__name__)
 
     def _unary(self, node: cst.UnaryOperation) -> Value:
         operand = self.visit(node.expression)
@@ -213,12 +198,16 @@ class ExpressionBuilder(LiteralBuilder):
             value = self.visit(expression)
             inputs.append(value)
             keys.append(key)  # type: ignore[arg-type]
+        if callee.op is Op.EXTERNAL and (done := self.operator(node, callee.name, inputs[1:])) is not None:
+            return done
         call = self.make(Op.CALL, tuple(inputs), node, keys=tuple(keys), name=callee.name)
         call.evaluating = self._is_evaluating(call)
         if callee.op is Op.ATTRIBUTE and isinstance(node.func, cst.Attribute):
             self._method_call(node, node.func, call)
         elif callee.op is Op.EXTERNAL and callee.name in GRADIENT_FUNCTIONS:
             self.run_gradients(call, GRADIENT_FUNCTIONS[callee.name])
+        elif callee.op is Op.ATTRIBUTE and isinstance(callee.syntax, cst.Attribute) and callee.name in INSERTING:
+            self.insert(node, callee.syntax, call)  # `put = kept.append; put(x)`
         self._forget_what_it_changes(call)
         call.is_bare = self.is_bare(node)
         if call.is_bare and is_setter(call):
@@ -273,7 +262,7 @@ class ExpressionBuilder(LiteralBuilder):
         elif name == "register_buffer" and len(node.args) > 1:
             self._register_buffer(node, receiver, call)
         elif name in INSERTING and call.arguments:
-            self._insert(node, function, receiver, call)
+            self.insert(node, function, call)
         elif name in EMPTYING:
             self.graph.resets.append(Reset(receiver, self.function, self.loop))
         elif changes_receiver(name):
@@ -298,37 +287,6 @@ class ExpressionBuilder(LiteralBuilder):
             self.graph.buffers.append((receiver, name))
             self.keep(Kind.ASSIGN, call.arguments[1], node.args[1].value, holder=receiver, attribute=name)
 
-    def _insert(self, node: cst.Call, function: cst.Attribute, receiver: Value, call: Value) -> None:
-        name = function.attr.value
-        target = function.value
-        if name in ("extend", "extendleft", "update"):
-            self._spread(call.arguments[0], receiver, target, call)
-            return
-        position = 1 if name in ("insert", "setdefault") and len(call.arguments) > 1 else 0
-        key = constant_of(node.args[0].value) if name == "setdefault" else None
-        written = node.args[position].value
-        self.keep(Kind.INSERT, call.arguments[position], written, holder=receiver, key=key, target=target, call=call)
-
-    def _spread(self, value: Value, receiver: Value, target: cst.CSTNode, call: Value) -> None:
-        """Each item of ``value`` is put in; only the items of a literal are written there."""
-        literal = value.syntax
-        if value.op is Op.CONTAINER and isinstance(literal, cst.List | cst.Tuple):
-            self.keep_items(value, literal, receiver, target, call)
-        else:
-            self.keep(Kind.INSERT, self.element(value, None), None, holder=receiver, target=target, call=call)
-
-    def keep_items(
-        self,
-        value: Value,
-        literal: cst.List | cst.Tuple,
-        holder: Value,
-        target: cst.CSTNode,
-        call: Value | None = None,
-    ) -> None:
-        """Each item of ``literal``, whose value is ``value``, is put into ``holder``; of a table the first ones."""
-        for item, element in zip(value.inputs, literal.elements, strict=False):
-            self.keep(Kind.INSERT, item, element.value, holder=holder, target=target, call=call)
-
     def is_bare(self, node: cst.Call) -> bool:
         """True when the call is a statement of its own."""
         statement = self.statement
@@ -336,8 +294,8 @@ class ExpressionBuilder(LiteralBuilder):
             isinstance(small, cst.Expr) and small.value is node for small in statement.body
         )
 
-    _constant, _string = LiteralBuilder.constant, LiteralBuilder.string
-    _sequence, _dictionary = LiteralBuilder.sequence, LiteralBuilder.dictionary
+    _constant, _string = FillingBuilder.constant, FillingBuilder.string
+    _sequence, _dictionary = FillingBuilder.sequence, FillingBuilder.dictionary
 
     _HANDLERS: ClassVar[dict[type[cst.CSTNode], Callable[..., Value]]] = {
         cst.Name: _name, cst.Attribute: _attribute, cst.Subscript: _subscript, cst.Call: _call,

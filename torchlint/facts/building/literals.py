@@ -40,11 +40,32 @@ class LiteralBuilder(IterationBuilder):
                 self.visit(element.key)
                 keys.append(constant_of(element.key))
             else:
-                # What a spread dict holds may be replaced by the keys beside it, so nothing is said of it then.
-                value = self.element(value, None) if len(node.elements) == 1 else self.unknown(element)
+                # What a spread dict holds may be replaced by the keys after it, so nothing is said of it then.
+                value = self.held(value) if element is node.elements[-1] else self.unknown(element)
                 keys.append(None)
             inputs.append(value)
         return self.make(Op.CONTAINER, tuple(inputs), node, keys=tuple(keys))
+
+    def held(self, mapping: Value) -> Value:
+        """Anything that a dictionary holds."""
+        return self.make_element(mapping, None, name="values")
+
+    def merged(self, left: Value, right: Value) -> Value | None:
+        """``left | right`` where one of them is a dictionary that is written there; None for other operators."""
+        written = [side for side in (left, right) if side.op is Op.CONTAINER and isinstance(side.syntax, cst.Dict)]
+        if not written:
+            return None
+        # What the left one holds may be replaced by what is in the right one.
+        certain = left if left in written else None
+        parts = [(key, item) for side in (certain,) if side for key, item in zip(side.keys, side.inputs, strict=True)]
+        if right in written:
+            replaced = set(right.keys)
+            parts = [(key, item) for key, item in parts if key is not None and key not in replaced]
+            parts += zip(right.keys, right.inputs, strict=True)
+        else:
+            parts = [(None, self.held(right)), *parts]
+        keys, items = tuple(key for key, _ in parts), tuple(item for _, item in parts)
+        return self.make(Op.CONTAINER, items, written[-1].syntax, keys=keys)
 
 
 def _is_number(node: cst.BaseExpression) -> bool:

@@ -63,6 +63,7 @@ class StatementBuilder(ExpressionBuilder):
         is_none = value.op is Op.CONSTANT and value.name == "None"
         for target in node.targets:
             held = self._held_by(target.target) if is_none else None
+            self.keep_added(target.target, node.value, value, self.state.variables.get(path_of(target.target) or ""))
             self.assign(target.target, value, node.value)
             if is_none:
                 self._drop(target.target, held, is_deleted=False)
@@ -92,8 +93,8 @@ class StatementBuilder(ExpressionBuilder):
     def _augmented(self, node: cst.AugAssign) -> None:
         old, added = self.visit(node.target), self.visit(node.value)
         new = self.make(Op.OPERATION, (old, added), node, name=type(node.operator).__name__)
-        if isinstance(node.value, cst.List):
-            self.keep_items(added, node.value, old, node.target)
+        if added.op is Op.CONTAINER:
+            self.spread(added, node.value, old, node.target)
         self.update(node.target, new, added, node.value)
 
     def _return(self, node: cst.Return) -> None:

@@ -84,8 +84,12 @@ class Lifetimes:
         table = self._cuts if chained else self._resets
         resets = [position for home in homes for position in table.get(home, ())]
         containers = [home for home in homes if isinstance(home, Value)]
-        # `kept += [x]` makes a list only to add it to the one that stays.
-        staying = [made for made in containers if not any(user.op is Op.OPERATION for user in made.users)]
+        # `kept += [x]` makes a list only to add it to the one that stays, `[*kept, x]` one that has the last one's.
+        staying = [
+            made
+            for made in containers
+            if not any(user.op is Op.OPERATION for user in made.users) and not _takes_over(made)
+        ]
         for made in staying or containers:
             resets += self._births(made, set())
         return self._outlives(
@@ -126,7 +130,8 @@ class Lifetimes:
     def _births(self, allocation: Value, seen: set[Value]) -> list[_Position]:
         """Where a container was made; for one that is kept in another, where that one was made."""
         seen.add(allocation)
-        outer = [container for container in self._kept_in.get(allocation, ()) if container not in seen]
+        around = (container for container in self._kept_in.get(allocation, ()) if container not in seen)
+        outer = [container for container in around if not _is_made_within(container, allocation.loop)]
         if outer:
             return [position for container in outer for position in self._births(container, seen)]
         return [_Position(allocation.function, allocation.loop)] if allocation.op in (Op.CONTAINER, Op.CALL) else []
@@ -184,3 +189,15 @@ def _encloses(reset: _Position, at: _Position) -> bool:
     if reset.function is not at.function:
         return False
     return reset.loop is None or (at.loop is not None and reset.loop in at.loop.around())
+
+
+def _is_made_within(container: Value, loop: Loop | None) -> bool:
+    """Whether a container is made anew in each turn of a loop inside ``loop``, the innermost around what it holds."""
+    around = container.loop.around() if container.loop is not None else []
+    return container.loop is not loop and (loop is None or loop in around) and bool(around)
+
+
+def _takes_over(made: Value) -> bool:
+    """Whether a list is made of the items that it had itself in the last turn."""
+    starred = (item.inputs[0] for item in made.inputs if item.op is Op.ELEMENT)
+    return made.op is Op.CONTAINER and any(source.op is Op.PHI and made in source.inputs for source in starred)

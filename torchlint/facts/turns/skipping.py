@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.building.expressions import INSERTING
+from torchlint.facts.building.filling import INSERTING
 from torchlint.facts.building.names import assigned_in, path_of
 from torchlint.facts.values.graph import Function, Loop, Store, Value
 from torchlint.tree import dotted, walk, walk_statements

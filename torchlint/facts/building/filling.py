@@ -1,0 +1,178 @@
+"""What puts values into containers and objects: methods, functions, operators and ``setattr``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from torchlint.facts.building.literals import LiteralBuilder
+from torchlint.facts.building.names import constant_of, path_of
+from torchlint.facts.values.graph import Key, Kind, Op, Value
+
+INSERTING = frozenset(
+    ["append", "appendleft", "extend", "extendleft", "insert", "add", "put", "put_nowait", "setdefault", "update",
+     "push"]
+)  # fmt: skip
+"""Methods that put an argument into their receiver."""
+
+_OPERATORS = {
+    "add": "Add", "iadd": "Add", "sub": "Subtract", "isub": "Subtract", "mul": "Multiply", "imul": "Multiply",
+    "truediv": "Divide", "itruediv": "Divide", "matmul": "MatrixMultiply",
+}  # fmt: skip
+"""The functions of https://docs.python.org/3/library/operator.html that are arithmetic, as libcst names operators."""
+
+_PUSHING = frozenset(["heapq.heappush", "bisect.insort", "bisect.insort_left", "bisect.insort_right"])
+"""Functions that put their second argument into their first, a list."""
+
+
+class FillingBuilder(LiteralBuilder):
+    """Records what is put where."""
+
+    # -- methods of containers --------------------------------------------------------------------------------------
+
+    def insert(self, node: cst.Call, function: cst.Attribute, call: Value) -> None:
+        """``receiver.append(x)`` and its like, as ``node``; ``function`` is what stands for the method."""
+        receiver, name, target = call.callee.inputs[0], function.attr.value, function.value
+        if name in ("extend", "extendleft", "update"):
+            for key, given, argument in zip(call.keys[1:], call.arguments, node.args, strict=True):
+                if isinstance(key, str):
+                    self._put_item(given, argument.value, receiver, target, key=key, call=call)
+                else:
+                    self.spread(given, argument.value, receiver, target, call)
+            return
+        position = 1 if name in ("insert", "setdefault") and len(call.arguments) > 1 else 0
+        key = constant_of(node.args[0].value) if name == "setdefault" else None
+        written = node.args[position].value
+        self.keep(Kind.INSERT, call.arguments[position], written, holder=receiver, key=key, target=target, call=call)
+
+    def spread(
+        self, value: Value, written: cst.CSTNode, receiver: Value, target: cst.CSTNode, call: Value | None = None
+    ) -> None:
+        """Each item of ``value`` is put into ``receiver``; only the items of a literal are written there."""
+        if value.op is Op.CONTAINER and isinstance(written, cst.List | cst.Tuple | cst.Set | cst.Dict):
+            self.keep_items(value, written, receiver, target, call)
+        else:
+            self.keep(Kind.INSERT, self.element(value, None), None, holder=receiver, target=target, call=call)
+
+    def keep_items(
+        self,
+        value: Value,
+        literal: cst.List | cst.Tuple | cst.Set | cst.Dict,
+        holder: Value,
+        target: cst.CSTNode,
+        call: Value | None = None,
+    ) -> None:
+        """Each item of ``literal``, whose value is ``value``, is put into ``holder``; of a table the first ones."""
+        for item, key, element in zip(value.inputs, value.keys, literal.elements, strict=False):
+            if isinstance(element, cst.DictElement):
+                index = self.visit(element.key) if key is None else None
+                self._put_item(item, element.value, holder, target, key=key, index=index, call=call)
+            elif not (isinstance(element, cst.StarredElement) and path_of(element.value) == path_of(target)):
+                self.keep(Kind.INSERT, item, element.value, holder=holder, target=target, call=call)
+
+    def _put_item(
+        self,
+        value: Value,
+        syntax: cst.CSTNode,
+        holder: Value,
+        target: cst.CSTNode,
+        *,
+        key: Key,
+        index: Value | None = None,
+        call: Value | None = None,
+    ) -> None:
+        """``holder[key] = value``, written in another way."""
+        self.keep(
+            Kind.INSERT, value, syntax, holder=holder, is_item=True, key=key, index=index, target=target, call=call
+        )
+
+    def keep_added(self, target: cst.CSTNode, node: cst.CSTNode, value: Value, old: Value | None) -> None:
+        """``kept = kept + [x]``, ``kept = [*kept, x]``: what ``node`` adds to the ``old`` list is put into it.
+
+        Args:
+            target: what is assigned.
+            node: the expression that is assigned.
+            value: its value.
+            old: what ``target`` was before.
+        """
+        path = path_of(target)
+        if path is None or old is None:
+            return
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add) and len(value.inputs) == 2:
+            added = value.inputs[1]
+            if path_of(node.left) == path and isinstance(node.right, cst.List | cst.Tuple) and added.op is Op.CONTAINER:
+                self.keep_items(added, node.right, old, target)
+        elif isinstance(node, cst.List | cst.Tuple) and value.op is Op.CONTAINER:
+            first = node.elements[0] if node.elements else None
+            if isinstance(first, cst.StarredElement) and path_of(first.value) == path:
+                self.keep_items(value, node, old, target)
+
+    # -- functions that stand for operators -------------------------------------------------------------------------
+
+    def operator(self, node: cst.Call, name: str, given: Sequence[Value]) -> Value | None:
+        """What a call of an imported function is where it stands for an operator or a statement; None for others.
+
+        Args:
+            node: the call.
+            name: the function's full dotted name.
+            given: the values of its arguments, in order.
+        """
+        module, _, last = name.rpartition(".")
+        operation = _OPERATORS.get(last) if module == "operator" else None
+        if operation is not None and len(given) == 2:
+            return self.make(Op.OPERATION, tuple(given), None, name=operation)
+        if name == "operator.setitem" and len(given) == 3:
+            target, key = node.args[0].value, constant_of(node.args[1].value)
+            self._put_item(given[2], node.args[2].value, given[0], target, key=key, index=given[1])
+            return self.unknown(node)
+        if name in _PUSHING and len(given) > 1:
+            self.keep(Kind.INSERT, given[1], node.args[1].value, holder=given[0], target=node.args[0].value)
+            return self.unknown(node)
+        if name == "builtins.setattr" and len(given) == 3 and self._set_attribute(node, given):
+            return self.unknown(node)
+        is_read = name == "builtins.getattr" and (len(given) == 2 or (len(given) == 3 and given[2].op is Op.CONSTANT))
+        if is_read and (found := self._get_attribute(node, given[0])) is not None:
+            return found if len(given) == 2 else self.make(Op.PHI, (found, given[2]), node)
+        if name == "builtins.map" and len(given) == 3:
+            return self._mapped(node, given)
+        return None
+
+    def _set_attribute(self, node: cst.Call, given: Sequence[Value]) -> bool:
+        """``setattr(o, "name", x)``; False where nobody can say what it sets."""
+        holder, name, value = node.args[0].value, constant_of(node.args[1].value), node.args[2].value
+        if isinstance(name, str) and name.isidentifier():
+            self.assign(cst.Attribute(holder, cst.Name(name)), given[2], value)
+        elif self._is_itself(given[0]):
+            attribute = self._text(node.args[1].value)
+            self.keep(Kind.ASSIGN, given[2], value, holder=given[0], attribute=attribute, target=node)
+        else:
+            return False
+        return True
+
+    def _get_attribute(self, node: cst.Call, base: Value) -> Value | None:
+        name = constant_of(node.args[1].value)
+        if isinstance(name, str) and name.isidentifier():
+            return self.visit(cst.Attribute(node.args[0].value, cst.Name(name)))
+        if self._is_itself(base):
+            return self.make(Op.ATTRIBUTE, (base,), node, name=self._text(node.args[1].value))
+        return None
+
+    def _is_itself(self, base: Value) -> bool:
+        """Whether an object is the one whose method this is: a name that it computes is one of its own, as written."""
+        return self.function.owner is not None and base in self.function.parameters[:1]
+
+    def _text(self, node: cst.CSTNode) -> str:
+        module = self.graph.module.syntax
+        assert isinstance(module, cst.Module)
+        return module.code_for_node(node)
+
+    def _mapped(self, node: cst.Call, given: Sequence[Value]) -> Value | None:
+        """``map(operator.add, xs, ys)``: a container of sums."""
+        module, _, last = given[0].name.rpartition(".")
+        operation = _OPERATORS.get(last) if module == "operator" and given[0].op is Op.EXTERNAL else None
+        if operation is None:
+            return None
+        items = tuple(self.element(value, None) for value in given[1:])
+        item = self.make(Op.OPERATION, items, None, name=operation)
+        return self.make(Op.CONTAINER, (item,), node, keys=(None,))
