@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from torchlint.facts.building.literals import LiteralBuilder
-from torchlint.facts.building.names import constant_of, path_of
+from torchlint.facts.building.names import attribute_set_by, constant_of, path_of
 from torchlint.facts.values.graph import Key, Kind, Op, Value
 
 INSERTING = frozenset(
@@ -140,9 +140,9 @@ class FillingBuilder(LiteralBuilder):
 
     def _set_attribute(self, node: cst.Call, given: Sequence[Value]) -> bool:
         """``setattr(o, "name", x)``; False where nobody can say what it sets."""
-        holder, name, value = node.args[0].value, constant_of(node.args[1].value), node.args[2].value
-        if isinstance(name, str) and name.isidentifier():
-            self.assign(cst.Attribute(holder, cst.Name(name)), given[2], value)
+        target, value = attribute_set_by(node), node.args[2].value
+        if target is not None:
+            self.assign(target, given[2], value)
         elif self._is_itself(given[0]):
             attribute = self._text(node.args[1].value)
             self.keep(Kind.ASSIGN, given[2], value, holder=given[0], attribute=attribute, target=node)
@@ -151,9 +151,9 @@ class FillingBuilder(LiteralBuilder):
         return True
 
     def _get_attribute(self, node: cst.Call, base: Value) -> Value | None:
-        name = constant_of(node.args[1].value)
-        if isinstance(name, str) and name.isidentifier():
-            return self.visit(cst.Attribute(node.args[0].value, cst.Name(name)))
+        target = attribute_set_by(node)
+        if target is not None:
+            return self.visit(target)
         if self._is_itself(base):
             return self.make(Op.ATTRIBUTE, (base,), node, name=self._text(node.args[1].value))
         return None

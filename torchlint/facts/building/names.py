@@ -77,12 +77,24 @@ def bound_targets(node: cst.CSTNode) -> list[cst.CSTNode]:
     return targets(node) if targets is not None else []
 
 
-def _changed_receiver(node: cst.Call) -> list[cst.CSTNode]:
-    """An in-place method changes the history of its receiver, so it counts as an assignment to it."""
+def _changed_by_call(node: cst.Call) -> list[cst.CSTNode]:
+    """What a call assigns: ``setattr`` an attribute, an in-place method, by which its history changes, its receiver."""
     function = node.func
+    if function.__class__ is cst.Name:
+        named = attribute_set_by(node) if function.value == "setattr" else None
+        return [] if named is None else [named]
     if not isinstance(function, cst.Attribute):
         return []
     return [function.value] if changes_receiver(function.attr.value) else []
+
+
+def attribute_set_by(call: cst.Call) -> cst.Attribute | None:
+    """``o.name`` of ``setattr(o, "name", x)`` and ``getattr(o, "name")``; None where the name is computed."""
+    if len(call.args) < 2:
+        return None
+    name = constant_of(call.args[1].value)
+    is_name = isinstance(name, str) and name.isidentifier()
+    return cst.Attribute(call.args[0].value, cst.Name(str(name))) if is_name else None
 
 
 def changes_receiver(method: str) -> bool:
@@ -98,7 +110,7 @@ _TARGETS: dict[type[cst.CSTNode], Callable[..., list[cst.CSTNode]]] = {
     cst.Assign: lambda node: [target.target for target in node.targets],
     **dict.fromkeys((cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr), lambda node: [node.target]),
     cst.AsName: lambda node: [node.name],
-    cst.Call: _changed_receiver,
+    cst.Call: _changed_by_call,
 }
 
 
