@@ -11,6 +11,7 @@ from torchlint.screen import Trigger
 if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.autograd.inference import Inference
+    from torchlint.facts.autograd.phases import IdlePhase
 
 
 CALLERS = 2
@@ -22,7 +23,8 @@ class InferenceWithGrad(Rule):
 
     ## What it does
     Finds functions that run a module's forward with gradients on although no backward follows: the model was put
-    into evaluation mode before, or every graph that is recorded is thrown away again.
+    into evaluation mode before, or every graph that is recorded is thrown away again. A function that trains only under
+    a condition (`if optimizer is not None:`) is found where a call rules that out and nothing guards it.
 
     What a method of a model does in code that is not seen is a note, where the model is in evaluation mode and the
     method is one that frameworks guard from outside (`validation_step`), or one that the same file guards elsewhere.
@@ -84,6 +86,25 @@ class InferenceWithGrad(Rule):
                 yield from self._inline(facts, inference)
             else:
                 yield self._whole(facts, inference)
+        yield from (self._idle(facts, phase) for phase in facts.idle_phases)
+
+    def _idle(self, facts: Facts, phase: IdlePhase) -> Finding:
+        forward = phase.forwards[0]
+        statement, call = facts.statement_of(forward), facts.statement_of(phase.calls[0])
+        steps = [Step(facts.statement_of(call), "called here, with gradients on, to train nothing")
+                 for call in phase.calls[:CALLERS]]  # fmt: skip
+        return Finding(
+            node=statement,
+            message=(
+                f"`{facts.called(forward)}` runs with gradients on also for the call in line ", LineOf(call),
+                ", where the backward in line ", LineOf(phase.backward), " does not run: every activation is kept until"
+                " the output is dropped, GPU memory peaks; put it under `with torch.set_grad_enabled(...)` and the"
+                " condition of the backward, or that call under `with torch.no_grad():`",
+            ),
+            level=Level.WARNING,
+            memory=Memory.PEAK,
+            evidence=(Step(statement, "the forward records a graph here"), *steps),
+        )  # fmt: skip
 
     def _whole(self, facts: Facts, inference: Inference) -> Finding:
         function = inference.function.syntax

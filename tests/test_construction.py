@@ -431,3 +431,14 @@ def test_a_copy_of_the_model_in_every_step_or_for_every_task_of_one() -> None:
 )
 def test_what_is_no_copy_of_a_model_in_every_step(body: str) -> None:
     assert built("import copy\n" + train(body, "model.eval()")) == []
+
+
+def test_a_class_of_a_table() -> None:
+    table = "KINDS = {'sgd': optim.SGD, 'adam': functools.partial(optim.Adam, betas=(0.5, 0.9))}\n"
+    assert built(table + train("opt = KINDS[args.kind](model.parameters(), lr=0.1)\nopt.step()")) == [
+        "KINDS[args.kind] by loop"
+    ]
+    mixed = "KINDS = {'sgd': optim.SGD, 'plain': make}\n"
+    assert built(mixed + train("opt = KINDS[args.kind](model.parameters(), lr=0.1)")) == []
+    numbers = "KINDS = {'sin': torch.sin, 'cos': torch.cos}\n"
+    assert built(numbers + train("z = KINDS[args.kind](x)")) == []

@@ -34,6 +34,13 @@ def reloaded(source: str) -> list[str]:
     ]
 
 
+def test_a_reader_with_its_device_bound_to_it() -> None:
+    reader = "reader = functools.partial(torch.load, map_location='cpu')\n"
+    assert reloaded(f"{reader}{SERVE}") == ["reader by loop"]
+    table = "READERS = {'pt': functools.partial(torch.load, weights_only=False), 'ts': torch.jit.load}\n"
+    assert reloaded(f"{table}{SERVE.replace('reader', 'READERS[kind]')}") == ["READERS[kind] by loop"]
+
+
 def test_a_helper_that_each_step_calls() -> None:
     assert reloaded(f"def reader(path):\n    return torch.jit.load(path)\n{SERVE}") == ["torch.jit.load by loop"]
     assert reloaded(f"def reader(path):\n    return torch.load(path).eval()\n{SERVE}") == ["torch.load by loop"]

@@ -19,6 +19,7 @@ from torchlint.facts.autograd.inference import Inferences
 from torchlint.facts.autograd.insertions import Insertion, Insertions
 from torchlint.facts.autograd.kept_clones import KeptClone, kept_clones
 from torchlint.facts.autograd.leftovers import Leftover, Leftovers
+from torchlint.facts.autograd.phases import IdlePhase, idle_phases
 from torchlint.facts.autograd.records import Record, Records
 from torchlint.facts.autograd.retaining import Retaining, retained_in_vain
 from torchlint.facts.autograd.retention import Retention, cost_of, retention_of
@@ -156,6 +157,11 @@ class Facts(Repairs):
     def leftovers(self) -> list[Leftover]:
         """Every tensor with a graph that a step leaves on an object or in a global, where no backward needs it."""
         return Leftovers(self).found()
+
+    @cached_property
+    def idle_phases(self) -> list[IdlePhase]:
+        """Every function that trains or not, run with gradients on where it does not."""
+        return idle_phases(self)
 
     def cost_of(self, use: Use) -> Retention:
         """What keeping a value costs, wherever it is kept."""

@@ -16,6 +16,7 @@ from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Key, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of, targets_of
+from torchlint.facts.values.partials import called
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -105,15 +106,28 @@ class Loads:
         return [load for call in self.facts.calls() if (load := self._load(call)) is not None]
 
     def _load(self, call: Value) -> Load | None:
-        name = external_name(self.facts, call)
+        names = external_names(self.facts, call)
+        readers = [name for name in names if name in READERS or name in MODEL_READERS]
+        name = names[0] if len(names) == 1 or (names and names == readers) else None
         if name in READERS:
-            return Load(call, name, False, _device(call, READERS[name]))
+            return Load(call, name, False, self._device(call, READERS[name]))
         if name in MODEL_READERS:
-            return Load(call, name, True, _device(call, "saved" if name == "torch.jit.load" else "host"))
+            return Load(call, name, True, self._device(call, "saved" if name == "torch.jit.load" else "host"))
         if call.callee.name.endswith("from_pretrained") and not self.solution.functions_of(call):
             is_model = meaning_of(name or "") is Meaning.MODULE
             return Load(call, name or "from_pretrained", is_model, "host")
         return None
+
+    def _device(self, call: Value, untold: str) -> str:
+        """Where a load puts the tensors."""
+        if None in call.keys[1:]:
+            return "given"  # a starred argument may hold anything
+        makers = [made for bound in called(self.solution, call) for made in bound.makers]
+        given = [call.argument(1, "map_location"), *(made.argument(-1, "map_location") for made in makers)]
+        told = next(filter(None, given), None) or call.argument(-1, "device")
+        if told is None or told.name == "None":
+            return untold
+        return "host" if _is_host(told) else "given"
 
     # -- what it is for ----------------------------------------------------------------------------------------------
 
@@ -274,20 +288,16 @@ class Loads:
 
 def external_name(facts: Facts, call: Value) -> str | None:
     """The full dotted name of the imported or built-in object that a CALL calls, by whatever name; None for others."""
-    if call.callee.op is Op.EXTERNAL:
-        return call.callee.name
-    names = [atom.name for atom in sorted_values(facts.solution.final(call.callee)) if isinstance(atom, External)]
+    names = external_names(facts, call)
     return names[0] if len(names) == 1 else None
 
 
-def _device(call: Value, untold: str) -> str:
-    """Where a load puts the tensors."""
-    if None in call.keys[1:]:
-        return "given"  # a starred argument may hold anything
-    told = call.argument(1, "map_location") or call.argument(-1, "device")
-    if told is None or told.name == "None":
-        return untold
-    return "host" if _is_host(told) else "given"
+def external_names(facts: Facts, call: Value) -> list[str]:
+    """The full dotted names of all that it may be, also of what was given arguments by name before."""
+    if call.callee.op is Op.EXTERNAL:
+        return [call.callee.name]
+    bounds = (bound for bound in called(facts.solution, call) if bound.by_name_only)
+    return list(dict.fromkeys(bound.atom.name for bound in bounds if isinstance(bound.atom, External)))
 
 
 def _is_host(value: Value) -> bool:

@@ -19,6 +19,7 @@ from torchlint.facts.turns.repetition import Repetition, Turn, changes_with
 from torchlint.facts.values.domain import (
     Atom,
     ClassReference,
+    External,
     FunctionReference,
     History,
     Instance,
@@ -31,6 +32,7 @@ from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Value
 from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters
+from torchlint.facts.values.partials import called
 from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
@@ -154,7 +156,16 @@ class _Search:
                 return Product("module", self._has_parameters(atom.cls))
             if isinstance(atom, FunctionReference):
                 return self.made_by(atom.function)
-        return None
+        return self._of_table(call)
+
+    def _of_table(self, call: Value) -> Product | None:
+        """``OPTIMIZERS[name](parameters)``: what all classes of a table are."""
+        bounds = list(called(self.solution, call)) if call.callee.op is not Op.ATTRIBUTE else []
+        products = {
+            self._of_external(call, bound.atom.name) if isinstance(bound.atom, External) else None for bound in bounds
+        }
+        kinds = {product.kind if product is not None else "" for product in products}
+        return next(iter(sorted(_known(products), key=_weight))) if len(kinds) == 1 and "" not in kinds else None
 
     def _of_external(self, call: Value, name: str) -> Product | None:
         made = torch_api.torch_class(name)

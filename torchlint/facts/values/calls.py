@@ -27,6 +27,7 @@ from torchlint.facts.values.domain import (
     History,
     Instance,
     Module,
+    Partial,
     Plain,
     Tensor,
     Tool,
@@ -41,6 +42,7 @@ from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.values.overriding import Overriding
 from torchlint.facts.values.own_backward import applied, has_own_backward
 from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen
+from torchlint.facts.values.partials import Bound, bind, is_told, tasks
 from torchlint.facts.values.torch_calls import chooses_overload, collected, contents_of, of_torch
 from torchlint.facts.values.transfer import apply, differentiate, heir, item_of, live
 
@@ -85,6 +87,8 @@ class Calls:
         """The result of calling an object that is ``atom``."""
         if isinstance(atom, FunctionReference):
             return self.run_function(value, atom.function, bound=atom.bound)
+        if isinstance(atom, Partial):
+            return join(self._called_with(value, bound) for bound in tasks(self.solution, atom, value))
         if isinstance(atom, ClassReference):
             initializer = atom.cls.method("__init__")
             if initializer is not None:
@@ -99,6 +103,28 @@ class Calls:
         if isinstance(atom, Differentiable):
             return differentiate(value, self._arguments(value) or [UNKNOWN])
         return PLAIN if isinstance(atom, Plain) else UNKNOWN
+
+    def _called_with(self, value: Value, bound: Bound, *, by_items: bool = False) -> Abstract:
+        """The result of calling what has arguments bound to it; ``by_items`` when ``map`` calls it."""
+        atom = bound.atom
+        if isinstance(atom, FunctionReference):
+            atom.function.open()
+            binding = bind(None if by_items else value, atom.function, bound=atom.bound, makers=bound.makers)
+            if atom.bound and bound.receiver is not None:
+                binding[atom.function.parameters[0]] = bound.receiver
+            known = self.solution.callers[atom.function].get(value)
+            if known is not None:  # by another partial of the same function, maybe with other arguments
+                known.update({p: None for p, given in binding.items() if known.get(p) is not given})
+            return self._run(value, atom.function, binding)
+        if isinstance(atom, ClassReference):
+            initializer = atom.cls.method("__init__")
+            if initializer is not None and not by_items:
+                self._run(value, initializer, bind(value, initializer, bound=True, makers=bound.makers))
+            return frozenset([Instance(atom.cls)])
+        if isinstance(atom, External) and not by_items:
+            result = self._external(value, atom.name)
+            return result if bound.by_name_only or all(map(is_told, result)) else UNKNOWN
+        return UNKNOWN
 
     # -- modules --------------------------------------------------------------------------------------------------
 
@@ -155,6 +181,8 @@ class Calls:
             return PLAIN
         if isinstance(atom, Plain):
             return PLAIN
+        if isinstance(atom, Partial):
+            return UNKNOWN
         if isinstance(atom, FrameworkObject):
             return given_back(self.solution, value, atom, name)
         return self._method_of_tensor(value, atom, name)
@@ -249,6 +277,11 @@ class Calls:
                 atom.function.open()
                 binding = dict.fromkeys(atom.function.parameters[1 if atom.bound else 0 :])
                 self.solution.set_field(value, None, self._run(value, atom.function, binding))
+            elif isinstance(atom, Partial):
+                results = [
+                    self._called_with(value, bound, by_items=True) for bound in tasks(self.solution, atom, value)
+                ]
+                self.solution.set_field(value, None, join(results))
             else:
                 self.solution.set_field(value, None, self._called(value, atom))
         return frozenset([Container(value)])
@@ -256,7 +289,7 @@ class Calls:
     def run_function(self, value: Value, function: Function, *, bound: bool) -> Abstract:
         """The result of a call of ``function`` from ``value``, and what the call tells about its parameters."""
         function.open()
-        return self._run(value, function, bind(value, function, bound))
+        return self._run(value, function, bind(value, function, bound=bound))
 
     def _run(self, value: Value, function: Function, binding: dict[Value, Value | None]) -> Abstract:
         self.solution.add_call(value, function, binding)
@@ -341,34 +374,18 @@ class Calls:
             return collected(self.solution, value, name, arguments)
         if meaning is Meaning.APPLIES:
             return self._apply_to_items(value)
+        if meaning is Meaning.BINDS and arguments and None not in value.keys[1:]:
+            return frozenset([Partial(value)])
         if meaning is Meaning.SUPER and value.function.owner is not None:
             return frozenset(Instance(parent) for parent in value.function.owner.parents) or UNKNOWN
         return object_made(self.solution, value, name)
 
 
 PASSED = frozenset(
-    [Module, Tool, Instance, FunctionReference, ClassReference, External, Container, Differentiable, FrameworkObject]
+    [Module, Tool, Instance, FunctionReference, Partial, ClassReference, External, Container, Differentiable,
+     FrameworkObject]
 )  # fmt: skip
 """Alternatives that flow from arguments into parameters as they are; tensors stay symbolic (:class:`Argument`)."""
-
-
-def bind(value: Value, function: Function, bound: bool) -> dict[Value, Value | None]:
-    """Which argument of a CALL each parameter gets; None for a default or one that cannot be told."""
-    offset = 1 if bound else 0
-    positional: dict[int, Value] = {}
-    named: dict[str, Value] = {}
-    if value.op is Op.CALL:
-        for key, argument in zip(value.keys[1:], value.arguments, strict=True):
-            if isinstance(key, str):
-                named[key] = argument
-            elif isinstance(key, int):
-                positional[key + offset] = argument
-    binding: dict[Value, Value | None] = {}
-    for position, parameter in enumerate(function.parameters):
-        if bound and position == 0:
-            continue
-        binding[parameter] = named.get(parameter.name, positional.get(position))
-    return binding
 
 
 def _derived(value: Value, given: Abstract, *, inherits: bool) -> Abstract:

@@ -95,6 +95,13 @@ class FunctionReference:
 
 
 @dataclass(frozen=True, slots=True)
+class Partial:
+    """What ``functools.partial`` makes, by the call that made it: a callable with some arguments given."""
+
+    allocation: Value
+
+
+@dataclass(frozen=True, slots=True)
 class ClassReference:
     """A class of this file."""
 
@@ -150,7 +157,7 @@ class FrameworkObject:
 
 
 Atom: TypeAlias = (
-    Plain | Unknown | Tensor | Module | Tool | Instance | FunctionReference | ClassReference | External
+    Plain | Unknown | Tensor | Module | Tool | Instance | FunctionReference | Partial | ClassReference | External
     | Container | Carrier | Argument | Derived | Differentiable | FrameworkObject
 )  # fmt: skip
 Abstract: TypeAlias = frozenset[Atom]

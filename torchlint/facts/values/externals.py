@@ -16,6 +16,7 @@ class Meaning(Enum):
     MODULE = "a module with parameters"
     LOADER = "something that yields batches"
     APPLIES = "a container of what its first argument gives for each item"
+    BINDS = "its first argument with the others given"
     SUPER = "the instance, as its parent class"
     UNKNOWN = "anything"
 
@@ -40,6 +41,7 @@ _SINGLE: dict[str, Meaning] = {
     "builtins.abs": Meaning.REDUCES,
     "builtins.pow": Meaning.REDUCES,
     "builtins.round": Meaning.REDUCES,
+    "functools.partial": Meaning.BINDS,
     "functools.reduce": Meaning.UNKNOWN,
     "builtins.next": Meaning.ITEM,
     "builtins.super": Meaning.SUPER,

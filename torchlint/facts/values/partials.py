@@ -1,0 +1,109 @@
+"""Arguments and parameters: what a call gives, and what ``functools.partial`` has given before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchlint.facts.values.domain import (
+    Atom,
+    ClassReference,
+    External,
+    FrameworkObject,
+    Module,
+    Partial,
+    Plain,
+    Tool,
+    sorted_values,
+)
+from torchlint.facts.values.graph import Function, Op, Value
+
+if TYPE_CHECKING:
+    from torchlint.facts.values.solve import Solution
+
+NESTING = 3
+"""So many partials of partials are looked through."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a partial calls.
+
+    Attributes:
+        atom: the function, the class or the imported object.
+        makers: the calls of ``functools.partial`` that give it arguments, the innermost first.
+        receiver: the object whose method it is, where the method is named there.
+    """
+
+    atom: Atom
+    makers: tuple[Value, ...]
+    receiver: Value | None
+
+    @property
+    def by_name_only(self) -> bool:
+        """Whether all arguments are given by name, so that what a call gives stands where it would without them."""
+        return all(isinstance(key, str) for made in self.makers for key in made.keys[2:])
+
+
+def tasks(solution: Solution, partial: Partial, reader: Value | None = None, depth: int = NESTING) -> Iterator[Bound]:
+    """What calling a partial calls; ``reader`` is run again when it calls another thing, or with other arguments."""
+    made = partial.allocation
+    task = made.arguments[0]
+    if reader is not None:
+        for given in made.arguments:
+            solution.watch(given, reader)
+    for atom in sorted_values(solution.of(task)):
+        if not isinstance(atom, Partial):
+            yield Bound(atom, (made,), task.inputs[0] if task.op is Op.ATTRIBUTE else None)
+        elif depth > 0:
+            for inner in tasks(solution, atom, reader, depth - 1):
+                yield Bound(inner.atom, (*inner.makers, made), inner.receiver)
+
+
+def called(solution: Solution, call: Value) -> Iterator[Bound]:
+    """What a CALL calls, of partials what these call."""
+    for atom in sorted_values(solution.of(call.callee)):
+        if isinstance(atom, Partial):
+            yield from tasks(solution, atom)
+        else:
+            yield Bound(atom, (), None)
+
+
+def is_told(atom: Atom) -> bool:
+    """Whether an alternative is a kind of object, whatever arguments it is made from."""
+    return isinstance(atom, Module | Tool | Plain | FrameworkObject | External | ClassReference)
+
+
+def bind(
+    call: Value | None, function: Function, *, bound: bool, makers: Sequence[Value] = ()
+) -> dict[Value, Value | None]:
+    """Which argument each parameter gets; None for a default or one that cannot be told.
+
+    Args:
+        call: what runs the function, a CALL or the read of a property; None where its arguments are not seen.
+        function: which runs.
+        bound: whether its first parameter is given already.
+        makers: the calls of ``functools.partial`` that gave it arguments before, the innermost first.
+    """
+    offset = 1 if bound else 0
+    positional: dict[int, Value] = {}
+    named: dict[str, Value] = {}
+    given = [list(zip(made.keys[2:], made.arguments[1:], strict=True)) for made in makers]
+    if call is not None and call.op is Op.CALL:
+        given.append(list(zip(call.keys[1:], call.arguments, strict=True)))
+    for position, items in enumerate(given):
+        shift = offset - 1 if position < len(makers) else offset  # the first argument of a maker is the function
+        for key, argument in items:
+            if isinstance(key, str):
+                named[key] = argument
+            elif isinstance(key, int):
+                positional[key + shift] = argument
+        if position < len(makers):
+            offset += sum(isinstance(key, int) for key, _ in items)
+    parameters = enumerate(function.parameters)
+    return {
+        parameter: named.get(parameter.name, positional.get(position))
+        for position, parameter in parameters
+        if not (bound and position == 0)
+    }
