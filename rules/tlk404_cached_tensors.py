@@ -50,8 +50,8 @@ class CachedTensors(Rule):
     ## When it is not a leak
     The cache is bounded and its keys are numbers, shapes or strings (`@lru_cache(maxsize=8)` on a function that builds
     a mask for a length); there are only a few keys; the dictionary has weak keys, is emptied or evicts; the program
-    calls `cache_clear()`. A cache on a method of an object that is seen to be made once is a note, and so is one without
-    a bound whose keys are lengths of the data.
+    calls `cache_clear()`. A cache on a method of an object that is seen to be made once is a note, and so is one
+    without a bound whose keys are lengths of the data.
 
     ## Fix safety
     There is no automatic fix: whether the result is to be computed again, kept on the object

@@ -179,6 +179,8 @@ def test_a_function_that_nobody_calls_here() -> None:
     assert found(helper) == ["net: "]
     assert found(helper.replace("    del", "    net.cpu()\n    del")) == []
     assert found(helper.replace("    del", "    save(net)\n    del")) == []
+    assert found(helper.replace("    del", "    net.requires_grad_(False)\n    net.eval()\n    del")) == ["net: "]
+    assert found(helper.replace("    del", "    net.clear()\n    del")) == []
 
 
 GLOBALS = """

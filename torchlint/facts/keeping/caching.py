@@ -219,6 +219,7 @@ class Caching:
         """``x.shape[1]`` or ``x.size(1)`` of what is computed or passed in: neither the batch nor the features."""
         if value.op is Op.PARAMETER:
             return hops > 0 and any(self._is_length(given, hops - 1) for given in self.tensors.given(value))
+        number: object
         if value.op is Op.SUBSCRIPT and value.inputs[0].op is Op.ATTRIBUTE and value.inputs[0].name == "shape":
             measured, number = value.inputs[0].inputs[0], value.keys[0]
         elif value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "size":
