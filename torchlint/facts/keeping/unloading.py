@@ -67,10 +67,15 @@ class Unloadings:
     def found(self) -> list[Unloading]:
         """Each model that is given up while something else holds it, at most one for each statement."""
         found: dict[cst.CSTNode, Unloading] = {}
+        deleted: set[tuple[Function, str]] = set()
         for drop in self.facts.graph.drops:
-            unloading = self._of(drop)
+            attribute = (drop.function, drop.path)
+            unloading = self._of(drop) if attribute not in deleted else None
             if unloading is not None:
                 found.setdefault(drop.statement, unloading)
+                # What is deleted and then set to None is given up once.
+                if drop.is_deleted and drop.holder is not None:
+                    deleted.add(attribute)
         return list(found.values())
 
     def _of(self, drop: Drop) -> Unloading | None:
@@ -143,7 +148,12 @@ class Unloadings:
                 continue
             if how == "container":
                 wanted = not collects and self._is_used_after(name.partition(".")[0], drop)
-                if wanted or self._is_emptied(value) or self._is_born_with(value, drop) or self._is_run(value):
+                if (
+                    wanted
+                    or self._is_emptied(value)
+                    or self._is_born_with(value, drop)
+                    or self._is_run(value, held, drop)
+                ):
                     continue
                 if self._is_filled_on_another_path(value, held, drop):
                     continue
@@ -188,16 +198,28 @@ class Unloadings:
             current = self.facts.parents.get(current)
         return found
 
-    def _is_run(self, container: Value) -> bool:
-        """Whether something in a container is called: its models are wanted."""
+    def _is_run(self, container: Value, held: frozenset[Value], drop: Drop) -> bool:
+        """Whether one of the models in a container is called later, or who knows when: it is wanted."""
         homes = set(homes_of(self.solution, container)[1:])
         for call in self.facts.calls():
             part = call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else call.callee
-            is_part = False
+            called: Value | None = None
             while part.op in (Op.ELEMENT, Op.SUBSCRIPT):
-                part, is_part = part.inputs[0], True
-            if is_part and homes & set(homes_of(self.solution, part)):
+                part, called = part.inputs[0], part
+            if called is None or not homes & set(homes_of(self.solution, part)):
+                continue
+            is_over = call.function is drop.function and call.index < drop.index and drop.loop is None
+            if not is_over and self._may_be(called, container, held):
                 return True
+        return False
+
+    def _may_be(self, item: Value, container: Value, held: frozenset[Value]) -> bool:
+        """Whether what is taken out of a container by a key is one of ``held``, for all that is seen."""
+        for made in allocations_of(self.solution, container):
+            if made.op is Op.CONTAINER and item.keys[0] is not None and item.keys[0] in made.keys:
+                if not self.holders.objects(made.inputs[made.keys.index(item.keys[0])]) & held:
+                    continue
+            return True
         return False
 
     def _is_born_with(self, container: Value, drop: Drop) -> bool:
@@ -263,7 +285,7 @@ class Unloadings:
                 continue
             for value in values:
                 how = "" if is_none(value) else self.holders.how(value, held)
-                if how and not (how == "container" and (self._is_emptied(value) or self._is_run(value))):
+                if how and not (how == "container" and (self._is_emptied(value) or self._is_run(value, held, drop))):
                     yield Holder(f"{prefix}.{place.path}", how, value)
                     break
 
@@ -296,7 +318,7 @@ class Unloadings:
             if place.owner is module and place.path != drop.path and place not in released:
                 for one in values:
                     how = "" if is_none(one) or self._is_own(one) else self.holders.how(one, held)
-                    if how and not (how == "container" and (self._is_emptied(one) or self._is_run(one))):
+                    if how and not (how == "container" and (self._is_emptied(one) or self._is_run(one, held, drop))):
                         found.append(Holder(place.path, how, one))
                         break
         return Unloading(drop, tuple(found)) if found else None
