@@ -50,7 +50,8 @@ class CachedTensors(Rule):
     ## When it is not a leak
     The cache is bounded and its keys are numbers, shapes or strings (`@lru_cache(maxsize=8)` on a function that builds
     a mask for a length); there are only a few keys; the dictionary has weak keys, is emptied or evicts; the program
-    calls `cache_clear()`. A cache on a method of an object that is seen to be made once is a note.
+    calls `cache_clear()`. A cache on a method of an object that is seen to be made once is a note, and so is one
+    without a bound whose keys are lengths of the data.
 
     ## Fix safety
     There is no automatic fix: whether the result is to be computed again, kept on the object
@@ -74,7 +75,7 @@ class CachedTensors(Rule):
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each cache, and one for each statement that fills a dictionary."""
         for growth in facts.growing_caches:
-            yield _of_cache(facts, growth)
+            yield _of_lengths(facts, growth) if growth.is_length else _of_cache(facts, growth)
         stored = {insertion.statement for insertion in facts.insertions}
         for memo in facts.growing_memos:
             yield _of_memo(facts, memo, "TLK102" if memo.statement in stored else None)
@@ -110,6 +111,22 @@ def _of_cache(facts: Facts, growth: CacheGrowth) -> Finding:
             *(() if growth.at is None else (Step(facts.statement_of(growth.at), "it is called here"),)),
             *(() if growth.by is None else (Step(growth.by.syntax, "this brings a new one each time"),)),
         ),
+    )
+
+
+def _of_lengths(facts: Facts, growth: CacheGrowth) -> Finding:
+    cached, key = growth.cached, growth.key
+    kept = Step(cached.node, f"`{cached.name}` keeps what goes in and what comes out")
+    asked = (Step(facts.statement_of(growth.at), "a length of the data is the key here"),) if growth.at else ()
+    return Finding(
+        node=cached.node,
+        message=(
+            f"the cache of `{cached.function.name}` keeps a tensor for each `{key.name if key else 'length'}` for ever:"
+            " as many as there are lengths in the data; bound it: `maxsize=8`",
+        ),
+        level=Level.NOTE,
+        memory=Memory.DEVICE_GROWS,
+        evidence=(kept, *asked),
     )
 
 

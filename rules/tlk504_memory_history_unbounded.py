@@ -17,7 +17,8 @@ class MemoryHistoryUnbounded(Rule):
     """The allocator's history is recorded through a training, without a bound.
 
     ## What it does
-    Finds `torch.cuda.memory._record_memory_history()` without `max_entries` in a program that goes on to train.
+    Finds `torch.cuda.memory._record_memory_history()` without `max_entries` in a program that goes on to train, in an
+    `__enter__` whose file never switches it off, and in functions that set up the process, with its seeds and backends.
 
     ## Why is this bad?
     By default the history has `sys.maxsize` entries. Each allocation and each free adds one with its stack, some
@@ -38,7 +39,7 @@ class MemoryHistoryUnbounded(Rule):
 
     ## When it is not a leak
     `max_entries` is given; the history is switched off (`enabled=None`); only what is allocated is recorded
-    (`enabled="state"`); a few steps are looked at.
+    (`enabled="state"`); a few steps are looked at; somebody asked for it by a flag.
 
     ## Fix safety
     Safe: the newest entries are kept, the program does the same.
@@ -63,16 +64,18 @@ class MemoryHistoryUnbounded(Rule):
 
 def _finding(facts: Facts, recording: Recording) -> Finding:
     statement = facts.statement_of(recording.call)
+    begins, training = Step(statement, "recording begins here"), recording.training
+    filled: tuple[str | LineOf, ...] = ("the training in line ", LineOf(training)) if training is not None else ()
     return Finding(
         node=statement,
         message=(
             f"`{facts.called(recording.call).rpartition('.')[2]}` keeps an entry with its stack for every allocation "
-            "and free of the training in line ",
-            LineOf(recording.training),
+            "and free of ",
+            *(filled or ("the process, and nothing switches it off",)),
             ": host memory grows each step, GPU memory does not; write `max_entries=100000`",
         ),
         level=Level.WARNING,
         memory=Memory.HOST_GROWS,
-        evidence=(Step(statement, "recording begins here"), Step(recording.training, "this is what fills it")),
+        evidence=(begins,) if training is None else (begins, Step(training, "this is what fills it")),
         fix=facts.bound_history(recording),
     )

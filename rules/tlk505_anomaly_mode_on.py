@@ -18,7 +18,8 @@ class AnomalyModeOn(Rule):
 
     ## What it does
     Finds `torch.autograd.set_detect_anomaly(True)`, `with torch.autograd.detect_anomaly():` and
-    `Trainer(detect_anomaly=True)` that cover a whole training and that no condition switches off.
+    `Trainer(detect_anomaly=True)` that cover a whole training, or stand where the process is set up, with its seeds and
+    backends, and that no condition switches off.
 
     ## Why is this bad?
     Each operation of the forward records the stack of Python that led to it, and each function of the backward has

@@ -108,6 +108,27 @@ def test_a_cache_by_sizes_does_not_grow(call: str) -> None:
     assert found("@cache\ndef f(n):\n    return torch.ones(n)\n" + LOOP.format(call)) == []
 
 
+BY_LENGTH = "@{}\ndef f(n, d):\n    return torch.ones(n, device=d)\n" + LOOP
+
+
+@pytest.mark.parametrize("key", ["x.shape[1]", "x.size(2)", "x.shape[-2]"])
+def test_a_cache_by_lengths_of_the_data_is_told(key: str) -> None:
+    assert levels(BY_LENGTH.format("cache", f"f({key}, x.device)")) == [Level.NOTE]
+    assert levels(BY_LENGTH.format("lru_cache(maxsize=8)", f"f({key}, x.device)")) == []
+
+
+def test_a_cache_by_a_length_that_is_handed_on() -> None:
+    source = BY_LENGTH.format("lru_cache(None)", "masked(x, x.shape[1])")
+    assert levels("def masked(a, n):\n    return a + f(n, a.device)\n" + source) == [Level.NOTE]
+
+
+@pytest.mark.parametrize(
+    "call", ["f(x.shape[0], x.device)", "f(x.shape[-1], x.device)", "f(net.weight.shape[1], 'cpu')", "f(16, 'cpu')"]
+)
+def test_a_cache_by_what_the_data_does_not_say(call: str) -> None:
+    assert levels(BY_LENGTH.format("cache", call)) == []
+
+
 def test_a_cache_of_numbers_does_not_matter() -> None:
     assert found("@cache\ndef f(n):\n    return n * n\n" + LOOP.format("f(step)")) == []
 

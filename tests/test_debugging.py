@@ -66,3 +66,28 @@ def test_somebody_asked_for_it(source: str) -> None:
 def test_a_library_that_switches_it_on_does_so_for_all_that_import_it() -> None:
     source = f"{HEAD}set_detect_anomaly(True)\nclass Net(nn.Module):\n    pass\n"
     assert len(Program(source).facts.debuggings) == 1
+
+
+SETTING_UP = """
+import random
+def configure(seed, debug=False):
+    random.seed(seed)
+    torch.set_num_threads(2)
+    {}
+"""
+
+
+def test_what_sets_up_a_process_switches_it_on_for_all_of_it() -> None:
+    source = HEAD + SETTING_UP.format("torch.autograd.set_detect_anomaly(True)")
+    assert len(Program(source).facts.debuggings) == 1
+
+
+@pytest.mark.parametrize(
+    "switched",
+    ["torch.autograd.set_detect_anomaly(debug)",
+     "if debug:\n        torch.autograd.set_detect_anomaly(True)",
+     "if not debug:\n        return\n    torch.autograd.set_detect_anomaly(True)",
+     "torch.autograd.set_detect_anomaly(True)\n    model(torch.ones(3)).sum().backward()"],
+)  # fmt: skip
+def test_what_sets_up_a_process_may_be_told_to(switched: str) -> None:
+    assert len(Program(HEAD + "model = nn.Linear(3, 1)\n" + SETTING_UP.format(switched)).facts.debuggings) == 0

@@ -70,6 +70,61 @@ def test_who_switches_it_off_ends_it() -> None:
     assert recorded("memory._record_memory_history()\ntrain(loader)\nmemory._record_memory_history(None)\n") == 0
 
 
+PREPARING = """
+import random
+def prepare(seed, record=True):
+    random.seed(seed)
+    torch.backends.cudnn.benchmark = True
+    {}
+"""
+"""Sets up a process of which the rest is written elsewhere."""
+
+
+@pytest.mark.parametrize(
+    "switched",
+    ["memory._record_memory_history()",
+     "if torch.cuda.is_available():\n        memory._record_memory_history(stacks='all')",
+     "if not torch.cuda.is_available():\n        return\n    memory._record_memory_history()"],
+)  # fmt: skip
+def test_who_sets_up_the_process_records_all_that_it_does(switched: str) -> None:
+    assert len(Program(HEAD + PREPARING.format(switched)).facts.recordings) == 1
+
+
+@pytest.mark.parametrize(
+    "switched",
+    ["memory._record_memory_history(max_entries=5000)",
+     "if record:\n        memory._record_memory_history()",
+     "if not record:\n        return\n    memory._record_memory_history()",
+     "memory._record_memory_history()\n    run(model)\n    memory._dump_snapshot('one.pickle')",
+     "memory._record_memory_history()\ndef end():\n    memory._record_memory_history(enabled=None)"],
+)  # fmt: skip
+def test_who_sets_up_the_process_and_was_asked_to_record_does_not(switched: str) -> None:
+    source = HEAD + "from library import model, run\n" + PREPARING.format(switched)
+    assert len(Program(source).facts.recordings) == 0
+
+
+def test_a_helper_that_only_records_is_called_by_who_wants_it() -> None:
+    assert len(Program(HEAD + "def record():\n    memory._record_memory_history()\n").facts.recordings) == 0
+
+
+ENTERED = """
+class Watch:
+    def __enter__(self):
+        memory._record_memory_history()
+        return self
+    def __exit__(self, *error):
+        {}
+"""
+
+
+def test_a_block_that_begins_to_record_and_does_not_end_it() -> None:
+    snapshot = "memory._dump_snapshot('memory.pickle')"
+    assert len(Program(HEAD + ENTERED.format(snapshot)).facts.recordings) == 1
+    assert len(Program(HEAD + "import pytest\n" + ENTERED.format(snapshot)).facts.recordings) == 0
+    off = "memory._record_memory_history(enabled=None)"
+    assert len(Program(HEAD + ENTERED.format(off)).facts.recordings) == 0
+
+
 @pytest.mark.parametrize(
     ("call", "fixed"),
     [

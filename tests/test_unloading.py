@@ -179,6 +179,8 @@ def test_a_function_that_nobody_calls_here() -> None:
     assert found(helper) == ["net: "]
     assert found(helper.replace("    del", "    net.cpu()\n    del")) == []
     assert found(helper.replace("    del", "    save(net)\n    del")) == []
+    assert found(helper.replace("    del", "    net.requires_grad_(False)\n    net.eval()\n    del")) == ["net: "]
+    assert found(helper.replace("    del", "    net.clear()\n    del")) == []
 
 
 GLOBALS = """
@@ -209,3 +211,60 @@ def test_models_of_a_list_that_are_called_later() -> None:
 def test_an_attribute_that_is_deleted_says_enough() -> None:
     assert found(SESSION.format("del self.model").replace("        gc.collect()\n", "")) != []
     assert found(SESSION.format("self.model = None").replace("        gc.collect()\n", "")) == []
+
+
+CLOSURE = """
+class Service:
+    def __init__(self):
+        self.model = self.answer = None
+    def load(self):
+        self.model = nn.Linear(3, 3).cuda()
+        net = self.model
+        def answer(x):
+            return {}(x)
+        self.answer = answer
+    def close(self):
+        del self.model
+        self.model = None
+        {}
+        gc.collect()
+"""
+
+
+def test_a_closure_that_the_object_keeps_holds_what_it_captured() -> None:
+    assert found(CLOSURE.format("net", "pass")) == ["self.model: self.answer function"]
+    assert found(CLOSURE.format("net", "self.answer = None")) == []
+    assert found(CLOSURE.format("self.model", "pass")) == []
+
+
+def test_a_closure_over_the_deleted_variable_is_empty_then() -> None:
+    source = """
+def main():
+    model = nn.Linear(3, 3)
+    def answer(x):
+        return model(x)
+    print(answer(x))
+    del model
+    gc.collect()
+    larger = nn.Linear(9, 9)
+    print(larger)
+"""
+    assert found(source) == []
+
+
+STAGES = """
+def main(x):
+    first, second = (nn.Linear(3, 3).cuda() for _ in range(2))
+    stages = {{"first": first, "second": second}}
+    h = stages["first"](x)
+    del first
+    torch.cuda.empty_cache()
+    {}
+"""
+
+
+def test_a_dictionary_of_models_holds_those_that_are_not_run_any_more() -> None:
+    assert found(STAGES.format('return stages["second"](h)')) == ["first: stages container"]
+    assert found(STAGES.format('return stages["first"](h)')) == []
+    assert found(STAGES.format("return [stages[name](h) for name in order]")) == []
+    assert found(STAGES.format('del stages["first"]\n    return stages["second"](h)')) == []

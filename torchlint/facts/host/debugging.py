@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.host.process import is_of_tests, is_optional, prepares_process
 from torchlint.facts.turns.loop_lengths import is_entered_by_stack
 from torchlint.facts.values.frameworks import detects_anomalies, is_module_class, is_start
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.literals import literal
-from torchlint.tree import dotted, walk
+from torchlint.tree import walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
 SETTERS = frozenset(["torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly"])
 BLOCKS = frozenset(["torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly"])
-TEST_TOOLS = ("pytest", "unittest", "torch.testing", "hypothesis")
-HOPS = 4
-"""How many callers up a condition is looked for."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +36,11 @@ class Debugging:
 
 def debuggings(facts: Facts) -> list[Debugging]:
     """Every place that switches anomaly detection on for a whole run without a condition."""
-    if any(value.op is Op.EXTERNAL and value.name.startswith(TEST_TOOLS) for value in facts.graph.values):
-        return []
     return [found for call in facts.calls() if (found := _of(facts, call)) is not None]
 
 
 def _of(facts: Facts, call: Value) -> Debugging | None:
-    if not _switches(facts, call, on=True) or call.function.name.startswith("test"):
+    if not _switches(facts, call, on=True) or is_of_tests(facts, call):
         return None
     block = _block_of(facts, call)
     if block is not None:
@@ -54,9 +49,14 @@ def _of(facts: Facts, call: Value) -> Debugging | None:
         return None
     else:
         covered = _covered_by_statement(facts, call)
-    if covered is None or _is_optional(facts, call, covered, HOPS):
+    if covered is None or is_optional(facts, call, None if _is_of_process(facts, call, covered) else covered):
         return None
     return Debugging(call, covered)
+
+
+def _is_of_process(facts: Facts, call: Value, covered: cst.CSTNode) -> bool:
+    """Whether a call switches the mode on for all that follows, of which nothing is seen."""
+    return call.callee.name in SETTERS and covered is facts.statement_of(call)
 
 
 def _switches(facts: Facts, call: Value, *, on: bool) -> bool:
@@ -133,31 +133,6 @@ def _covered_by_statement(facts: Facts, call: Value) -> cst.CSTNode | None:
     if owner is not None and function.name == "__init__":
         if is_module_class(owner) or any(map(facts.steps.trains, owner.methods.values())):
             return owner.syntax
+    if prepares_process(facts, function) and not facts.loop_lengths.has_few_steps:
+        return facts.statement_of(call)
     return None
-
-
-def _is_optional(facts: Facts, call: Value, covered: cst.CSTNode, hops: int) -> bool:
-    """Whether a condition decides on a call (and not on all that it covers), there or at all of its callers."""
-    if any(_is_condition(branch, call.syntax, covered) for branch in _branches(facts, call)):
-        return True
-    callers = facts.solution.callers.get(call.function, ())
-    return hops > 0 and bool(callers) and all(_is_optional(facts, c, covered, hops - 1) for c in callers)
-
-
-def _branches(facts: Facts, call: Value) -> Iterator[cst.CSTNode]:
-    """The nodes around a call, in its function, that may leave it out."""
-    node: cst.CSTNode | None = call.syntax
-    while node is not None and node is not call.function.syntax:
-        node = facts.parents.get(node)
-        if isinstance(node, cst.If | cst.IfExp | cst.BooleanOperation | cst.ExceptHandler | cst.MatchCase):
-            yield node
-
-
-def _is_condition(branch: cst.CSTNode, call: cst.CSTNode | None, covered: cst.CSTNode) -> bool:
-    """Whether ``branch`` decides on the call alone: not on the whole script, nor on what is covered as well."""
-    if not isinstance(branch, cst.If):
-        return True
-    if any(dotted(node) == "__name__" for node in walk(branch.test)):
-        return False
-    body = set(walk(branch.body))
-    return branch.orelse is not None or call not in body or covered not in body

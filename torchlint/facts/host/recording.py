@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.edits import replace
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.host.process import is_of_tests, is_optional, prepares_process
+from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.literals import literal
 from torchlint.rule import Edit
 
@@ -33,21 +34,33 @@ class Recording:
 
     Attributes:
         call: what switches it on.
-        training: the loop that fills it, or the call that runs one.
+        training: the loop that fills it, or the call that runs one; None where all that the process does fills it.
     """
 
     call: Value
-    training: cst.CSTNode
+    training: cst.CSTNode | None
 
 
 def recordings(facts: Facts) -> list[Recording]:
-    """Every unbounded recording over a long training that the file does not end."""
+    """Every unbounded recording over a long training, or for the life of the process, that the file does not end."""
     calls = [call for call in facts.calls() if call.callee.op is Op.EXTERNAL and call.callee.name in RECORDERS]
     if any(_switches_off(facts, call) for call in calls):
         return []
     unbounded = [call for call in calls if _is_unbounded(facts, call)]
     found = ((call, facts.loop_lengths.training_after(call)) for call in unbounded)
-    return [Recording(call, training) for call, training in found if training is not None]
+    return [Recording(call, training) for call, training in found if training is not None or _stays_on(facts, call)]
+
+
+def _stays_on(facts: Facts, call: Value) -> bool:
+    """Whether nobody chose to record, and what is done meanwhile is not seen: the process goes on recording."""
+    if is_of_tests(facts, call) or facts.loop_lengths.has_few_steps or is_optional(facts, call, None):
+        return False
+    return prepares_process(facts, call.function) or _enters(call.function)
+
+
+def _enters(function: Function) -> bool:
+    """``__enter__``: the block that is entered decides how much is recorded, and its end leaves the history on."""
+    return function.owner is not None and function.name in ("__enter__", "__aenter__")
 
 
 def _switches_off(facts: Facts, call: Value) -> bool:

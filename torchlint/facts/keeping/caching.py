@@ -15,11 +15,15 @@ import libcst as cst
 from torchlint.facts.values.domain import ClassReference, FunctionReference, Instance, sorted_values
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
 from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.literals import literal
 from torchlint.facts.values.novelty import Novelty
 from torchlint.facts.values.tensors import Tensors
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+
+HOPS = 3
+"""How many callers up a length is followed."""
 
 DEFAULT_SIZE = 128
 """``maxsize`` of ``functools.lru_cache``: https://docs.python.org/3/library/functools.html#functools.lru_cache."""
@@ -86,6 +90,7 @@ class CacheGrowth:
         identity: True when the key is a tensor, a module or an object, which no later call can match.
         at: the call that brings it, if one is seen.
         single: True when the class is seen to be made once only.
+        is_length: True when the key is a length of the data: it may come again, and there are as many as there are.
     """
 
     cached: Cached
@@ -94,6 +99,7 @@ class CacheGrowth:
     identity: bool
     at: Value | None = None
     single: bool = False
+    is_length: bool = False
 
     @property
     def function(self) -> Function | None:
@@ -190,11 +196,38 @@ class Caching:
                 identity = self.tensors.is_tensor(argument) or self.tensors.is_module(argument)
                 if (identity or returns) and (by := self.novelty.of(argument)) is not None:
                     return CacheGrowth(cached, by, parameter, identity, call)
+        if returns and cached.size is None and (by_length := self._by_length(cached)) is not None:
+            return by_length
         if not cached.calls and (taken := self._tensor_parameter(cached)) is not None:
             return CacheGrowth(cached, None, taken, True)
         if itself is not None and (returns or self._instance_holds(cached)):
             return CacheGrowth(cached, None, itself, True, single=self._is_single(cached.function.owner))
         return None
+
+    def _by_length(self, cached: Cached) -> CacheGrowth | None:
+        """A cache without a bound that keeps a tensor for each length that comes in the data."""
+        for call, binding in cached.calls:
+            for parameter in cached.given:
+                argument = binding.get(parameter)
+                if argument is not None and self._is_length(argument, HOPS):
+                    by = self.novelty.repeats(call)
+                    if by is not None:
+                        return CacheGrowth(cached, by, parameter, False, call, is_length=True)
+        return None
+
+    def _is_length(self, value: Value, hops: int) -> bool:
+        """``x.shape[1]`` or ``x.size(1)`` of what is computed or passed in: neither the batch nor the features."""
+        if value.op is Op.PARAMETER:
+            return hops > 0 and any(self._is_length(given, hops - 1) for given in self.tensors.given(value))
+        number: object
+        if value.op is Op.SUBSCRIPT and value.inputs[0].op is Op.ATTRIBUTE and value.inputs[0].name == "shape":
+            measured, number = value.inputs[0].inputs[0], value.keys[0]
+        elif value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "size":
+            measured, number = value.callee.inputs[0], literal(self.solution, value.argument(0, "dim"))
+        else:
+            return False
+        is_axis = isinstance(number, int) and (number > 0 or number < -1)
+        return is_axis and measured.op is not Op.ATTRIBUTE and not self.facts.flows.is_leaf(measured)
 
     def _tensor_parameter(self, cached: Cached) -> Value | None:
         return next((p for p in cached.given if self.tensors.is_tensor(p)), None)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.keeping.asking_back import COLLECTING
 from torchlint.facts.keeping.holders import Holders
-from torchlint.facts.keeping.unloading import COLLECTING
 from torchlint.facts.values.domain import ClassReference, Container, External, Plain, Tool
 from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchlint import torch_api
+from torchlint.facts.hooks.holding import Holding
 from torchlint.facts.values.domain import Container, Instance, Tool
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import places_of
@@ -34,6 +35,7 @@ class Holders:
         """Read the solution of ``facts``."""
         self.facts = facts
         self.solution = facts.solution
+        self.holding = Holding(facts.solution, facts.identity)
 
     def objects(self, value: Value) -> frozenset[Value]:
         """The values that made the object which ``value`` may be."""
@@ -93,10 +95,8 @@ class Holders:
             items = [item for _, item in self.solution.held.get(made, ())]
             return "container" if any(self._how(item, held, depth - 1, seen) for item in items) else ""
         if made.op is Op.FUNCTION and isinstance(made.reference, Function):
-            defaults = (default for parameter in made.reference.parameters for default in parameter.inputs)
-            return (
-                "function" if any(self._how(default, held, depth - 1, seen) == "itself" for default in defaults) else ""
-            )
+            inside = (one.value for one in self.holding.held_by(made))
+            return "function" if any(self._how(one, held, depth - 1, seen) == "itself" for one in inside) else ""
         if made.op is Op.ATTRIBUTE and self._is_method(made):
             return "function" if self.objects(made.inputs[0]) & held else ""
         return ""

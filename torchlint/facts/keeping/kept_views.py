@@ -65,6 +65,8 @@ class _Search:
         self.facts = facts
         self.solution = facts.solution
         self.views = Views(facts.solution, facts.steps)
+        # Who stores all windows of a tensor stores the tensor; each file has all of it again.
+        self.saved_views = Views(facts.solution, facts.steps, windows=True)
         self.gathering = Gathering(facts)
 
     def inserted(self) -> Iterator[KeptView]:
@@ -109,7 +111,7 @@ class _Search:
                 continue
             syntax = call.syntax.args[0].value if isinstance(call.syntax, cst.Call) else None
             for item in self._items(call.arguments[0], syntax):
-                view = self.views.of(item.value)
+                view = self.saved_views.of(item.value)
                 if view is not None:
                     yield self._kept(call.statement, _Holder(), item, view)
 

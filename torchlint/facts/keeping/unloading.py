@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.keeping.asking_back import AskingBack
 from torchlint.facts.keeping.holders import Holders, is_none
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Drop, Function, Kind, Op, Place, Value
@@ -18,22 +18,8 @@ from torchlint.tree import dotted, walk, walk_scope
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
-COLLECTING = frozenset(
-    ["gc.collect", "torch.cuda.empty_cache", "torch.cuda.ipc_collect", "torch.mps.empty_cache", "torch.xpu.empty_cache",
-     "torch.npu.empty_cache", "torch.accelerator.empty_cache"]
-)  # fmt: skip
-"""Functions that are called to get memory back."""
-
-NEUTRAL = COLLECTING | {
-    "torch.cuda.synchronize",
-    "torch.cuda.reset_peak_memory_stats",
-    "torch.cuda.is_available",
-    "torch.cuda.memory_allocated",
-    "builtins.print",
-}
-"""Functions beside them that need no memory themselves."""
-
-LOGGING = frozenset(["info", "debug", "warning", "log"])
+RESTING = frozenset(["eval", "requires_grad_", "train", "zero_grad"])
+"""Methods of modules that leave them where they are."""
 
 
 @dataclass(frozen=True)
@@ -76,14 +62,20 @@ class Unloadings:
         self.facts = facts
         self.solution = facts.solution
         self.holders = Holders(facts)
+        self.asking = AskingBack(facts)
 
     def found(self) -> list[Unloading]:
         """Each model that is given up while something else holds it, at most one for each statement."""
         found: dict[cst.CSTNode, Unloading] = {}
+        deleted: set[tuple[Function, str]] = set()
         for drop in self.facts.graph.drops:
-            unloading = self._of(drop)
+            attribute = (drop.function, drop.path)
+            unloading = self._of(drop) if attribute not in deleted else None
             if unloading is not None:
                 found.setdefault(drop.statement, unloading)
+                # What is deleted and then set to None is given up once.
+                if drop.is_deleted and drop.holder is not None:
+                    deleted.add(attribute)
         return list(found.values())
 
     def _of(self, drop: Drop) -> Unloading | None:
@@ -99,8 +91,9 @@ class Unloadings:
                 return self._of_global(drop, value)
         if self._is_moved_away(value, drop):
             return None
-        if value.op is Op.PARAMETER and value.function is drop.function:
-            return self._of_parameter(drop, value)
+        given = _before_rest(value)
+        if given.op is Op.PARAMETER and given.function is drop.function:
+            return self._of_parameter(drop, given)
         bound = self._bound_on_its_path(value, drop)
         if not self._is_model(bound):
             return None
@@ -146,7 +139,7 @@ class Unloadings:
     # -- variables ------------------------------------------------------------------------------------------------
 
     def _in_variables(self, drop: Drop, held: frozenset[Value]) -> Iterator[Holder]:
-        collects = self._collects_after(drop)
+        collects = self.asking.is_asked_after(drop)
         for name, value in drop.bound.items():
             if name == drop.path or name.startswith(f"{drop.path}.") or is_none(value):
                 continue
@@ -155,7 +148,12 @@ class Unloadings:
                 continue
             if how == "container":
                 wanted = not collects and self._is_used_after(name.partition(".")[0], drop)
-                if wanted or self._is_emptied(value) or self._is_born_with(value, drop) or self._is_run(value):
+                if (
+                    wanted
+                    or self._is_emptied(value)
+                    or self._is_born_with(value, drop)
+                    or self._is_run(value, held, drop)
+                ):
                     continue
                 if self._is_filled_on_another_path(value, held, drop):
                     continue
@@ -200,16 +198,28 @@ class Unloadings:
             current = self.facts.parents.get(current)
         return found
 
-    def _is_run(self, container: Value) -> bool:
-        """Whether something in a container is called: its models are wanted."""
+    def _is_run(self, container: Value, held: frozenset[Value], drop: Drop) -> bool:
+        """Whether one of the models in a container is called later, or who knows when: it is wanted."""
         homes = set(homes_of(self.solution, container)[1:])
         for call in self.facts.calls():
             part = call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else call.callee
-            is_part = False
+            called: Value | None = None
             while part.op in (Op.ELEMENT, Op.SUBSCRIPT):
-                part, is_part = part.inputs[0], True
-            if is_part and homes & set(homes_of(self.solution, part)):
+                part, called = part.inputs[0], part
+            if called is None or not homes & set(homes_of(self.solution, part)):
+                continue
+            is_over = call.function is drop.function and call.index < drop.index and drop.loop is None
+            if not is_over and self._may_be(called, container, held):
                 return True
+        return False
+
+    def _may_be(self, item: Value, container: Value, held: frozenset[Value]) -> bool:
+        """Whether what is taken out of a container by a key is one of ``held``, for all that is seen."""
+        for made in allocations_of(self.solution, container):
+            if made.op is Op.CONTAINER and item.keys[0] is not None and item.keys[0] in made.keys:
+                if not self.holders.objects(made.inputs[made.keys.index(item.keys[0])]) & held:
+                    continue
+            return True
         return False
 
     def _is_born_with(self, container: Value, drop: Drop) -> bool:
@@ -245,39 +255,10 @@ class Unloadings:
         """Whether the function goes on to use memory: in a next turn, or by what it calls behind the statement."""
         if drop.loop is not None:
             return True
-        return any(call.index >= drop.index and not self._is_neutral(call) for call in self._calls(drop.function))
+        return any(call.index >= drop.index and not self.asking.is_neutral(call) for call in self._calls(drop.function))
 
     def _calls(self, function: Function) -> list[Value]:
         return self.facts.steps.calls_in(function)
-
-    def _is_neutral(self, call: Value) -> bool:
-        callee = call.callee
-        if callee.op is Op.EXTERNAL:
-            return callee.name in NEUTRAL
-        return callee.op is Op.ATTRIBUTE and callee.name in LOGGING
-
-    # -- what is done to get memory back --------------------------------------------------------------------------
-
-    @cached_property
-    def _collectors(self) -> frozenset[Function]:
-        """Functions of the file in which memory is asked back."""
-        calls = self.facts.calls()
-        return frozenset(c.function for c in calls if c.callee.op is Op.EXTERNAL and c.callee.name in COLLECTING)
-
-    def _is_collecting(self, call: Value) -> bool:
-        if call.callee.op is Op.EXTERNAL and call.callee.name in COLLECTING:
-            return True
-        return any(function in self._collectors for function in self.solution.functions_of(call))
-
-    def _collects_after(self, drop: Drop) -> bool:
-        """Whether memory is asked back soon behind a statement: before anything else is called."""
-        for call in self._calls(drop.function):
-            if call.index >= drop.index:
-                if self._is_collecting(call):
-                    return True
-                if not self._is_neutral(call):
-                    return False
-        return False
 
     # -- attributes -----------------------------------------------------------------------------------------------
 
@@ -285,7 +266,7 @@ class Unloadings:
         assert drop.holder is not None
         places = self.solution.places(drop.holder, drop.attribute)
         stored = [v for place in places for v in self.solution.stored.get(place, ()) if not is_none(v)]
-        collects = any(self._is_collecting(call) for call in self._calls(drop.function))
+        collects = any(self.asking.is_asked_by(call) for call in self._calls(drop.function))
         if not any(map(self._is_model, stored)) or not (collects or drop.is_deleted):
             return None
         held = frozenset(made for value in stored for made in self.holders.objects(value))
@@ -304,7 +285,7 @@ class Unloadings:
                 continue
             for value in values:
                 how = "" if is_none(value) else self.holders.how(value, held)
-                if how and not (how == "container" and (self._is_emptied(value) or self._is_run(value))):
+                if how and not (how == "container" and (self._is_emptied(value) or self._is_run(value, held, drop))):
                     yield Holder(f"{prefix}.{place.path}", how, value)
                     break
 
@@ -328,7 +309,7 @@ class Unloadings:
     def _of_global(self, drop: Drop, value: Value) -> Unloading | None:
         """``global model; del model`` in a function: other globals may still hold it."""
         held = self.holders.objects(value)
-        if not self._is_model(value) or not any(self._is_collecting(call) for call in self._calls(drop.function)):
+        if not self._is_model(value) or not any(self.asking.is_asked_by(call) for call in self._calls(drop.function)):
             return None
         module, released = self.facts.graph.module, self._released_by(drop.function)
         released |= {Place(module, d.path) for d in self.facts.graph.drops if d.function is drop.function}
@@ -337,7 +318,7 @@ class Unloadings:
             if place.owner is module and place.path != drop.path and place not in released:
                 for one in values:
                     how = "" if is_none(one) or self._is_own(one) else self.holders.how(one, held)
-                    if how and not (how == "container" and (self._is_emptied(one) or self._is_run(one))):
+                    if how and not (how == "container" and (self._is_emptied(one) or self._is_run(one, held, drop))):
                         found.append(Holder(place.path, how, one))
                         break
         return Unloading(drop, tuple(found)) if found else None
@@ -346,7 +327,7 @@ class Unloadings:
 
     def _of_parameter(self, drop: Drop, parameter: Value) -> Unloading | None:
         """``def free(model): del model; empty_cache()``: the caller's variable still holds it."""
-        if not self._collects_after(drop) or drop.loop is not None:
+        if not self.asking.is_asked_after(drop) or drop.loop is not None:
             return None
         calls = sorted(self.solution.callers.get(drop.function, {}).items(), key=lambda item: item[0].index)
         for call, binding in calls:
@@ -356,14 +337,14 @@ class Unloadings:
                 continue
             after = self._is_dropped_behind(name, call)
             goes_on = call.loop is not None or any(
-                later.index > call.index and not self._is_neutral(later) for later in self._calls(call.function)
+                later.index > call.index and not self.asking.is_neutral(later) for later in self._calls(call.function)
             )
             if not after and goes_on:
                 return Unloading(drop, (Holder(name, "itself", given),), True, call)
-        return Unloading(drop, (), True) if not calls and self._does_nothing_else(drop.function) else None
+        return Unloading(drop, (), True) if not calls and self._does_nothing_else(drop.function, parameter) else None
 
-    def _does_nothing_else(self, function: Function) -> bool:
-        """Whether a function only deletes what it is given and asks memory back."""
+    def _does_nothing_else(self, function: Function, parameter: Value) -> bool:
+        """Whether a function only sets a module that it is given to rest, deletes it, and asks memory back."""
         if not isinstance(function.syntax, cst.FunctionDef) or function.owner is not None:
             return False
         harmless = (cst.Del, cst.Expr, cst.Pass, cst.Import, cst.ImportFrom)
@@ -371,7 +352,9 @@ class Unloadings:
             if isinstance(node, cst.SimpleStatementLine) and not all(isinstance(s, harmless) for s in node.body):
                 return False
         calls = self._calls(function)
-        return all(self._is_neutral(call) or self._is_collecting(call) for call in calls)
+        return all(
+            self.asking.is_neutral(c) or self.asking.is_asked_by(c) or _sets_to_rest(c, parameter) for c in calls
+        )
 
     def _written(self, call: Value, parameter: Value) -> str | None:
         """How a call writes what it passes for a parameter, where that is a variable or an attribute."""
@@ -398,3 +381,14 @@ class Unloadings:
             isinstance(node, cst.AssignTarget) and name in {dotted(part) for part in walk_scope(node.target)}
             for node in walk_scope(statement)
         )
+
+
+def _sets_to_rest(call: Value, module: Value) -> bool:
+    return call.callee.op is Op.ATTRIBUTE and call.callee.name in RESTING and _before_rest(call) is module
+
+
+def _before_rest(value: Value) -> Value:
+    """What a variable held before ``net.eval()`` and the like, which give the same module back."""
+    while value.op is Op.CALL and value.is_bare and value.callee.op is Op.ATTRIBUTE and value.callee.name in RESTING:
+        value = value.callee.inputs[0]
+    return value

@@ -61,9 +61,10 @@ class View:
 class Views:
     """Answers which values of one file are views of a part."""
 
-    def __init__(self, solution: Solution, steps: Steps) -> None:
-        """Look at the values of ``solution``."""
+    def __init__(self, solution: Solution, steps: Steps, *, windows: bool = False) -> None:
+        """Look at the values of ``solution``; with ``windows``, ``x[i : i + n]`` is a part too."""
         self.solution = solution
+        self.windows = windows
         self.steps = steps
         self._followed: set[Value] = set()
 
@@ -124,7 +125,9 @@ class Views:
         return self._call(value) if value.op is Op.CALL else ("none", None)
 
     def _place(self, value: Value) -> tuple[str, Value | None]:
-        return ("unknown", None) if places_of(self.solution, value) else ("none", None)
+        """What is stored there may be a view; where nothing is, as for the weight of a layer, it is no view."""
+        is_stored = any(self.solution.stored.get(place) for place in places_of(self.solution, value))
+        return ("unknown" if is_stored else "none", None)
 
     def _call(self, call: Value) -> tuple[str, Value | None]:
         callee = call.callee
@@ -167,7 +170,7 @@ class Views:
     def _index(self, node: cst.BaseSlice, value: Value) -> str:
         """What one element of an index does: "part", "whole", "copy" or "unknown"."""
         if isinstance(node, cst.Slice):
-            return _slice(node)
+            return "part" if self.windows and _is_window(node) else _slice(node)
         assert isinstance(node, cst.Index)
         index = node.value
         if isinstance(index, cst.Ellipsis) or (isinstance(index, cst.Name) and index.value == "None"):
@@ -353,6 +356,16 @@ def _slice(node: cst.Slice) -> str:
     if node.lower is not None and lower is None:
         return "unknown"
     return "whole"  # all of it, or nearly
+
+
+def _is_window(node: cst.Slice) -> bool:
+    """``i : i + n``: one of the pieces of which the whole is made."""
+    upper = node.upper
+    if not isinstance(upper, cst.BinaryOperation) or not isinstance(upper.operator, cst.Add):
+        return False
+    return isinstance(node.lower, cst.Name) and any(
+        isinstance(side, cst.Name) and side.value == node.lower.value for side in (upper.left, upper.right)
+    )
 
 
 def _number(node: cst.CSTNode | None) -> int | None:

@@ -112,6 +112,11 @@ class LoopLengths:
             seen.update(c.function for c in frontier)
         return None
 
+    @cached_property
+    def has_few_steps(self) -> bool:
+        """Whether the file runs a few steps somewhere: a measurement, for which a program may ask for more."""
+        return any(map(self._steps_few, self.facts.graph.loops))
+
     def _steps_few(self, loop: Loop) -> bool:
         return self.facts.repetitions.turn(loop).is_step and self.is_short(loop)
 
