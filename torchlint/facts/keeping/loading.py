@@ -102,9 +102,10 @@ class Loads:
     @cached_property
     def found(self) -> list[Load]:
         """Every such call in the order of the walk."""
-        return [load for call in self.facts.calls() if (load := self._load(call)) is not None]
+        return [load for call in self.facts.calls() if (load := self.of(call)) is not None]
 
-    def _load(self, call: Value) -> Load | None:
+    def of(self, call: Value) -> Load | None:
+        """What a CALL reads; None for one that does nothing of the kind."""
         name = external_name(self.facts, call)
         if name in READERS:
             return Load(call, name, False, _device(call, READERS[name]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.host import emptying, figures, profiling
+from torchlint.facts.repeated import compiling, reloading
+from torchlint.facts.summaries.effects import Doings
 from torchlint.facts.summaries.shapes import Shapes, name_of
 from torchlint.facts.summaries.summary import (
     CallSummary,
     ClassSummary,
+    EffectKind,
     FunctionSummary,
     KeepSummary,
     ParameterSummary,
@@ -47,6 +51,16 @@ FREEZING_CALLS = 3
 MOST_CALLS = 24
 """Of a function with more calls than this the first ones are told."""
 
+EFFECTS: dict[EffectKind, Callable[[Facts, Value], bool]] = {
+    EffectKind.TIDIES: emptying.tidies,
+    EffectKind.COMPILES: compiling.compiles,
+    EffectKind.LOADS: reloading.may_read_model,
+    EffectKind.DRAWS: figures.leaves_open,
+    EffectKind.CLOSES: figures.may_close_any,
+    EffectKind.PROFILES: profiling.records_all,
+}
+"""What is told of functions that do it on each call, with what says so of the call of something imported."""
+
 _THROUGH = (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE)
 
 
@@ -67,6 +81,7 @@ class _Summariser:
         self._stores: dict[Function, list[Store]] = defaultdict(list)
         for store in facts.graph.stores:
             self._stores[store.function].append(store)
+        self._doings = Doings(facts, EFFECTS)
         self._known_keeps: dict[Function, tuple[KeepSummary, ...]] = {}
         self._read_by: dict[Function, frozenset[Place]] = {}
 
@@ -108,7 +123,7 @@ class _Summariser:
     # -- functions ------------------------------------------------------------------------------------------------
 
     def _function(self, function: Function) -> FunctionSummary:
-        calls = self._calls(function)
+        calls, trains = self._calls(function), self.facts.steps.trains(function)
         return FunctionSummary(
             name=function.name,
             parameters=tuple(map(self._parameter, function.parameters)),
@@ -119,8 +134,10 @@ class _Summariser:
             is_generator=function.is_generator,
             calls=tuple(calls.values()),
             keeps=self._keeps(function),
+            effects=self._doings.of(function),
             resets=tuple(sorted(self._resets(function))),
-            trains=self.facts.steps.trains(function),
+            trains=trains,
+            trains_long=trains and self.facts.loop_lengths.training_within(function.syntax, function) is not None,
         )
 
     def _parameter(self, parameter: Value) -> ParameterSummary:
