@@ -254,7 +254,8 @@ class _Summariser:
         readers = self._readers(store.function, attribute) if into == 0 else ()
         for position, is_computed in given.items():
             if position != into:
-                yield KeepSummary(position, into, attribute, grows, is_computed, store.mode.value, readers)
+                mode, merges = store.mode.value, store.call is not None and store.call.callee.name == "update"
+                yield KeepSummary(position, into, attribute, grows, is_computed, mode, readers, merges)
 
     def _kept_through(self, call: Value, callee: Function) -> Iterator[KeepSummary]:
         """What a function keeps by calling another that keeps."""
@@ -294,9 +295,9 @@ class _Summariser:
     def _holder(self, holder: Value, function: Function) -> tuple[int, str] | None:
         """The parameter (or global) that leads to a holder, and the first attribute on the way."""
         attribute = ""
-        while holder.op in _THROUGH:
+        while holder.op in _THROUGH or _is_item_or_default(holder):
             attribute = holder.name if holder.op is Op.ATTRIBUTE else attribute
-            holder = holder.inputs[0]
+            holder = holder.inputs[0] if holder.op in _THROUGH else holder.callee.inputs[0]
         if holder.op is Op.PARAMETER and holder.function is function:
             return function.parameters.index(holder), attribute
         place = holder.place
@@ -365,6 +366,11 @@ def _passed_on(call: Value, function: Function) -> Iterator[tuple[str | int, int
 def _frozen(part: Part) -> Part:
     """A module whose parameters do not require grad is to others one without."""
     return Part(PartKind.MODULE) if part.kind in (PartKind.MODULE, PartKind.INSTANCE) else part
+
+
+def _is_item_or_default(value: Value) -> bool:
+    """``rows.setdefault(step, {})``: what lies under a key, or is put there."""
+    return value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "setdefault"
 
 
 def _undressed(decorator: cst.BaseExpression) -> cst.BaseExpression:

@@ -128,6 +128,7 @@ class KeepSummary:
         is_computed: what is kept is computed from the parameter, not the parameter itself.
         mode: the grad mode there, by its value.
         readers: methods of the class whose results hold what is kept.
+        merges: the values of a dict are kept, ``rows.update(values)``.
     """
 
     position: int
@@ -137,6 +138,7 @@ class KeepSummary:
     is_computed: bool
     mode: str
     readers: tuple[str, ...] = ()
+    merges: bool = False
 
 
 class EffectKind(Symbol):
