@@ -137,7 +137,7 @@ class _Summariser:
             effects=self._doings.of(function),
             resets=tuple(sorted(self._resets(function))),
             trains=trains,
-            trains_long=trains and self.facts.loop_lengths.training_within(function.syntax, function) is not None,
+            trains_long=trains and self.facts.loop_lengths.trains_long(function),
         )
 
     def _parameter(self, parameter: Value) -> ParameterSummary:

@@ -91,6 +91,10 @@ class LoopLengths:
         inside = set(walk(block))
         return self._training(function, lambda node: node in inside, DEPTH)
 
+    def trains_long(self, function: Function) -> bool:
+        """Whether a long training runs in ``function``, or in what it calls."""
+        return self._training(function, lambda _: True, DEPTH) is not None
+
     def training_after(self, call: Value, ends: Sequence[Value] = ()) -> cst.CSTNode | None:
         """A long training that begins after ``call``, or around it: in its function, else in those that led to it.
 
