@@ -67,7 +67,7 @@ class LoadedPerCall(Rule):
     harms = (Harm.CHURN, Harm.PEAK)
     symptoms = (Symptom.SLOW,)
     unseen = True
-    triggers = (Trigger(names=READING),)
+    triggers = (Trigger(names=READING), Trigger(imports=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each load that is repeated."""
@@ -86,7 +86,7 @@ def _finding(facts: Facts, reload: Reload) -> Finding:
     cost = ": it costs time, and the weights are in memory twice meanwhile" if reload.weighs else ": it costs time"
     return Finding(
         node=facts.statement_of(reload.load.call),
-        message=(f"`{facts.called(reload.load.call)}` reads the same file ", *often, cost, *advice),
+        message=(f"{facts.done_by(reload.load.call, reload.by)} reads the same file ", *often, cost, *advice),
         level=Level.WARNING if reload.weighs else Level.NOTE,
         memory=Memory.TIME,
         evidence=(Step(place.syntax, "this is what repeats it"),),

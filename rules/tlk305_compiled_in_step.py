@@ -63,7 +63,7 @@ class CompiledInStep(Rule):
     harms = (Harm.HOST, Harm.CHURN)
     symptoms = (Symptom.HOST_GROWS, Symptom.SLOW)
     unseen = True
-    triggers = (Trigger(names=COMPILING),)
+    triggers = (Trigger(names=COMPILING), Trigger(imports=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each place that compiles again and again."""
@@ -77,10 +77,10 @@ def _finding(facts: Facts, compilation: Compilation) -> Finding:
     cost = ": it costs far more time than the step"
     if compilation.grows:
         cost += ", and host memory grows by what was made"
-    written = f"@{compilation.name}" if definition is not None else facts.called(compilation.at)
+    written = f"`@{compilation.name}`" if definition is not None else facts.done_by(compilation.at, compilation.by)
     return Finding(
         node=definition or facts.statement_of(compilation.at),
-        message=(f"`{written}` {compilation.verb} anew ", *often, cost, *advice),
+        message=(f"{written} {compilation.verb} anew ", *often, cost, *advice),
         level=Level.WARNING,
         memory=Memory.HOST_GROWS if compilation.grows else Memory.TIME,
         evidence=(Step(place.syntax, "this is what repeats it"),),

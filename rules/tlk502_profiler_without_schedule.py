@@ -56,7 +56,7 @@ class ProfilerWithoutSchedule(Rule):
     level = Level.WARNING
     harms = (Harm.HOST,)
     symptoms = (Symptom.HOST_GROWS, Symptom.SLOW)
-    triggers = (Trigger(names=frozenset(["profile"])),)
+    triggers = (Trigger(names=frozenset(["profile"])), Trigger(imports=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each profiler around a long training."""

@@ -60,7 +60,7 @@ class FiguresNotClosed(Rule):
     harms = (Harm.HOST,)
     symptoms = (Symptom.HOST_GROWS,)
     unseen = True
-    triggers = (Trigger(names=frozenset(["figure", "subplots", "subplot_mosaic"])),)
+    triggers = (Trigger(names=frozenset(["figure", "subplots", "subplot_mosaic"])), Trigger(imports=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each place that makes figures which stay open."""
@@ -75,7 +75,7 @@ def _finding(facts: Facts, figure: OpenFigure) -> Finding:
     return Finding(
         node=statement,
         message=(
-            f"pyplot keeps the figure that `{facts.called(figure.call)}` makes in ",
+            f"pyplot keeps the figure that {facts.done_by(figure.call, figure.by)} makes in ",
             *facts.each_turn(place),
             ", whatever happens to the variable: host memory grows, GPU memory does not; "
             f"write `{advice}` when it is done",

@@ -56,7 +56,7 @@ class CacheEmptiedEveryStep(Rule):
     level = Level.NOTE
     harms = (Harm.CHURN,)
     symptoms = (Symptom.SLOW,)
-    triggers = (Trigger(names=frozenset(["empty_cache", "collect"])),)
+    triggers = (Trigger(names=frozenset(["empty_cache", "collect"])), Trigger(imports=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each statement that tidies up in a step."""
@@ -65,7 +65,8 @@ class CacheEmptiedEveryStep(Rule):
 
 
 def _finding(facts: Facts, emptying: Emptying) -> Finding:
-    place, written = emptying.repeated_by, facts.called(emptying.call)
+    place, call = emptying.repeated_by, emptying.call
+    written = f"`{facts.called(call)}()`" if emptying.by is None else facts.done_by(call, emptying.by)
     often = facts.each_turn(place)
     if emptying.step_call is not emptying.call:
         site = LineOf(facts.statement_of(emptying.step_call))
@@ -77,7 +78,7 @@ def _finding(facts: Facts, emptying: Emptying) -> Finding:
     )
     return Finding(
         node=facts.statement_of(emptying.call),
-        message=(f"`{written}()` runs in ", *often, cost, "; drop it, or call it once for an epoch"),
+        message=(f"{written} runs in ", *often, cost, "; drop it, or call it once for an epoch"),
         level=Level.NOTE,
         memory=Memory.TIME,
         evidence=(

@@ -427,3 +427,61 @@ def test_a_method_elsewhere_of_a_module_that_is_not_trained(tmp_path: Path) -> N
     assert head_alone.found("train.py") == ["train.py: TLK203 warning"]
     both = train.format(trained="[*head.parameters(), *coder.parameters()]")
     assert Project(tmp_path / "b", {"nets.py": nets, "train.py": both}).found("train.py") == []
+
+
+JOURNAL = """
+    class Journal:
+        def __init__(self):
+            self.rows = {}
+            self.names = []
+
+        def note(self, step, values):
+            self.rows.setdefault(step, {}).update(values)
+
+        def note_numbers(self, step, values):
+            self.rows.setdefault(step, {}).update({name: float(value) for name, value in values.items()})
+
+        def note_names(self, values):
+            for name in values:
+                self.names.append(name)
+
+        def note_whole(self, values):
+            self.names.append(values)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "leaks"),
+    [
+        ("note(step, parts)", True),
+        ("note(step, {'loss': loss.detach()})", False),
+        ("note_numbers(step, parts)", False),
+        ("note_names(parts)", False),
+        ("note_whole(parts)", True),
+    ],
+)
+def test_tensors_in_a_dict_that_another_file_keeps_are_told(tmp_path: Path, call: str, leaks: bool) -> None:
+    text = f"""
+        import torch
+        from torch import nn
+        from journal import Journal
+
+        class Engine:
+            def __init__(self, net: nn.Module, journal: Journal):
+                self.net, self.journal = net, journal
+                self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+            def losses(self, x, y):
+                out = self.net(x)
+                return {{"fit": (out - y).pow(2).mean(), "size": out.abs().mean()}}
+
+            def step(self, step, x, y):
+                parts = self.losses(x, y)
+                loss = parts["fit"] + parts["size"]
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                self.journal.{call}
+    """
+    project = Project(tmp_path, {"journal.py": JOURNAL, "engine.py": text})
+    assert [one.partition(" ")[2].partition(" ")[0] for one in project.found()] == (["TLK105"] if leaks else [])

@@ -60,6 +60,7 @@ from torchlint.facts.repeated.construction import Construction, constructions
 from torchlint.facts.repeated.growth import Growth, growths, made_for
 from torchlint.facts.repeated.reloading import Reload, reloads
 from torchlint.facts.repeated.rereading import SecondCopy, second_copies
+from torchlint.facts.summaries.effects import Effects
 from torchlint.facts.summaries.imports import Imports, NoImports
 from torchlint.facts.turns.lifetimes import Lifetimes
 from torchlint.facts.turns.loop_lengths import LoopLengths
@@ -112,6 +113,11 @@ class Facts(Repairs):
         self.solution.dissolve()
         vars(self.inferences).clear()
         vars(self).clear()
+
+    @cached_property
+    def effects(self) -> Effects:
+        """What the calls of this file do by functions of other files."""
+        return Effects(self)
 
     @cached_property
     def accumulations(self) -> list[Accumulation]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -12,6 +13,9 @@ from torchlint.facts.values.graph import Function, Loop, Op, Value, ValueGraph
 from torchlint.facts.values.writing import Use, operands, shortened
 from torchlint.rule import LineOf
 from torchlint.tree import dotted, parents, walk
+
+if TYPE_CHECKING:
+    from torchlint.facts.summaries.effects import Effect
 
 __all__ = ["Wording"]
 
@@ -77,6 +81,12 @@ class Wording:
         """How this file reaches a member of torch: ``th.no_grad``, ``no_grad``, or ``torch.no_grad``."""
         direct = self._imports.get(f"torch.{member}")
         return direct or f"{self._imports.get('torch', 'torch')}.{member}"
+
+    def done_by(self, call: Value, by: Effect | None) -> str:
+        """How a message names what does something: what is called, with what does it there if that is another file."""
+        if by is None:
+            return f"`{self.called(call)}`"
+        return f"`{self.called(call)}` (`{by.done.name.rpartition('.')[2]}` in {by.file})"
 
     def name_of(self, use: Use) -> str:
         """How the program writes a value where it is used, at most 40 characters."""

@@ -14,6 +14,7 @@ import libcst as cst
 
 from torchlint.facts.autograd.records import Record
 from torchlint.facts.summaries.summary import KeepSummary
+from torchlint.facts.values.domain import Container
 from torchlint.facts.values.graph import Function, Mode, Op, Place, Value
 from torchlint.facts.values.homes import homes_of, places_of
 from torchlint.facts.values.writing import Use, operands
@@ -47,9 +48,10 @@ class Handovers:
 
     def _record(self, call: Value, function: Function, keep: KeepSummary) -> Record | None:
         given = self.solution.given_by(call, function.parameters[keep.position])
-        argument = next((one for one in given if self.flows.live(one) is not None), None)
-        if argument is None or not self._keeps_graph(call, keep):
+        found = [(one, part) for one in given for part in self._live_parts(one, keep)]
+        if not found or not self._keeps_graph(call, keep):
             return None
+        argument, part = found[0]
         holder = self._holder(call, function, keep)
         homes: list[Place | Value] = list(self._places(function, keep))
         if holder is not None and not (keep.into == 0 and function.owner is not None):
@@ -60,7 +62,19 @@ class Handovers:
         name, statement = self._name(call, holder, keep), self.facts.statement_of(call)
         file, into = self.solution.graph.foreign.files[function], self.facts.called(call)
         keeper = f"`{function.name}` in {file} adds it to `{keep.attribute or name}`"
-        return Record(statement, (written,), holder or call, name, statement, into, False, False, keeper=keeper)
+        # A container has no `detach`: what is in it is to be detached where it is put in.
+        whole = part is argument
+        kept = written if whole else Use(part, written.node)
+        return Record(statement, (kept,), holder or call, name, statement, into, False, not whole, keeper=keeper)
+
+    def _live_parts(self, argument: Value, keep: KeepSummary) -> list[Value]:
+        """The tensors with a graph that are kept of an argument: itself, or what is in it."""
+        if self.flows.live(argument) is not None:
+            return [argument]
+        # Who goes over a dict goes over its keys.
+        held = [atom.allocation.syntax for atom in self.solution.final(argument) if isinstance(atom, Container)]
+        has_keys = not all(isinstance(node, cst.List | cst.Tuple) for node in held)
+        return [] if has_keys and keep.is_computed and not keep.merges else self.flows.live_parts(argument)
 
     def _name(self, call: Value, holder: Value | None, keep: KeepSummary) -> str:
         """How the program writes what keeps: ``meter`` of ``meter.update(loss)``, an argument, the name of a global."""

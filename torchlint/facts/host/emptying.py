@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint import torch_api
+from torchlint.facts.summaries.effects import Effect
+from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import Turn
 from torchlint.facts.values.domain import ClassReference, sorted_values
 from torchlint.facts.values.externals import Meaning, meaning_of
@@ -48,16 +50,18 @@ class Emptying:
         call: what empties the cache or collects.
         step_call: the call in the step itself: the same, or the first call of the helper that does it.
         repeated_by: the loop each turn of which runs it, or the function that stands for a turn.
+        by: what the call does by a function of another file; None where it does it itself.
     """
 
     call: Value
     step_call: Value
     repeated_by: Loop | Function
+    by: Effect | None = None
 
     @property
     def collects(self) -> bool:
         """True for the cyclic collector, False for the allocator's cache."""
-        return self.call.callee.name == COLLECT
+        return (self.by.done.name if self.by is not None else self.call.callee.name) == COLLECT
 
 
 def empties_cache(name: str) -> bool:
@@ -70,15 +74,20 @@ def emptyings(facts: Facts) -> list[Emptying]:
     own = any(call.callee.name in OWN_COLLECTION for call in facts.calls())
     found: dict[object, Emptying] = {}
     for call in facts.calls():
-        if _tidies(facts, call) and not (own and call.callee.name == COLLECT):
+        if tidies(facts, call) and not (own and call.callee.name == COLLECT):
             for site in _sites(facts, call, HOPS):
                 by = _repeated_by(facts, site)
                 if by is not None:
                     found.setdefault(facts.statement_of(call), Emptying(call, site, by))
+    for effect in facts.effects.of(EffectKind.TIDIES):
+        by = None if own and effect.done.name == COLLECT else _repeated_by(facts, effect.call)
+        if by is not None:
+            found.setdefault(facts.statement_of(effect.call), Emptying(effect.call, effect.call, by, effect))
     return list(found.values())
 
 
-def _tidies(facts: Facts, call: Value) -> bool:
+def tidies(facts: Facts, call: Value) -> bool:
+    """Whether a CALL empties the cache or collects."""
     if call.callee.op is not Op.EXTERNAL:
         return False
     if call.callee.name == COLLECT:

@@ -22,6 +22,8 @@ ENDS = (cst.Return, cst.Break, cst.Continue, cst.Raise, cst.Yield)
 def close(facts: Facts, figure: OpenFigure) -> Fix | None:
     """The repair: ``plt.close(fig)`` in the block that makes it, None where the figure goes elsewhere."""
     node = figure.call.syntax
+    if figure.by is not None:
+        return None
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
         return None
     line = figure.call.statement

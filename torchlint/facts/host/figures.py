@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import assigned_in
+from torchlint.facts.summaries.effects import Effect
+from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import Turn
 from torchlint.facts.turns.skipping import is_memory
 from torchlint.facts.values.domain import Container
@@ -42,15 +44,27 @@ class OpenFigure:
     Attributes:
         call: what makes it.
         repeated_by: the loop each turn of which makes one, or the function that a framework calls again and again.
+        by: what the call does by a function of another file; None where it does it itself.
     """
 
     call: Value
     repeated_by: Loop | Function
+    by: Effect | None = None
 
 
 def open_figures(facts: Facts) -> list[OpenFigure]:
     """Every figure that is made in each step or epoch and closed nowhere on the way."""
     return _Search(facts).found()
+
+
+def leaves_open(facts: Facts, call: Value) -> bool:
+    """Whether a CALL makes a figure that nothing in its function closes."""
+    return maker_of(call) is not None and _Search(facts).is_left_open(call)
+
+
+def may_close_any(facts: Facts, call: Value) -> bool:
+    """Whether a CALL may close figures, or shows them."""
+    return _is_pyplot(call, "close") or _is_pyplot(call, "show")
 
 
 def maker_of(call: Value) -> str | None:
@@ -68,20 +82,28 @@ class _Search:
 
     def found(self) -> list[OpenFigure]:
         """See :func:`open_figures`."""
-        return [found for call in self.makers if (found := self._of(call)) is not None]
+        found = [self._of(call) for call in self.makers if not self._is_used_again(call)]
+        found += [self._of(effect.call, effect) for effect in self.facts.effects.of(EffectKind.DRAWS)]
+        return [figure for figure in found if figure is not None]
+
+    def is_left_open(self, call: Value) -> bool:
+        """Whether nothing in the function of a CALL closes the figure that it makes."""
+        return not self._is_used_again(call) and not self._is_closed((call,), None)
 
     @cached_property
     def makers(self) -> list[Value]:
         return [call for call in self.facts.calls() if maker_of(call) is not None]
 
-    def _of(self, call: Value) -> OpenFigure | None:
+    def _is_used_again(self, call: Value) -> bool:
+        """Whether the figure has a number: it is made once and then used again."""
         position, keyword = MAKERS[maker_of(call) or "figure"]
         number = call.argument(position, keyword)
-        if number is not None and literal(self.facts.solution, number) not in (UNWRITTEN, None):
-            return None  # the figure of that number is made once and then used again
+        return number is not None and literal(self.facts.solution, number) not in (UNWRITTEN, None)
+
+    def _of(self, call: Value, effect: Effect | None = None) -> OpenFigure | None:
         for chain, by in self._repetitions(call, (call,)):
-            if not self._is_closed(chain):
-                return OpenFigure(call, by)
+            if not self._is_closed(chain, effect):
+                return OpenFigure(call, by, effect)
         return None
 
     # -- how often it is made -------------------------------------------------------------------------------------
@@ -127,10 +149,10 @@ class _Search:
 
     # -- who closes it --------------------------------------------------------------------------------------------
 
-    def _is_closed(self, chain: tuple[Value, ...]) -> bool:
+    def _is_closed(self, chain: tuple[Value, ...], effect: Effect | None) -> bool:
         """Whether a call on the way closes the figure, shows it, or hands it to code that is not seen."""
         functions = dict.fromkeys(at.function for at in chain)
-        handed = self._handed_on(chain)
+        handed = self._handed_on(chain) if effect is None or effect.done.is_returned else set()
         calls = [call for function in functions for call in self.facts.steps.calls_in(function)]
         return any(call not in chain and self._may_close(call, handed, DEPTH) for call in calls)
 
@@ -150,6 +172,8 @@ class _Search:
         if _is_pyplot(call, "show"):
             return literal(self.facts.solution, call.argument(-1, "block")) is not False
         callees = self.facts.solution.functions_of(call)
+        if any(self._may_close_elsewhere(call, callee, figure) for callee in callees):
+            return True
         if callees:
             inner = [c for callee in callees for c in self.facts.steps.calls_in(callee)]
             return depth > 0 and any(self._may_close(c, figure, depth - 1) for c in inner)
@@ -160,6 +184,14 @@ class _Search:
         if call.callee.op is Op.ATTRIBUTE and self._is_container(call.callee.inputs[0]):
             return False
         return not _only_reads(call.callee)
+
+    def _may_close_elsewhere(self, call: Value, callee: Function, figure: set[Value]) -> bool:
+        """Whether a function of another file closes figures, or hands one that it is given to code that is not seen."""
+        foreign = self.facts.graph.foreign
+        if any(effect.kind is EffectKind.CLOSES for effect in foreign.effects.get(callee, ())):
+            return True
+        bound = self.facts.solution.callers[callee][call].items()
+        return any(p in foreign.hands_on and given and self._stands_for(given, figure) for p, given in bound)
 
     def _concerns(self, arguments: tuple[Value, ...], figure: set[Value]) -> bool:
         """Whether ``plt.close(...)`` may be about ``figure``: not when it names another one."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.loop_lengths import is_entered_by_stack
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.literals import literal
@@ -39,15 +40,16 @@ class Profiling:
 def profilings(facts: Facts) -> list[Profiling]:
     """Every profiler without a schedule around a long training, each once."""
     found = []
-    for call in facts.calls():
-        if _records_all(facts, call):
-            training = next(filter(None, _trainings(facts, call)), None)
-            if training is not None:
-                found.append(Profiling(call, training, call.callee.name in PROFILERS))
+    made = [(call, call.callee.name) for call in facts.calls() if records_all(facts, call)]
+    made += [(e.call, e.done.name) for e in facts.effects.of(EffectKind.PROFILES) if e.done.is_returned]
+    for call, name in made:
+        training = next(filter(None, _trainings(facts, call)), None)
+        if training is not None:
+            found.append(Profiling(call, training, name in PROFILERS))
     return found
 
 
-def _records_all(facts: Facts, call: Value) -> bool:
+def records_all(facts: Facts, call: Value) -> bool:
     """Whether a CALL makes a profiler that records from its start to its end."""
     if call.callee.op is not Op.EXTERNAL or None in call.keys[1:]:
         return False

@@ -103,9 +103,10 @@ class Loads:
     @cached_property
     def found(self) -> list[Load]:
         """Every such call in the order of the walk."""
-        return [load for call in self.facts.calls() if (load := self._load(call)) is not None]
+        return [load for call in self.facts.calls() if (load := self.of(call)) is not None]
 
-    def _load(self, call: Value) -> Load | None:
+    def of(self, call: Value) -> Load | None:
+        """What a CALL reads; None for one that does nothing of the kind."""
         names = external_names(self.facts, call)
         readers = [name for name in names if name in READERS or name in MODEL_READERS]
         name = names[0] if len(names) == 1 or (names and names == readers) else None

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.keeping.loading import external_name
+from torchlint.facts.summaries.effects import Effect
+from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.handoffs import is_network, origins
 from torchlint.facts.turns.repetition import Turn, changes_with
 from torchlint.facts.values.graph import Function, Loop, Op, Value
@@ -46,11 +48,13 @@ class Compilation:
         at: the CALL that does, or the FUNCTION that a decorator of such a name compiles when it is defined.
         name: full dotted name of the compiler; "compile" for the method of a module.
         repeated_by: the loop each turn of which does, or the method that does with each call.
+        by: what the call does by a function of another file; None where it does it itself.
     """
 
     at: Value
     name: str
     repeated_by: Loop | Function
+    by: Effect | None = None
 
     @property
     def verb(self) -> str:
@@ -80,7 +84,16 @@ def compilations(facts: Facts) -> list[Compilation]:
             known = found.get(facts.statement_of(value))
             if known is None or not known.grows:
                 found[facts.statement_of(value)] = compilation
+    for effect in facts.effects.of(EffectKind.COMPILES):
+        by = _repeated_by(facts, effect.call, effect.given)
+        if by is not None:
+            found.setdefault(facts.statement_of(effect.call), Compilation(effect.call, effect.done.name, by, effect))
     return list(found.values())
+
+
+def compiles(facts: Facts, call: Value) -> bool:
+    """Whether a CALL compiles, traces or scripts by a function of torch."""
+    return external_name(facts, call) in COMPILERS
 
 
 def _compiler(facts: Facts, value: Value) -> str | None:
@@ -97,16 +110,21 @@ def _compiler(facts: Facts, value: Value) -> str | None:
 
 
 def _repeated(facts: Facts, value: Value, name: str) -> Compilation | None:
+    subjects = value.arguments[:1] if value.op is Op.CALL and name != "compile" else ()
+    by = _repeated_by(facts, value, subjects)
+    return None if by is None else Compilation(value, name, by)
+
+
+def _repeated_by(facts: Facts, value: Value, subjects: tuple[Value, ...]) -> Loop | Function | None:
     repetition = facts.repetitions.of(value)
     if repetition is None or repetition.turn is Turn.HOLDS:
         return None
     by = repetition.by
     if isinstance(by, Loop):
         # Each of many models, or one for each shape, is compiled once.
-        subjects = value.arguments[:1] if value.op is Op.CALL and name != "compile" else ()
         if any(_is_the_turns_own(facts, subject, by) for subject in subjects):
             return None
-    return Compilation(value, name, by)
+    return by
 
 
 def _is_the_turns_own(facts: Facts, subject: Value, loop: Loop) -> bool:

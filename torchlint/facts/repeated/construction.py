@@ -274,7 +274,7 @@ class _Search:
         loop = repetition.by
         if not isinstance(loop, Loop):
             return False
-        sources = self.repetitions.sources(call, repetition.chain)
+        sources = self.repetitions.sources(call.inputs, repetition.chain)
         if any(self._is_trained_thing(s) and s.loop is not None and loop in s.loop.around() for s in sources):
             return True  # an optimizer for what is new as well
         if loop.iterable is not None and self.steps.is_loader(loop.iterable):
@@ -285,7 +285,7 @@ class _Search:
 
     def _follows_input(self, call: Value, repetition: Repetition) -> bool:
         """Whether what a step is given decides how ``call`` builds."""
-        sources, by = self.repetitions.sources(call, repetition.chain), repetition.by
+        sources, by = self.repetitions.sources(call.inputs, repetition.chain), repetition.by
         if isinstance(by, Loop):
             return any(changes_with(source, by) for source in sources)
         return any(source in by.parameters[1 if by.owner is not None else 0 :] for source in sources)
@@ -305,7 +305,7 @@ class _Search:
         """Whether an optimizer is built for ``model`` in the same turn: the turn is a trial by itself."""
         return any(
             product.kind == "optimizer" and other.loop is not None and loop in other.loop.around()
-            and model in self.repetitions.sources(other)
+            and model in self.repetitions.sources(other.inputs)
             for other, product in self.products.items()
         )  # fmt: skip
 

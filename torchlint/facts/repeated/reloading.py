@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint.facts.keeping.loading import Load, external_name
+from torchlint.facts.summaries.effects import Effect, returns
+from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import Repetition, Turn, changes_with
 from torchlint.facts.values.frameworks import is_module, is_module_class
 from torchlint.facts.values.graph import Function, Loop, Op, Value
@@ -29,28 +31,49 @@ class Reload:
         load: what reads them.
         repeated_by: the loop each turn of which does, or the method that does with each call.
         weighs: False for what comes without weights: a tokenizer, a configuration.
+        by: what the call does by a function of another file; None where it does it itself.
     """
 
     load: Load
     repeated_by: Loop | Function
     weighs: bool
+    by: Effect | None = None
 
 
 def reloads(facts: Facts) -> list[Reload]:
     """Every load that is repeated with nothing new to read."""
-    return [found for load in facts.loads.found if (found := _of(facts, load)) is not None]
+    found = [_of(facts, load) for load in facts.loads.found]
+    found += [_elsewhere(facts, effect) for effect in facts.effects.of(EffectKind.LOADS)]
+    return [reload for reload in found if reload is not None]
 
 
-def _of(facts: Facts, load: Load) -> Reload | None:
+def may_read_model(facts: Facts, call: Value) -> bool:
+    """Whether a CALL reads a model from a file, for all that this file does with it."""
+    load = facts.loads.of(call)
+    if load is None:
+        return False
+    # Whoever gets what is returned shows what it is.
+    return load.is_model or returns(call.function, call) or is_a_model(facts, load)
+
+
+def _elsewhere(facts: Facts, effect: Effect) -> Reload | None:
+    """What a function of another file reads; if it is returned its use here says what it is."""
+    load = Load(effect.call, effect.done.name, not effect.done.is_returned, "host")
+    return _of(facts, load, effect)
+
+
+def _of(facts: Facts, load: Load, by: Effect | None = None) -> Reload | None:
     weighs = load.is_model or is_a_model(facts, load)
     if not weighs and not load.name.endswith("from_pretrained"):
         return None
     repetition = _repetition(facts, load.call)
-    if repetition is None or repetition.turn is Turn.HOLDS or _differs(facts, load.call, repetition):
+    if repetition is None or repetition.turn is Turn.HOLDS:
+        return None
+    if _differs(facts, by.given if by is not None else load.call.inputs, repetition):
         return None
     if isinstance(repetition.by, Loop) and any(_writes(facts, call) for call in _calls_within(facts, repetition.by)):
         return None
-    return Reload(load, repetition.by, weighs)
+    return Reload(load, repetition.by, weighs, by)
 
 
 def is_a_model(facts: Facts, load: Load) -> bool:
@@ -80,9 +103,9 @@ def _repetition(facts: Facts, call: Value) -> Repetition | None:
     return None
 
 
-def _differs(facts: Facts, call: Value, repetition: Repetition) -> bool:
+def _differs(facts: Facts, names: Sequence[Value], repetition: Repetition) -> bool:
     """Whether another file may be read each time: its name comes from the loop or from what is asked for."""
-    by, sources = repetition.by, facts.repetitions.sources(call, repetition.chain)
+    by, sources = repetition.by, facts.repetitions.sources(names, repetition.chain)
     if isinstance(by, Loop):
         return any(changes_with(source, by) for source in sources)
     return any(source in by.parameters[1 if by.owner is not None else 0 :] for source in sources)

@@ -232,6 +232,10 @@ class Linker:
             elif part.kind is PartKind.OWN:
                 function.result.feed(self._attribute(0, part.name.split("."), function, Mode.INHERITED))
         self.foreign.keeps[function] = summary.keeps
+        if summary.effects:
+            self.foreign.effects[function] = summary.effects
+        if summary.trains_long:
+            self.foreign.trainings.add(function)
         if summary.trains and not any(backward.function is function for backward in self.foreign.backwards):
             self._backward(self._given((Part(PartKind.UNKNOWN),), unit, function), function, None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.host import emptying, figures, profiling
+from torchlint.facts.repeated import compiling, reloading
+from torchlint.facts.summaries.effects import Doings
 from torchlint.facts.summaries.shapes import Shapes, name_of
 from torchlint.facts.summaries.summary import (
     CallSummary,
     ClassSummary,
+    EffectKind,
     FunctionSummary,
     KeepSummary,
     ParameterSummary,
@@ -47,6 +51,16 @@ FREEZING_CALLS = 3
 MOST_CALLS = 24
 """Of a function with more calls than this the first ones are told."""
 
+EFFECTS: dict[EffectKind, Callable[[Facts, Value], bool]] = {
+    EffectKind.TIDIES: emptying.tidies,
+    EffectKind.COMPILES: compiling.compiles,
+    EffectKind.LOADS: reloading.may_read_model,
+    EffectKind.DRAWS: figures.leaves_open,
+    EffectKind.CLOSES: figures.may_close_any,
+    EffectKind.PROFILES: profiling.records_all,
+}
+"""What is told of functions that do it on each call, with what says so of the call of something imported."""
+
 _THROUGH = (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE)
 
 
@@ -67,6 +81,7 @@ class _Summariser:
         self._stores: dict[Function, list[Store]] = defaultdict(list)
         for store in facts.graph.stores:
             self._stores[store.function].append(store)
+        self._doings = Doings(facts, EFFECTS)
         self._known_keeps: dict[Function, tuple[KeepSummary, ...]] = {}
         self._read_by: dict[Function, frozenset[Place]] = {}
 
@@ -108,7 +123,7 @@ class _Summariser:
     # -- functions ------------------------------------------------------------------------------------------------
 
     def _function(self, function: Function) -> FunctionSummary:
-        calls = self._calls(function)
+        calls, trains = self._calls(function), self.facts.steps.trains(function)
         return FunctionSummary(
             name=function.name,
             parameters=tuple(map(self._parameter, function.parameters)),
@@ -119,8 +134,10 @@ class _Summariser:
             is_generator=function.is_generator,
             calls=tuple(calls.values()),
             keeps=self._keeps(function),
+            effects=self._doings.of(function),
             resets=tuple(sorted(self._resets(function))),
-            trains=self.facts.steps.trains(function),
+            trains=trains,
+            trains_long=trains and self.facts.loop_lengths.trains_long(function),
         )
 
     def _parameter(self, parameter: Value) -> ParameterSummary:
@@ -237,7 +254,8 @@ class _Summariser:
         readers = self._readers(store.function, attribute) if into == 0 else ()
         for position, is_computed in given.items():
             if position != into:
-                yield KeepSummary(position, into, attribute, grows, is_computed, store.mode.value, readers)
+                mode, merges = store.mode.value, store.call is not None and store.call.callee.name == "update"
+                yield KeepSummary(position, into, attribute, grows, is_computed, mode, readers, merges)
 
     def _kept_through(self, call: Value, callee: Function) -> Iterator[KeepSummary]:
         """What a function keeps by calling another that keeps."""
@@ -277,9 +295,9 @@ class _Summariser:
     def _holder(self, holder: Value, function: Function) -> tuple[int, str] | None:
         """The parameter (or global) that leads to a holder, and the first attribute on the way."""
         attribute = ""
-        while holder.op in _THROUGH:
+        while holder.op in _THROUGH or _is_item_or_default(holder):
             attribute = holder.name if holder.op is Op.ATTRIBUTE else attribute
-            holder = holder.inputs[0]
+            holder = holder.inputs[0] if holder.op in _THROUGH else holder.callee.inputs[0]
         if holder.op is Op.PARAMETER and holder.function is function:
             return function.parameters.index(holder), attribute
         place = holder.place
@@ -348,6 +366,11 @@ def _passed_on(call: Value, function: Function) -> Iterator[tuple[str | int, int
 def _frozen(part: Part) -> Part:
     """A module whose parameters do not require grad is to others one without."""
     return Part(PartKind.MODULE) if part.kind in (PartKind.MODULE, PartKind.INSTANCE) else part
+
+
+def _is_item_or_default(value: Value) -> bool:
+    """``rows.setdefault(step, {})``: what lies under a key, or is put there."""
+    return value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "setdefault"
 
 
 def _undressed(decorator: cst.BaseExpression) -> cst.BaseExpression:

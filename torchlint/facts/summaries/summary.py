@@ -128,6 +128,7 @@ class KeepSummary:
         is_computed: what is kept is computed from the parameter, not the parameter itself.
         mode: the grad mode there, by its value.
         readers: methods of the class whose results hold what is kept.
+        merges: the values of a dict are kept, ``rows.update(values)``.
     """
 
     position: int
@@ -137,6 +138,40 @@ class KeepSummary:
     is_computed: bool
     mode: str
     readers: tuple[str, ...] = ()
+    merges: bool = False
+
+
+class EffectKind(Symbol):
+    """What a function may do that is a loss when it is done again and again."""
+
+    TIDIES = "tidies"
+    """It empties the allocator's cache, or runs the cyclic collector."""
+    COMPILES = "compiles"
+    LOADS = "loads"
+    """It reads a model or weights from a file."""
+    DRAWS = "draws"
+    """It makes a figure, and does not close it."""
+    CLOSES = "closes"
+    """It may close figures."""
+    PROFILES = "profiles"
+    """It makes a profiler that records from its start to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class EffectSummary:
+    """A function does something whenever it is called; of closing a figure it is enough that it may.
+
+    Attributes:
+        kind: what.
+        name: the full dotted name of what does it.
+        of: the parameters from which that to which it is done comes, from 0.
+        is_returned: what comes of it is returned.
+    """
+
+    kind: EffectKind
+    name: str
+    of: tuple[int, ...] = ()
+    is_returned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +186,10 @@ class FunctionSummary:
         guard: the grad mode that a decorator gives it, by its value.
         calls: the calls that matter.
         keeps: what it keeps of what it is given.
+        effects: what it does on each call, be it by functions of its file.
         resets: attributes of ``self`` that it sets anew.
         trains: a backward or an optimizer step runs in it.
+        trains_long: a loop of such steps runs in it, as long as there is data.
     """
 
     name: str
@@ -164,8 +201,10 @@ class FunctionSummary:
     is_generator: bool = False
     calls: tuple[CallSummary, ...] = ()
     keeps: tuple[KeepSummary, ...] = ()
+    effects: tuple[EffectSummary, ...] = ()
     resets: tuple[str, ...] = ()
     trains: bool = False
+    trains_long: bool = False
 
 
 @dataclass(frozen=True, slots=True)

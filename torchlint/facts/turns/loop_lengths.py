@@ -45,7 +45,13 @@ class LoopLengths:
         if not self.is_short(loop):
             return False
         calls = (c for c in self.facts.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around())
-        return not any(map(self.facts.repetitions.steps_optimizer, calls))
+        return not any(map(self._trains, calls))
+
+    def _trains(self, call: Value) -> bool:
+        """Whether a CALL steps an optimizer, by a function of another file as well."""
+        if self.facts.repetitions.steps_optimizer(call):
+            return True
+        return any(f.is_foreign and self.facts.steps.trains(f) for f in self.facts.solution.functions_of(call))
 
     def _yields_few(self, iterable: Value) -> bool:
         if iterable.op is Op.CONTAINER:
@@ -84,6 +90,10 @@ class LoopLengths:
         """A long training that runs in a part of ``function``: its loop, or the call that has a framework run it."""
         inside = set(walk(block))
         return self._training(function, lambda node: node in inside, DEPTH)
+
+    def trains_long(self, function: Function) -> bool:
+        """Whether a long training runs in ``function``, or in what it calls."""
+        return self._training(function, lambda _: True, DEPTH) is not None
 
     def training_after(self, call: Value, ends: Sequence[Value] = ()) -> cst.CSTNode | None:
         """A long training that begins after ``call``, or around it: in its function, else in those that led to it.
@@ -144,7 +154,10 @@ class LoopLengths:
                 continue
             if is_framework_training(call):
                 return call.syntax
-            for callee in self.facts.solution.functions_of(call) if depth else ():
+            callees = self.facts.solution.functions_of(call)
+            if not self.facts.graph.foreign.trainings.isdisjoint(callees):
+                return call.syntax
+            for callee in callees if depth else ():
                 found = self._training(callee, lambda _: True, depth - 1, call)
                 if found is not None:
                     return found

@@ -8,7 +8,7 @@ something is first needed runs once, however often it is passed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property
@@ -260,9 +260,9 @@ class Repetitions:
             for call in self.steps.calls_in(function)
         )
 
-    def sources(self, call: Value, chain: tuple[Value, ...] = ()) -> set[Value]:
-        """All that ``call`` is computed from, in its function and in those that led to it by ``chain``."""
-        pending, seen = list(call.inputs), set[Value]()
+    def sources(self, values: Sequence[Value], chain: tuple[Value, ...] = ()) -> set[Value]:
+        """All that ``values`` are computed from, in their function and in those that led to it by ``chain``."""
+        pending, seen = list(values), set[Value]()
         while pending:
             value = pending.pop()
             if value in seen:

@@ -34,7 +34,9 @@ class Skipping:
         boundary = _boundary(within, parents)
         while node is not None and node is not boundary:
             parent = parents.get(node)
-            if isinstance(parent, cst.ExceptHandler | cst.MatchCase):
+            if isinstance(parent, cst.ExceptHandler):
+                return True
+            if isinstance(parent, cst.MatchCase) and self._is_chosen(parent, at, within):
                 return True
             if isinstance(parent, cst.If | cst.IfExp) and node is not parent.test:
                 if self._differs(parent.test, parent, at, within):
@@ -49,6 +51,13 @@ class Skipping:
             node = parent
         return False
 
+    def _is_chosen(self, case: cst.MatchCase, at: Value, within: Loop | Function) -> bool:
+        """Whether another case may be taken from time to time: not of a setting, ``match self.mode:``."""
+        match = self.facts.parents[case]
+        if case.guard is not None or not isinstance(case.pattern, cst.MatchValue) or not isinstance(match, cst.Match):
+            return True
+        return self._differs(match.subject, case, at, within)
+
     def _differs(self, test: cst.BaseExpression, branch: cst.CSTNode, at: Value, within: Loop | Function) -> bool:
         """Whether ``test`` can come out otherwise from time to time: a first time, an n-th step, a late phase."""
         if _counts_turns(test):
@@ -62,7 +71,7 @@ class Skipping:
         for node in walk(test):
             if isinstance(node, cst.Attribute) and node.attr.value in self._changing:
                 return True
-            if isinstance(node, cst.Call) and not (dotted(node.func) or "").endswith(STEADY):
+            if isinstance(node, cst.Call) and not (dotted(node.func) or "").endswith((*STEADY, *self._enumerations)):
                 return True
             if isinstance(node, cst.Comparison) and _compares_number(node, parameters):
                 return True
@@ -88,6 +97,12 @@ class Skipping:
         named = {store.attribute for store in later if store.attribute}
         places = (store.place for store in later if store.place is not None)
         return frozenset(named | {p.path.rpartition(".")[2] for p in places if not isinstance(p.owner, Function)})
+
+    @cached_property
+    def _enumerations(self) -> tuple[str, ...]:
+        """The enumerations of the file: called, they say what an argument stands for."""
+        classes = self.facts.graph.classes
+        return tuple(cls.name for cls in classes if any(base.startswith("enum.") for base in cls.bases))
 
     def _is_field(self, store: Store) -> bool:
         block = self.facts.parents.get(store.statement)

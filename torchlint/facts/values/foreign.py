@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import libcst as cst
 
-    from torchlint.facts.summaries.summary import KeepSummary
+    from torchlint.facts.summaries.summary import EffectSummary, KeepSummary
     from torchlint.facts.values.domain import Abstract
     from torchlint.facts.values.graph import Backward, Class, Function, Place, Value
     from torchlint.guarding import Guarding
@@ -25,6 +25,8 @@ class Foreign:
         resets: places that a function sets anew.
         endings: places that a method of this name sets anew, be it that nobody here asks for it.
         keeps: what functions keep of what they are given.
+        effects: what functions do on each call, of those that do anything of the kind.
+        trainings: functions in which a long training runs.
         modules: parameters that are used as modules.
         frozen: parameters that are modules and are told not to require grad.
         leaving: calls whose graph leaves the function that they stand in.
@@ -42,6 +44,8 @@ class Foreign:
     resets: list[tuple[Place, Function]] = field(default_factory=list)
     endings: list[tuple[Place, str]] = field(default_factory=list)
     keeps: dict[Function, tuple[KeepSummary, ...]] = field(default_factory=dict)
+    effects: dict[Function, tuple[EffectSummary, ...]] = field(default_factory=dict)
+    trainings: set[Function] = field(default_factory=set)
     modules: list[Value] = field(default_factory=list)
     frozen: list[Value] = field(default_factory=list)
     leaving: set[Value] = field(default_factory=set)

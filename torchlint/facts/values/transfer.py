@@ -163,6 +163,8 @@ def _parameter(solution: Solution, value: Value) -> Abstract:
         return given
     default = solution.of(value.inputs[0]) if value.inputs else BOTTOM
     objects = frozenset(atom for atom in default if not isinstance(atom, Plain | Unknown | Tensor))
+    if isinstance(value.reference, Class) and value.reference.is_foreign:
+        objects |= {Instance(value.reference)}
     return given | objects | {Argument(value)}
 
 

@@ -1,0 +1,198 @@
+"""What a function of another file does whenever it is called is told at the calls that repeat it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from torchlint import check_paths
+from torchlint.config import Settings
+
+TRAINING = """
+    import torch
+    from torch import nn
+    import tools
+
+    def fit(loader, net: nn.Module, example, path):
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        {before}
+        for epoch in range(1000):
+            for x, y in loader:
+                loss = (net(x) - y).pow(2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                {each}
+            {last}
+"""
+
+HELPERS = """
+    import gc
+    import enum
+    import functools
+    import matplotlib.pyplot as plt
+    import torch
+
+    class Form(enum.Enum):
+        PLAIN = "plain"
+        QUICK = "quick"
+
+    def tidy(device="cuda"):
+        _collect()
+        if device == "cuda":
+            torch.cuda.empty_cache()
+
+    def _collect():
+        gc.collect()
+
+    def tidy_now_and_then(step):
+        if step % 100 == 0:
+            gc.collect()
+
+    def tidy_young():
+        gc.collect(0)
+
+    def quicken(net, example):
+        return torch.jit.trace(net, example)
+
+    def formed(net, form):
+        match Form(form):
+            case Form.QUICK:
+                return torch.jit.script(net)
+            case _:
+                return net
+
+    @functools.lru_cache
+    def quickened(net):
+        return torch.jit.script(net)
+
+    def read_model(path):
+        return torch.load(path, map_location="cpu", weights_only=False)
+
+    def read_table(path):
+        return torch.load(path, map_location="cpu")
+
+    def drawn(values):
+        figure, axes = plt.subplots()
+        axes.plot(values)
+        return figure
+
+    def drawn_first(values, figure=None):
+        if not figure:
+            figure = plt.figure()
+        figure.gca().plot(values)
+        return figure
+
+    def drawn_and_saved(values, path):
+        plt.figure()
+        plt.plot(values)
+        plt.savefig(path)
+
+    def drawn_and_closed(values, path):
+        figure = plt.figure()
+        plt.plot(values)
+        plt.savefig(path)
+        plt.close(figure)
+
+    def save(figure, path):
+        figure.savefig(path)
+
+    def save_and_close(figure, path):
+        figure.savefig(path)
+        plt.close(figure)
+
+    def recorder(folder):
+        return torch.profiler.profile(on_trace_ready=torch.profiler.tensorboard_trace_handler(folder))
+
+    def scheduled(folder):
+        return torch.profiler.profile(schedule=torch.profiler.schedule(wait=1, warmup=1, active=3))
+
+    def fit(loader, net, optimizer):
+        for x, y in loader:
+            loss = (net(x) - y).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    def try_out(net, optimizer, x):
+        for _ in range(5):
+            loss = net(x).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+def found(folder: Path, text: str) -> list[str]:
+    """The codes of the findings in ``text``, which imports the helpers."""
+    (folder / "pyproject.toml").touch()
+    (folder / "tools.py").write_text(dedent(HELPERS))
+    path = folder / "train.py"
+    path.write_text(dedent(text))
+    return [one.code for one in check_paths([path], settings=Settings(notes=True))]
+
+
+def training(before: str = "pass", each: str = "pass", last: str = "pass") -> str:
+    return TRAINING.format(before=before, each=each, last=last)
+
+
+@pytest.mark.parametrize(
+    ("call", "codes"),
+    [
+        ("tools.tidy()", ["TLK506"]),
+        ("tools.tidy_now_and_then(epoch)", []),
+        ("tools.tidy_young()", []),
+        ("tools.quicken(net, x)", ["TLK305"]),
+        ("tools.formed(net, 'quick')", ["TLK305"]),
+        ("tools.quickened(net)", []),
+        ("old = tools.read_model(path).eval()", ["TLK302"]),
+        ("old = tools.read_model(y).eval()", []),
+        ("names = tools.read_table(path)['names']", []),
+        ("tools.drawn_and_saved(y, path)", ["TLK503"]),
+        ("tools.drawn_and_closed(y, path)", []),
+    ],
+)
+def test_what_a_helper_does_in_each_step_is_told_at_its_call(tmp_path: Path, call: str, codes: list[str]) -> None:
+    assert found(tmp_path, training(each=call)) == codes
+
+
+@pytest.mark.parametrize(
+    ("call", "codes"),
+    [
+        ("tools.tidy()", []),
+        ("tools.quicken(net, example)", []),
+        ("tools.read_model(path)", []),
+        ("tools.save(tools.drawn(y), path)", ["TLK503"]),
+        ("figure = tools.drawn_first(y, figure)", []),
+        ("tools.save_and_close(tools.drawn(y), path)", []),
+        ("path.show(tools.drawn(y))", []),
+    ],
+)
+def test_once_for_an_epoch_is_too_often_for_figures_only(tmp_path: Path, call: str, codes: list[str]) -> None:
+    assert found(tmp_path, training(last=call)) == codes
+
+
+def test_what_is_done_before_the_loop_is_nothing_to_tell(tmp_path: Path) -> None:
+    assert found(tmp_path, training(before="tools.tidy(); quick = tools.quicken(net, example)")) == []
+
+
+@pytest.mark.parametrize(
+    ("made", "run", "codes"),
+    [
+        ("recorder", "fit(loader, net, optimizer)", ["TLK502"]),
+        ("scheduled", "fit(loader, net, optimizer)", []),
+        ("recorder", "try_out(net, optimizer, example)", []),
+    ],
+)
+def test_a_profiler_that_a_helper_makes_is_known(tmp_path: Path, made: str, run: str, codes: list[str]) -> None:
+    text = f"""
+        import torch
+        import tools
+
+        def main(loader, net, optimizer, example):
+            with tools.{made}("traces"):
+                tools.{run}
+    """
+    assert found(tmp_path, text) == codes

@@ -1,0 +1,160 @@
+"""What functions do whenever they are called: told of each, so that other files can say where it is done too often."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.summaries.summary import EffectKind, EffectSummary
+from torchlint.facts.turns.repetition import is_remembered
+from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.tree import dotted
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+MOST_EFFECTS = 8
+"""Of a function that does more than this the first things are told."""
+
+
+_HOLDING = (Op.PHI, Op.CONTAINER, Op.ELEMENT, Op.SUBSCRIPT)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A call of this file does something that stands in another one.
+
+    Attributes:
+        call: the call.
+        function: what it calls, of the other file.
+        file: the name of that file.
+        done: what that does.
+        given: what the call passes for the parameters from which that comes to which it is done.
+    """
+
+    call: Value
+    function: Function
+    file: str
+    done: EffectSummary
+    given: tuple[Value, ...]
+
+
+class Effects:
+    """What the calls of one file do by functions of other files."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Work on ``facts``."""
+        self.solution = facts.solution
+
+    def of(self, kind: EffectKind) -> list[Effect]:
+        """Every effect of a kind, in source order."""
+        return [effect for effect in self._found if effect.done.kind is kind]
+
+    @cached_property
+    def _found(self) -> list[Effect]:
+        foreign = self.solution.graph.foreign
+        found = [
+            Effect(call, function, foreign.files[function], done, self._given(call, function, done))
+            for function, effects in foreign.effects.items()
+            for call in self.solution.callers.get(function, ())
+            if call.op is Op.CALL and not call.function.is_foreign
+            for done in effects
+        ]
+        return sorted(found, key=lambda effect: effect.call.index)
+
+    def _given(self, call: Value, function: Function, done: EffectSummary) -> tuple[Value, ...]:
+        passed = (self.solution.passed(call, function, position) for position in done.of)
+        return tuple(value for value in passed if value is not None)
+
+
+class Doings:
+    """What the functions of one file do, for others to know."""
+
+    def __init__(self, facts: Facts, kinds: dict[EffectKind, Callable[[Facts, Value], bool]]) -> None:
+        """Work on ``facts``; ``kinds`` say of calls of what is imported what they do."""
+        self.facts, self.kinds = facts, kinds
+        self._known: dict[Function, tuple[EffectSummary, ...]] = {}
+
+    def of(self, function: Function) -> tuple[EffectSummary, ...]:
+        """What a function does on each call, by itself or by functions of its file."""
+        if function not in self._known:
+            self._known[function] = ()  # a cycle of calls does no more than it does
+            self._known[function] = tuple(dict.fromkeys(self._done_in(function)))[:MOST_EFFECTS]
+        return self._known[function]
+
+    def _done_in(self, function: Function) -> Iterator[EffectSummary]:
+        for call in self.facts.steps.calls_in(function):
+            for done in (*self._done_at(call), *self._passed_on(call)):
+                if done.kind is EffectKind.CLOSES or self._is_sure(call, function):
+                    yield replace(done, is_returned=done.is_returned and returns(function, call))
+
+    def _done_at(self, call: Value) -> Iterator[EffectSummary]:
+        name = call.callee.name
+        if call.callee.op is Op.EXTERNAL and not name.startswith("builtins."):
+            for kind, does in self.kinds.items():
+                if does(self.facts, call):
+                    yield EffectSummary(kind, name, _behind(call.arguments[:1], call.function), is_returned=True)
+
+    def _passed_on(self, call: Value) -> Iterator[EffectSummary]:
+        """What a call does by functions of the file."""
+        for callee in self.facts.solution.functions_of(call):
+            for done in self.of(callee):
+                passed = (self.facts.solution.passed(call, callee, position) for position in done.of)
+                given = tuple(value for value in passed if value is not None)
+                yield replace(done, of=_behind(given, call.function))
+
+    def _is_sure(self, call: Value, function: Function) -> bool:
+        """Whether a function makes a call whenever it is called, and is no step itself, nor runs any."""
+        if call.loop is not None or function.name == "__init__" or function.is_generator or is_remembered(function):
+            return False
+        repetitions = self.facts.repetitions
+        if repetitions.stands_for_a_turn(function) or repetitions.holds(function):
+            return False
+        return not self.facts.skipping.is_skipped(call, function) and not self._asks_what_is_given(call, function)
+
+    def _asks_what_is_given(self, call: Value, function: Function) -> bool:
+        """Whether a condition over a call asks if there is an argument: ``if not figure:``, ``if old is None:``."""
+        node, parameters = call.syntax or call.statement, {parameter.name for parameter in function.parameters}
+        while node is not None and node is not function.syntax:
+            if isinstance(node, cst.If | cst.IfExp) and not parameters.isdisjoint(_asked_for(node.test)):
+                return True
+            node = self.facts.parents.get(node)
+        return False
+
+
+def returns(function: Function, value: Value) -> bool:
+    """Whether a function returns a value, a part of it, or a container that has it."""
+    pending, seen = [function.result] if function.result is not None else [], set[Value]()
+    while pending:
+        current = pending.pop()
+        if current is value:
+            return True
+        if current not in seen and current.op in _HOLDING:
+            pending += current.inputs
+        seen.add(current)
+    return False
+
+
+def _asked_for(test: cst.BaseExpression) -> Iterator[str]:
+    """The variables of which a condition asks whether they are anything at all."""
+    pending = [test]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, cst.BooleanOperation):
+            pending += [node.left, node.right]
+        elif isinstance(node, cst.UnaryOperation):
+            pending.append(node.expression)
+        elif isinstance(node, cst.Comparison) and dotted(node.comparisons[0].comparator) == "None":
+            pending.append(node.left)
+        elif isinstance(node, cst.Name):
+            yield node.value
+
+
+def _behind(values: tuple[Value, ...], function: Function) -> tuple[int, ...]:
+    """The parameters of a function, by position, from which values come."""
+    sources = {source for value in values for source in value.computed_from()}
+    return tuple(i for i, parameter in enumerate(function.parameters) if parameter in sources)
