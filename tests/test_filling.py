@@ -84,3 +84,28 @@ def test_a_number_is_not_told(before: str, kept: str) -> None:
 def test_a_key_that_stays_the_same_keeps_one() -> None:
     assert "TLK102" not in told("rows = {}", "rows.update(last=loss)")
     assert "TLK102" not in told("rows = {}", "rows.update({'last': loss})")
+
+
+@pytest.mark.parametrize(
+    ("before", "kept"),
+    [
+        ("level = None", "level = loss.detach() if level is None else 0.9 * level + loss"),
+        ("level = None", "if level is None: level = loss.detach()\n        else: level = 0.9 * level + loss"),
+        ("level = None", "if level is None: level = 0.0\n        level = level + loss"),
+        ("sums = {}", "if 'a' not in sums: sums['a'] = 0.0\n        sums['a'] += loss"),
+        ("log = Log()", "if not hasattr(log, 'sum'): log.sum = 0.0\n        log.sum = log.sum + loss"),
+    ],
+)
+def test_what_is_assigned_the_first_time_resets_nothing(before: str, kept: str) -> None:
+    assert told(before, kept) & {"TLK101", "TLK103"}
+
+
+@pytest.mark.parametrize(
+    ("before", "kept"),
+    [
+        ("total = 0.0", "total = total + loss.detach()\n        if i % 10 == 0: total = 0.0"),
+        ("level = None", "if level is None or i % 10 == 0: level = 0.0\n        level = level + loss.detach()"),
+    ],
+)
+def test_numbers_that_begin_anew_are_not_told(before: str, kept: str) -> None:
+    assert not told(before, kept)

@@ -115,6 +115,8 @@ class Accumulations:
             if value in seen or value is phi:
                 continue
             seen.add(value)
+            if value in self.solution.graph.beginnings:
+                continue
             if value.op is Op.PHI and value.name == phi.name:
                 pending.extend(value.inputs)
             elif value.op in (Op.CONSTANT, Op.CALL, Op.CONTAINER) and surely_graphless(self.solution.final(value)):

@@ -8,6 +8,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.building.beginnings import NOTHING
 from torchlint.facts.building.names import ScopeNames, assigned_in, changes_receiver, constant_key, path_of
 from torchlint.facts.building.narrowing import narrowings
 from torchlint.facts.building.state import State
@@ -40,6 +41,7 @@ class Context(ABC):
         function, loop, statement, state: where the builder stands; ``state`` is None after ``return`` or ``raise``,
             and then statements are skipped.
         cls: the class whose body runs, if any.
+        unset: the paths of which the conditions around say that they are not set yet.
         pending: functions whose bodies are still to be built.
     """
 
@@ -63,6 +65,7 @@ class Context(ABC):
         self.state = State()
         self.cls: Class | None = None
         self.pending: list[tuple[Function, cst.FunctionDef | cst.Lambda]] = []
+        self.unset: frozenset[str] = NOTHING
         self._assigned_by: dict[Function, set[str]] = {}
 
     def assigned_by_methods(self, cls: Class, name: str) -> set[str]:
@@ -149,6 +152,8 @@ class Context(ABC):
 
     def assign(self, target: cst.CSTNode, value: Value, syntax: cst.CSTNode | None) -> None:
         """Bind ``target`` to ``value``: names, attributes, items, tuples of these."""
+        if self.unset and path_of(target) in self.unset:
+            self.graph.beginnings.add(value)
         if isinstance(target, cst.Name):
             self._assign_name(target.value, value, syntax)
         elif isinstance(target, cst.Tuple | cst.List):

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import libcst as cst
 
+from torchlint.facts.building.beginnings import unset_where
 from torchlint.facts.building.expressions import ExpressionBuilder
 from torchlint.facts.building.guards import (
     SETTERS,
@@ -141,16 +142,19 @@ class StatementBuilder(ExpressionBuilder):
 
     def _if(self, node: cst.If) -> None:
         test = self.visit(node.test)
-        before = self.state.copy()
+        before, unset = self.state.copy(), self.unset
         self.narrow(test, holds=True)
+        self.unset = unset | unset_where(node.test, holds=True)
         self.run(node.body)
         after_body, self.state = self.state, before
         self.narrow(test, holds=False)
+        self.unset = unset if node.orelse is None else unset | unset_where(node.test, holds=False)
         if isinstance(node.orelse, cst.If):
             self.statement = node.orelse
             self._if(node.orelse)
         elif node.orelse is not None:
             self.run(node.orelse.body)
+        self.unset = unset
         self.state = merge([after_body, self.state], self.phi)  # type: ignore[assignment]
 
     def _for(self, node: cst.For) -> None:

@@ -48,7 +48,7 @@ class Lifetimes:
         table: dict[Place | Value, list[_Position]] = defaultdict(list)
         graph = self.solution.graph
         for store in graph.stores:
-            if store.kind is Kind.ASSIGN and ends(store):
+            if store.kind is Kind.ASSIGN and store.value not in graph.beginnings and ends(store):
                 for target in targets_of(self.solution, store):
                     table[target].append(_Position(store.function, store.loop))
         for place, function in graph.foreign.resets:

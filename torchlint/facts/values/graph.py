@@ -361,7 +361,8 @@ class Class:
 class ValueGraph:
     """All that the builder found in one file.
 
-    ``buffers`` has each ``register_buffer`` as (on what, which name); ``foreign`` is what other files bring in.
+    ``buffers`` has each ``register_buffer`` as (on what, which name); ``beginnings`` what is assigned where a condition
+    says that nothing was before; ``foreign`` is what other files bring in.
     """
 
     module: Function
@@ -374,6 +375,7 @@ class ValueGraph:
     resets: list[Reset] = field(default_factory=list)
     drops: list[Drop] = field(default_factory=list)
     buffers: list[tuple[Value, str]] = field(default_factory=list)
+    beginnings: set[Value] = field(default_factory=set)
     foreign: Foreign = field(default_factory=Foreign)
 
     def all_values(self) -> Iterator[Value]:

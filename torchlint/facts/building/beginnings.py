@@ -1,0 +1,53 @@
+"""First times: what a condition says is not set yet, so that an assignment under it begins and resets nothing."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.facts.building.names import constant_of, path_of
+from torchlint.tree import dotted
+
+NOTHING: frozenset[str] = frozenset()
+
+
+def unset_where(test: cst.BaseExpression, *, holds: bool) -> frozenset[str]:
+    """The variables, attributes and items that are not set where ``test`` holds, or does not: ``self.mean is None``.
+
+    Args:
+        test: a condition.
+        holds: False to ask of where it does not hold.
+
+    Returns:
+        their paths, as :func:`torchlint.facts.building.names.path_of` writes them.
+    """
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return unset_where(test.expression, holds=not holds)
+    if isinstance(test, cst.BooleanOperation):
+        if isinstance(test.operator, cst.And) is not holds:
+            return NOTHING  # one of them may be the other reason
+        return unset_where(test.left, holds=holds) | unset_where(test.right, holds=holds)
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        return _compared(test, test.comparisons[0], holds=holds)
+    if holds:
+        return NOTHING
+    if isinstance(test, cst.Call) and dotted(test.func) == "hasattr" and len(test.args) == 2:
+        owner, name = path_of(test.args[0].value), constant_of(test.args[1].value)
+        return frozenset([f"{owner}.{name}"]) if owner is not None and isinstance(name, str) else NOTHING
+    return _just(path_of(test))
+
+
+def _compared(test: cst.Comparison, target: cst.ComparisonTarget, *, holds: bool) -> frozenset[str]:
+    operator = target.operator
+    if isinstance(operator, cst.Is | cst.Equal if holds else cst.IsNot | cst.NotEqual):
+        is_none = isinstance(target.comparator, cst.Name) and target.comparator.value == "None"
+        return _just(path_of(test.left)) if is_none else NOTHING
+    if isinstance(operator, cst.NotIn if holds else cst.In):
+        container = path_of(target.comparator)
+        key = constant_of(test.left)
+        written = dotted(test.left) if key is None else repr(key)
+        return frozenset([f"{container}[{written}]"]) if container is not None and written is not None else NOTHING
+    return NOTHING
+
+
+def _just(path: str | None) -> frozenset[str]:
+    return NOTHING if path is None else frozenset([path])
