@@ -88,6 +88,15 @@ def test_a_forward_of_a_network_that_is_not_trained(
     assert [program.facts.called(found.call) for found in program.facts.untrained_forwards] == expected
 
 
+def test_a_step_may_be_written_on_one_line() -> None:
+    step = STEP.replace(
+        "o.zero_grad()\n        loss.backward()\n        o.step()", "o.zero_grad(); loss.backward(); o.step()"
+    )
+    forward = "loss = F.mse_loss(s(x), t(x))"
+    program = Program(NETWORKS + step.format(before="pass", parameters="s.parameters()", forward=forward))
+    assert [program.facts.called(found.call) for found in program.facts.untrained_forwards] == ["t"]
+
+
 PLAYERS = """
 def train(loader):
     g, d = nn.Linear(3, 3), nn.Linear(3, 1)

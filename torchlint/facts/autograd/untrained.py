@@ -308,7 +308,7 @@ class _Search:
             steps = [found for function, found in events.items() if any(not zeroes for _, zeroes in found)]
             return bool(steps) and all(found[0][1] for found in steps) and backward.function not in events
         mine = events[backward.function]
-        at = self._index_of(backward.statement)
+        at = backward.call.index if backward.call is not None else self._index_of(backward.statement)
         later = [zeroes for index, zeroes in mine if index > at] or [zeroes for _, zeroes in mine]
         return later[0] and any(not zeroes for found in events.values() for _, zeroes in found)
 

@@ -12,6 +12,7 @@ from torchlint.facts.building.guards import is_setter, mode_of_argument, mode_of
 from torchlint.facts.building.names import BUILTINS, changes_receiver, constant_key, constant_of, path_of
 from torchlint.facts.summaries.summary import PartKind
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Reset, Value
+from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.frameworks import Holds, method_names
 from torchlint.tree import arguments_in_order
 
@@ -237,8 +238,10 @@ class ExpressionBuilder(FillingBuilder):
                 return True
             if seen.op is Op.ATTRIBUTE or seen.op is Op.SUBSCRIPT or seen.op is Op.ELEMENT:
                 seen = seen.inputs[0]
-                continue
-            break
+            elif seen.op is Op.CALL and seen.callee.op is Op.ATTRIBUTE and seen.callee.name in SAME_OBJECT:
+                seen = seen.callee.inputs[0]  # `net = Net().eval().to(device)`
+            else:
+                break
         path = path_of(call.syntax.func) if isinstance(call.syntax, cst.Call) else None
         owner = (path or "").rpartition(".")[0]
         paths = [mark for mark in marked if isinstance(mark, str)]
@@ -274,7 +277,7 @@ class ExpressionBuilder(FillingBuilder):
         if name == "eval" and call.arguments:
             return
         evaluates = name == "eval" or (first is not None and first.op is Op.CONSTANT and first.name == "False")
-        marks: set[Value | str] = {receiver}
+        marks: set[Value | str] = {receiver, call}
         path = path_of(syntax)
         if path is not None:
             marks.add(path)
