@@ -55,7 +55,15 @@ def _stays_on(facts: Facts, call: Value) -> bool:
     """Whether nobody chose to record, and what is done meanwhile is not seen: the process goes on recording."""
     if is_of_tests(facts, call) or facts.loop_lengths.has_few_steps or is_optional(facts, call, None):
         return False
+    if call.function.parent is None:
+        return not facts.steps.trains(call.function) and _offers_training(facts)
     return prepares_process(facts, call.function) or _enters(call.function)
+
+
+def _offers_training(facts: Facts) -> bool:
+    """Whether a file has functions that train for whoever imports it."""
+    trainings = (function for function in facts.graph.functions if facts.steps.trains(function))
+    return any(not facts.solution.callers.get(function) for function in trainings)
 
 
 def _enters(function: Function) -> bool:
