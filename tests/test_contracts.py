@@ -94,6 +94,13 @@ def test_fairseq_keeps_what_a_criterion_logs(logged: str, expected: list[str]) -
     assert kept(CRITERION.format(logged=logged)) == expected
 
 
+def test_a_loss_of_several_terms_is_logged_with_its_graph() -> None:
+    source = CRITERION.format(logged='{"loss": loss, "n": 1}').replace(
+        "        logging", "        loss = loss + 1\n        logging"
+    )
+    assert kept(source) == ["loss"]
+
+
 def certain(source: str) -> list[bool]:
     """Whether what is kept by contract is so whoever calls it."""
     return [contract.is_certain for contract in Program(source).facts.contracts]

@@ -135,7 +135,7 @@ def _of_result(facts: Facts, function: Function, row: Row) -> Iterator[Contract]
         if isinstance(returned.syntax, cst.Dict):
             yield from _of_dict(facts, function, row, returned)
         elif len(returned.inputs) == 3:
-            yield from _of_logs(row, returned)
+            yield from _of_logs(facts, row, returned)
 
 
 def _of_dict(facts: Facts, step: Function, row: Row, returned: Value) -> Iterator[Contract]:
@@ -152,15 +152,17 @@ def _of_dict(facts: Facts, step: Function, row: Row, returned: Value) -> Iterato
         yield Contract(returned.statement, parts, step.name, says)
 
 
-def _of_logs(row: Row, returned: Value) -> Iterator[Contract]:
+def _of_logs(facts: Facts, row: Row, returned: Value) -> Iterator[Contract]:
     """``return loss, size, {"loss": loss}``: what is trained on is logged as it is."""
     loss, _, logged = returned.inputs
     if logged.op is not Op.CONTAINER or logged.statement is None:
         return
-    written = {use.value: use for use in operands(logged)}
-    if loss in written and loss.op is Op.CALL:
+    is_computed = loss.op in (Op.CALL, Op.OPERATION)
+    uses = {use.value: use for use in operands(logged)}.values()
+    parts = tuple(use for use in uses if (is_computed and use.value is loss) or _has_graph(facts, use.value))
+    if parts:
         says = f"{_name(row)} keeps what is logged until the step's parts are reduced"
-        yield Contract(logged.statement, (written[loss],), "logging_output", says)
+        yield Contract(logged.statement, parts, "logging_output", says)
 
 
 def _of_call(facts: Facts, call: Value, row: Row) -> Iterator[Contract]:
