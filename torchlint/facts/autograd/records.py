@@ -160,15 +160,10 @@ class Records:
 
     def _inside_parameter(self, parameter: Value, depth: int, seen: set[Value]) -> Iterator[_Handed]:
         """What the calls of this file pass for a parameter, the starred ones included."""
-        function = parameter.function
-        star = _star(parameter)
-        calls = self.solution.callers.get(function, {})
-        for call in sorted(calls, key=lambda value: value.index):
-            plain = [given for p, given in calls[call].items() if not _star(p)]
-            for argument in _beyond(call, plain, star) if star else [calls[call].get(parameter)]:
-                if argument is not None:
-                    written = next((node for value, node in _written_in(call) if value is argument), None)
-                    yield from self._inside(argument, written, call, depth - 1, seen)
+        for call in sorted(self.solution.callers.get(parameter.function, {}), key=lambda value: value.index):
+            for argument in self.solution.given_by(call, parameter):
+                written = next((node for value, node in _written_in(call) if value is argument), None)
+                yield from self._inside(argument, written, call, depth - 1, seen)
 
     def _inside_object(self, value: Value, depth: int, seen: set[Value]) -> Iterator[_Handed]:
         """What the attributes of an object of a class of the file hold, where each step makes its own."""
@@ -264,18 +259,6 @@ def _choices(value: Value) -> list[Value]:
             return []
         found[current] = None
     return [choice for choice in found if choice.op is not Op.PHI]
-
-
-def _star(parameter: Value) -> str:
-    """The stars of a parameter: ``*values``, ``**named``."""
-    return str(parameter.syntax.star or "") if isinstance(parameter.syntax, cst.Param) else ""
-
-
-def _beyond(call: Value, bound: list[Value | None], star: str) -> list[Value | None]:
-    """The arguments of a call that a starred parameter takes."""
-    wanted = str if star == "**" else int
-    pairs = zip(call.keys[1:], call.arguments, strict=True)
-    return [argument for key, argument in pairs if isinstance(key, wanted) and argument not in bound]
 
 
 def _keeps_its_fields(cls: Class) -> bool:

@@ -228,7 +228,8 @@ class Linker:
             function.result.feed(self._given(known, unit, function))
         for part in summary.result:
             if part.kind is PartKind.RESULT:
-                function.result.feed(calls[part.position])
+                called = calls[part.position]
+                function.result.feed(self._make(Op.OPERATION, (called,), function) if part.flag else called)
             elif part.kind is PartKind.OWN:
                 function.result.feed(self._attribute(0, part.name.split("."), function, Mode.INHERITED))
         self.foreign.keeps[function] = summary.keeps

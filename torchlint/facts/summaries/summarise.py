@@ -185,6 +185,8 @@ class _Summariser:
             base, path = _path_from_parameter(value, function)
             if vague and value in calls:
                 parts.append(Part(PartKind.RESULT, position=calls.index(value)))
+            elif vague and (called := self._computed_from(value, calls)) is not None:
+                parts.append(Part(PartKind.RESULT, position=calls.index(called), flag=True))
             elif path and base == 0 and function.owner is not None:
                 parts.append(Part(PartKind.OWN, ".".join(path)))
             elif is_frozen(self.solution, value):
@@ -192,6 +194,21 @@ class _Summariser:
             else:
                 parts += self.shapes.of(value)
         return tuple(dict.fromkeys(parts))
+
+    def _computed_from(self, value: Value, calls: list[Value]) -> Value | None:
+        """The one of ``calls`` from whose result a value is computed by operations of torch: a loss of an output."""
+        pending, seen = [value], set[Value]()
+        while pending:
+            current = pending.pop()
+            if current in calls:
+                return current
+            is_computed = current.op is Op.OPERATION or (current.op is Op.CALL and self.flows.is_arithmetic(current))
+            if is_computed and current not in seen:
+                seen.add(current)
+                receiver = current.op is Op.CALL and current.callee.op is Op.ATTRIBUTE
+                pending += [current.callee.inputs[0]] if receiver else []
+                pending += current.arguments if current.op is Op.CALL else current.inputs
+        return None
 
     def _calls(self, function: Function) -> dict[Value, CallSummary]:
         """The calls of modules and of what ``self`` holds."""
@@ -254,8 +271,8 @@ class _Summariser:
         readers = self._readers(store.function, attribute) if into == 0 else ()
         for position, is_computed in given.items():
             if position != into:
-                mode, merges = store.mode.value, store.call is not None and store.call.callee.name == "update"
-                yield KeepSummary(position, into, attribute, grows, is_computed, mode, readers, merges)
+                merges = kept.name == "values" or (store.call is not None and store.call.callee.name == "update")
+                yield KeepSummary(position, into, attribute, grows, is_computed, store.mode.value, readers, merges)
 
     def _kept_through(self, call: Value, callee: Function) -> Iterator[KeepSummary]:
         """What a function keeps by calling another that keeps."""

@@ -42,7 +42,7 @@ class PartKind(Symbol):
     OWN = "own"
     """What the attribute ``name`` (dotted for one of another) of the method's ``self`` holds."""
     RESULT = "result"
-    """What the call at ``position`` of the function's summary returns."""
+    """What the call at ``position`` of the function's summary returns; with ``flag`` a tensor computed from that."""
     DIFFERENTIABLE = "differentiable"
 
 

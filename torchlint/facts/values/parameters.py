@@ -20,9 +20,14 @@ SAME_OBJECT = frozenset(
 """Methods that give a module (or an object of unknown type) back; on a tensor they keep the history."""
 
 
+def star_of(parameter: Value) -> str:
+    """The stars of a parameter: ``*values`` takes the arguments that no other does, ``**named`` those with a name."""
+    return str(parameter.syntax.star or "") if isinstance(parameter.syntax, cst.Param) else ""
+
+
 def gathers(parameter: Value) -> bool:
-    """Whether a parameter is ``**values``: it takes all named arguments that no other does."""
-    return isinstance(parameter.syntax, cst.Param) and parameter.syntax.star == "**"
+    """Whether a parameter takes what no other does: ``*values``, ``**named``."""
+    return bool(star_of(parameter))
 
 
 def has_parameters(solution: Solution, cls: Class) -> bool:

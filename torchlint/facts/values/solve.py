@@ -34,7 +34,7 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.evidence import Evidence
 from torchlint.facts.values.graph import Class, Function, Key, Op, Place, Store, Value, ValueGraph
-from torchlint.facts.values.parameters import gathers
+from torchlint.facts.values.parameters import star_of
 from torchlint.facts.values.transfer import transfer
 
 ROUNDS = 20
@@ -144,14 +144,16 @@ class Solution:
         return [given for call in self.callers.get(parameter.function, ()) for given in self.given_by(call, parameter)]
 
     def given_by(self, call: Value, parameter: Value) -> list[Value]:
-        """What a CALL of its function passes for ``parameter``: of ``**values`` all that no other parameter takes."""
-        binding = self.callers[parameter.function][call]
-        if not gathers(parameter):
+        """What a CALL of its function passes for ``parameter``: for a starred one all that no other parameter takes."""
+        binding, star = self.callers[parameter.function][call], star_of(parameter)
+        if not star:
             given = binding.get(parameter)
             return [] if given is None else [given]
-        taken = {other.name for other in parameter.function.parameters}
-        named = zip(call.keys[1:], call.arguments, strict=True) if call.op is Op.CALL else ()
-        return [argument for key, argument in named if isinstance(key, str) and key not in taken]
+        others = [other for other in parameter.function.parameters if not star_of(other)]
+        taken = {binding.get(other) for other in others}
+        arguments = zip(call.keys[1:], call.arguments, strict=True) if call.op is Op.CALL else ()
+        kind = int if star == "*" else str
+        return [argument for key, argument in arguments if isinstance(key, kind) and argument not in taken]
 
     def passed(self, call: Value, function: Function, position: int) -> Value | None:
         """What a CALL of ``function`` gives for the parameter at ``position`` (from 0), its receiver for ``self``."""
