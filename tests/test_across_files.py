@@ -93,6 +93,40 @@ def test_what_a_helper_in_another_file_returns_is_known(tmp_path: Path, returned
     assert project.found() == (["train.py: TLK102 error"] if leaks else [])
 
 
+@pytest.mark.parametrize(
+    ("returned", "found"),
+    [
+        ("(net(x) - y).pow(2).mean()", ["train.py: TLK101 warning"]),
+        ("(net(x) - y).pow(2).mean().item()", []),
+        ("(net(x) - y).pow(2).mean().detach()", []),
+    ],
+)
+def test_what_a_helper_computes_with_the_model_that_it_is_given_is_known(
+    tmp_path: Path, returned: str, found: list[str]
+) -> None:
+    files = {
+        "tools.py": f"def cost(net, x, y):\n    return {returned}\n",
+        "train.py": """
+            import torch
+            from torch import nn
+            from tools import cost
+
+            def train(loader):
+                net = nn.Linear(4, 2)
+                optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+                total = 0.0
+                for x, y in loader:
+                    optimizer.zero_grad()
+                    (net(x) - y).abs().mean().backward()
+                    optimizer.step()
+                    total += cost(net, x, y)
+                return float(total)
+        """,
+    }
+    told = Project(tmp_path, files).found("train.py")
+    assert [one for one in told if "TLK201" not in one] == [one.replace("warning", "error") for one in found]
+
+
 def test_a_name_is_followed_through_modules_that_only_import_it(tmp_path: Path) -> None:
     project = Project(
         tmp_path,
@@ -447,6 +481,13 @@ JOURNAL = """
 
         def note_whole(self, values):
             self.names.append(values)
+
+        def note_each(self, values):
+            for name, value in values.items():
+                self.rows.setdefault(name, []).append(value)
+
+        def note_all(self, *values):
+            self.names.append(values)
 """
 
 
@@ -458,6 +499,10 @@ JOURNAL = """
         ("note_numbers(step, parts)", False),
         ("note_names(parts)", False),
         ("note_whole(parts)", True),
+        ("note_each(parts)", True),
+        ("note_each({'loss': loss.item()})", False),
+        ("note_all(step, parts['fit'])", True),
+        ("note_all(step, loss.item())", False),
     ],
 )
 def test_tensors_in_a_dict_that_another_file_keeps_are_told(tmp_path: Path, call: str, leaks: bool) -> None:

@@ -271,7 +271,7 @@ class _Summariser:
         readers = self._readers(store.function, attribute) if into == 0 else ()
         for position, is_computed in given.items():
             if position != into:
-                merges = kept.name == "values" or (store.call is not None and store.call.callee.name == "update")
+                merges = _is_of_dictionary(kept) or (store.call is not None and store.call.callee.name == "update")
                 yield KeepSummary(position, into, attribute, grows, is_computed, store.mode.value, readers, merges)
 
     def _kept_through(self, call: Value, callee: Function) -> Iterator[KeepSummary]:
@@ -392,3 +392,11 @@ def _is_item_or_default(value: Value) -> bool:
 
 def _undressed(decorator: cst.BaseExpression) -> cst.BaseExpression:
     return decorator.func if isinstance(decorator, cst.Call) else decorator
+
+
+def _is_of_dictionary(value: Value) -> bool:
+    """Whether a value is what a loop over the items of a dictionary finds in it."""
+    while value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER:
+        pair = value.inputs[0]
+        value = next((item for key, item in zip(pair.keys, pair.inputs, strict=True) if key == value.keys[0]), pair)
+    return value.op is Op.ELEMENT and value.name == "values"

@@ -41,7 +41,7 @@ from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.values.overriding import Overriding
 from torchlint.facts.values.own_backward import applied, has_own_backward
-from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen
+from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen, star_of
 from torchlint.facts.values.partials import Bound, bind, is_told, tasks
 from torchlint.facts.values.torch_calls import chooses_overload, collected, contents_of, of_torch
 from torchlint.facts.values.transfer import apply, differentiate, heir, item_of, live
@@ -334,6 +334,8 @@ class Calls:
     def _substitute(self, value: Value, atom: Atom, function: Function, binding: dict[Value, Value | None]) -> Abstract:
         """One alternative of a summary as it is at this call: parameters replaced, grad mode settled."""
         if isinstance(atom, Argument | Derived) and atom.parameter.function is function:
+            if star_of(atom.parameter):
+                return UNKNOWN
             argument = binding.get(atom.parameter)
             given = self.solution.of(argument) if argument is not None else self._default(atom.parameter)
             if isinstance(atom, Argument) or not given:

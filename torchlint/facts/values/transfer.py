@@ -151,7 +151,7 @@ def _parameter(solution: Solution, value: Value) -> Abstract:
     syntax = value.syntax
     if isinstance(syntax, cst.Param):
         if syntax.star:
-            return frozenset([Argument(value)]) if syntax.star == "**" else UNKNOWN
+            return frozenset([Argument(value)])
         if syntax.annotation is not None:
             known = annotated(syntax.annotation.annotation)
             if known is not None:
