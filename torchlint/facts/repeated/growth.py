@@ -12,6 +12,7 @@ from torchlint.facts.building.names import constant_of
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.turns.repetition import Repetition, Turn
 from torchlint.facts.values.domain import Instance, Tool
+from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.parameters import SAME_OBJECT
@@ -166,8 +167,7 @@ class _Search:
         """The growth behind an addition, None where it runs once, or what is added goes away again."""
         if addition.added.op in (Op.READ, Op.ATTRIBUTE):
             return None  # what is there already
-        made = self._made(addition.holder)
-        repetition = self.facts.repetitions.of(addition.at, lambda at: _hands_out(at.function, made))
+        repetition = self._repetition(addition)
         if repetition is None or repetition.turn is Turn.HOLDS:
             return None
         if self._is_limited(addition) or self._is_taken_back(addition, repetition):
@@ -175,6 +175,16 @@ class _Search:
         if not self._outlives(addition, repetition):
             return None
         return Growth(addition.statement, addition.name, addition.added, addition.is_optimizer, repetition.by)
+
+    def _repetition(self, addition: _Addition) -> Repetition | None:
+        """What repeats an addition; a forward that adds a layer for some batches never ends to grow either."""
+        made, function = self._made(addition.holder), addition.at.function
+        found = self.facts.repetitions.of(addition.at, lambda at: _hands_out(at.function, made))
+        if found is not None or not is_forward(function) or not self.facts.tensors.is_module(addition.added):
+            return found
+        if self.facts.skipping.is_skipped(addition.at, function, by_data=False):
+            return None
+        return Repetition(function, Turn.INFERS, (addition.at,))
 
     def _outlives(self, addition: _Addition, repetition: Repetition) -> bool:
         """Whether what grows was there before the turn, and nothing sets it anew in it."""
