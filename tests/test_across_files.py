@@ -427,3 +427,32 @@ def test_a_method_elsewhere_of_a_module_that_is_not_trained(tmp_path: Path) -> N
     assert head_alone.found("train.py") == ["train.py: TLK203 warning"]
     both = train.format(trained="[*head.parameters(), *coder.parameters()]")
     assert Project(tmp_path / "b", {"nets.py": nets, "train.py": both}).found("train.py") == []
+
+
+SEARCH = """
+    import torch
+    from torch import nn
+    from rank import ranked
+
+    class Search:
+        def __init__(self):
+            self.net = nn.Linear(8, 30).eval()
+
+        def find(self, words):
+            return ranked(self.net(torch.tensor(words)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("return [{'row': i, 'score': s} for i, s in enumerate(scores.tolist())]", ["search.py: TLK201 warning"]),
+        ("return [{'row': i, 'score': s} for i, s in enumerate(scores)]", []),
+        ("found = []\n        fill(found, scores)\n        return found", []),
+        ("LAST.append(scores)\n        return [scores.tolist()]", []),
+        ("scores.sum().backward()\n        return [scores.tolist()]", []),
+    ],
+)
+def test_what_another_file_makes_numbers_of_is_thrown_away(tmp_path: Path, body: str, found: list[str]) -> None:
+    rank = f"from elsewhere import fill\n    LAST = []\n    def ranked(scores):\n        {body}\n"
+    assert Project(tmp_path, {"rank.py": f"\n    {rank}", "search.py": SEARCH}).found("search.py") == found
