@@ -102,6 +102,9 @@ class _Search:
             if store.kind is Kind.INSERT and store.holder is not None and self._is_registered(store):
                 name = text_of(store.target, store.holder)
                 yield _Addition(store.holder, store.value, self._where(store), name, store.statement)
+            elif store.holder is not None and isinstance(store.target, cst.Call) and self._is_computed_name(store):
+                name = text_of(store.target.args[0].value, store.holder)
+                yield _Addition(store.holder, store.value, self._where(store), name, store.statement)
         for call in self.facts.calls():
             addition = self._of_call(call)
             if addition is not None:
@@ -113,6 +116,16 @@ class _Search:
         kinds = {made.callee.name for made in self._made(store.holder)}
         kinds |= {base for base in self._bases(store.holder) if base in LISTS | DICTS}
         return bool(kinds & DICTS and store.key is None) if store.is_item else bool(kinds & LISTS)
+
+    def _is_computed_name(self, store: Store) -> bool:
+        """``setattr(self, f"extra{n}", layer)``, of which the name of the attribute is not known."""
+        is_module = self.facts.tensors.is_module
+        return (
+            store.kind is Kind.ASSIGN
+            and store.holder is not None
+            and is_module(store.holder)
+            and is_module(store.value)
+        )
 
     def _made(self, value: Value) -> list[Value]:
         """The calls that may have made ``value``, looked for through ``.to(device)`` and the like."""
