@@ -530,3 +530,32 @@ def test_tensors_in_a_dict_that_another_file_keeps_are_told(tmp_path: Path, call
     """
     project = Project(tmp_path, {"journal.py": JOURNAL, "engine.py": text})
     assert [one.partition(" ")[2].partition(" ")[0] for one in project.found()] == (["TLK105"] if leaks else [])
+
+
+SEARCH = """
+    import torch
+    from torch import nn
+    from rank import ranked
+
+    class Search:
+        def __init__(self):
+            self.net = nn.Linear(8, 30).eval()
+
+        def find(self, words):
+            return ranked(self.net(torch.tensor(words)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("return [{'row': i, 'score': s} for i, s in enumerate(scores.tolist())]", ["search.py: TLK201 warning"]),
+        ("return [{'row': i, 'score': s} for i, s in enumerate(scores)]", []),
+        ("found = []\n        fill(found, scores)\n        return found", []),
+        ("LAST.append(scores)\n        return [scores.tolist()]", []),
+        ("scores.sum().backward()\n        return [scores.tolist()]", []),
+    ],
+)
+def test_what_another_file_makes_numbers_of_is_thrown_away(tmp_path: Path, body: str, found: list[str]) -> None:
+    rank = f"from elsewhere import fill\n    LAST = []\n    def ranked(scores):\n        {body}\n"
+    assert Project(tmp_path, {"rank.py": f"\n    {rank}", "search.py": SEARCH}).found("search.py") == found

@@ -180,3 +180,39 @@ def test_a_backward_after_the_loop_runs_over_a_window() -> None:
     assert carried(after.replace("memory.detach()", "memory")) == ["self.memory"]
     within = window.replace("WITHIN", "scores[-1].sum().backward(retain_graph=True)").replace("AFTER", "pass")
     assert carried(within) == ["memory"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("torch.autograd.grad(z.sum(), part)", ["h"]),
+        ("torch.autograd.grad(z.sum(), h)", []),
+        ("torch.autograd.grad(z.sum(), list(cell.parameters()))", []),
+        ("torch.autograd.grad(z.sum(), cell.weight_ih)", []),
+        ("torch.autograd.grad(z.sum(), start)", []),
+        ("torch.autograd.grad(z.sum(), (part, start))", []),
+    ],
+)
+def test_a_gradient_of_what_the_step_made_frees_no_step_before(asked: str, expected: list[str]) -> None:
+    body = "part = x.clone().requires_grad_(True)\nz = h = cell(part + start, h)"
+    before = "start = torch.zeros(3, requires_grad=True)"
+    assert carried(steps(body, before, end=f"found = {asked}; loss.backward()")) == expected
+
+
+def test_an_attribute_of_which_only_gradients_of_the_input_are_asked() -> None:
+    source = """
+class Watch:
+    def __init__(self):
+        self.cell, self.state = nn.GRUCell(3, 3), torch.zeros(1, 3)
+    def look(self, x):
+        x = x.clone().requires_grad_(True)
+        self.state = self.cell(x, self.state)
+        (slope,) = torch.autograd.grad(self.state.sum(), x)
+        return slope.abs().max().item()
+def main(stream):
+    watch = Watch()
+    for x in stream:
+        print(watch.look(x))
+"""
+    assert carried(source) == ["self.state"]
+    assert carried(source.replace("self.cell(x, self.state)", "self.cell(x, self.state.detach())")) == []

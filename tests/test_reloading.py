@@ -162,3 +162,42 @@ def draw(job: Job):
 """
     assert reloaded(handler) == ["torch.jit.load by draw"]
     assert reloaded(f"{handler}def later(job):\n    job.detailed = True\n") == []
+
+
+PROPERTY = """
+class Answerer:
+    def __init__(self, path):
+        self.path, self._net = path, None
+        self.words = AutoTokenizer.from_pretrained(path)
+    @property
+    def net(self):
+        return AutoModel.from_pretrained(self.path).eval()
+    def answer(self, text):
+        return self.words.decode(self.net.generate(self.words(text)))
+"""
+
+
+def test_a_property_reads_at_each_access() -> None:
+    assert reloaded(PROPERTY) == ["AutoModel.from_pretrained by answer"]
+    assert reloaded(PROPERTY.replace("AutoModel.from_pretrained", "torch.jit.load")) == ["torch.jit.load by answer"]
+
+
+@pytest.mark.parametrize(
+    ("written", "instead"),
+    [
+        ("@property", "@functools.cached_property"),
+        ("@property", "@property\n    @functools.lru_cache"),
+        (
+            "return AutoModel.from_pretrained(self.path).eval()",
+            "if self._net is None:\n            self._net = AutoModel.from_pretrained(self.path)\n"
+            "        return self._net",
+        ),
+        ("self.net.generate(self.words(text))", "self.net.config[text]"),
+        ("self.net.generate(self.words(text))", "self.net.state_dict()[text]"),
+        ("self.net.generate(self.words(text))", "self.net.generate()"),
+        ("def answer(self, text):", "def __init__(self, text):"),
+    ],
+)
+def test_a_property_that_remembers_or_is_not_run(written: str, instead: str) -> None:
+    assert written in PROPERTY
+    assert reloaded(PROPERTY.replace(written, instead)) == []

@@ -50,6 +50,37 @@ def test_a_comprehension_of_independent_losses_waits() -> None:
     assert summed("loss = sum(model(a).mean() for a in x.split(2))") == [""]
 
 
+ONE = "def one(part):\n    return model(part).mean()\n"
+
+
+@pytest.mark.parametrize(
+    "total",
+    [
+        "sum(map(one, x.split(2)))",
+        "sum(map(lambda part: model(part).mean(), x.split(2)), 0.0) / 4",
+        "functools.reduce(operator.add, map(one, x.split(2)))",
+        "functools.reduce(operator.add, [one(part) for part in x.split(2)], 0)",
+        "functools.reduce(torch.add, (one(part) for part in x.split(2)))",
+    ],
+)
+def test_a_sum_that_functions_make(total: str) -> None:
+    assert summed(f"loss = {total}", before=f"import functools, operator\n{ONE}") == [""]
+
+
+@pytest.mark.parametrize(
+    "total",
+    [
+        "functools.reduce(operator.mul, map(one, x.split(2)))",
+        "functools.reduce(lambda a, b: a * b, map(one, x.split(2)))",
+        "sum(map(one, whole.split(2)))",
+        "sum(map(float, x.split(2)), model(x).mean())",
+    ],
+)
+def test_a_product_or_parts_of_one_output_are_no_such_sum(total: str) -> None:
+    before = f"import functools, operator\n{ONE}"
+    assert summed(f"whole = head(x)\nloss = {total}", before=before) == []
+
+
 def test_a_helper_that_sums_is_followed() -> None:
     helper = "def total(x, y):\n    t = 0\n    for a in x.split(2):\n        t += model(a).mean()\n    return t\n"
     assert summed("loss = total(x, y)", before=helper) == ["t"]

@@ -316,6 +316,8 @@ for v in table: pass
 class Meter:
     def sum(self): pass
 v = sum(items)
+
+v = reduce(torch.add, items)
 """
 
 EITHER = """
@@ -362,8 +364,6 @@ class Places(torch.autograd.Function):
 v = Places.apply(h)
 
 v = partial(torch.mul, h)(x)
-
-v = reduce(torch.add, items)
 
 v = getattr(h, "da" + "ta")
 """

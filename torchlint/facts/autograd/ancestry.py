@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from torchlint.facts.autograd.belated import Edges, is_belated
 from torchlint.facts.autograd.repackaging import Repackaging
-from torchlint.facts.values.domain import Container, FunctionReference, is_graphless, sorted_values
+from torchlint.facts.values.domain import Abstract, Container, FunctionReference, is_graphless, sorted_values
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.solve import Solution
@@ -111,6 +111,8 @@ class Ancestry:
         receiver = [call.callee.inputs[0]] if call.callee.op is Op.ATTRIBUTE else []
         functions = self.solution.functions_of(call)
         is_seen = all(isinstance(atom, FunctionReference) for atom in self.solution.final(call.callee))
+        if is_seen and functions and all(map(self._gives_numbers, functions)):
+            return [call.callee, *receiver]
         if not is_seen or None in call.keys[1:] or any(f.is_foreign or f.is_generator for f in functions):
             return [*call.inputs, *receiver]
         given = [
@@ -120,6 +122,28 @@ class Ancestry:
             if argument is not None and self._gives_on(parameter)
         ]
         return [call.callee, *receiver, *given]
+
+    def _gives_numbers(self, function: Function) -> bool:
+        """Whether a function of another file keeps nothing, trains nothing, and returns containers of numbers."""
+        foreign = self.solution.graph.foreign
+        if not function.is_foreign or function.result is None or foreign.keeps.get(function):
+            return False
+        if any(backward.function is function for backward in foreign.backwards):
+            return False
+        return self._holds_numbers(self.solution.final(function.result), ())
+
+    def _holds_numbers(self, abstract: Abstract, around: tuple[Value, ...]) -> bool:
+        """Whether no graph is in a value, as deep as its containers are known; an empty one may be filled unseen."""
+        for atom in abstract:
+            if isinstance(atom, Container) and atom.allocation not in around:
+                fields = self.solution.fields.get(atom.allocation, {}).values()
+                held = [self.solution.final(item) for _, item in self.solution.held.get(atom.allocation, ())]
+                inner = (*around, atom.allocation)
+                if not all(self._holds_numbers(inside, inner) for inside in (*fields, *held)) or not (fields or held):
+                    return False
+            elif not is_graphless(atom):
+                return False
+        return bool(abstract)
 
     def _gives_on(self, parameter: Value) -> bool:
         """Whether what a function returns is made of a parameter, as far as is known."""

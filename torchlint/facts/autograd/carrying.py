@@ -17,7 +17,7 @@ import libcst as cst
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.domain import Derived, Tensor
 from torchlint.facts.values.frameworks import is_module_class
-from torchlint.facts.values.graph import Function, Key, Kind, Loop, Op, Place, Store, Value
+from torchlint.facts.values.graph import Backward, Function, Key, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.writing import text_of
@@ -200,7 +200,8 @@ class CarriedStates:
 
     def _judged(self, statement: cst.CSTNode, name: str, new: Value, old: Value) -> Carried | None:
         """The finding, unless the chain is trained through, may be so elsewhere, or could not even run."""
-        over = [b for b in self.solution.graph.backwards if old in self.flows.ancestry.of(b.root)]
+        backwards = (b for b in self.solution.graph.backwards if not self._ends_in_the_step(b, old))
+        over = [b for b in backwards if old in self.flows.ancestry.of(b.root)]
         # A second backward through the first step's part raises unless the first has retained it.
         if any(backward.by_contract or not backward.retains for backward in over):
             return None
@@ -211,6 +212,17 @@ class CarriedStates:
         bounded = loop is not None and loop.iterable is not None and loop.iterable.name == "builtins.range"
         kind = "" if leaves and not over else self._kind_of(new)  # what others are given is left to a person
         return Carried(statement, name, new, old, bool(over), bounded, kind)
+
+    def _ends_in_the_step(self, backward: Backward, old: Value) -> bool:
+        """Whether ``autograd.grad`` goes to what its own step made, and so through no step before."""
+        return bool(backward.inputs and not backward.retains) and all(
+            self.flows.surely_tensor(end)
+            and end.op is Op.CALL
+            and end.function is backward.function
+            and end.loop is backward.loop
+            and old not in end.computed_from()
+            for end in backward.inputs
+        )
 
     def _infers(self, new: Value) -> bool:
         """Whether the forward that makes a state is for its answer alone: in evaluation mode, or detached at once."""

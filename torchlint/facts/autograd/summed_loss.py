@@ -193,7 +193,7 @@ class _Search:
             store = stores.get(item)
             statement = store.statement if store is not None else container.statement
             name = self.facts.code(store.target) if store is not None and store.target is not None else ""
-            node = store.syntax if store is not None else item.syntax
+            node = store.syntax if store is not None else _written(item, extra[-1])
             use = Use(item, node if isinstance(node, cst.BaseExpression) else None)
             if statement is not None and independent:
                 found.append(SummedLoss(self.backward, extra[-1], use, statement, name))
@@ -250,3 +250,10 @@ class _Search:
         if value in loop.phis or places_of(self.solution, value):
             return True
         return value.function is not loop.function or value.loop is None or loop not in value.loop.around()
+
+
+def _written(item: Value, loop: Loop) -> cst.CSTNode | None:
+    """What makes an item, as it is written: the function, where that is given to ``map``."""
+    if item.syntax is None and isinstance(loop.syntax, cst.Call):
+        return loop.syntax.args[0].value
+    return item.syntax

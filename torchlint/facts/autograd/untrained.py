@@ -19,7 +19,7 @@ from torchlint.facts.autograd.decided import is_decided
 from torchlint.facts.autograd.optimized import Optimized
 from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import Argument, Derived, Instance, Module, Tool, surely_graphless
-from torchlint.facts.values.frameworks import is_module_class, trains_on_result
+from torchlint.facts.values.frameworks import is_forward, is_module_class, trains_on_result
 from torchlint.facts.values.freezing import switched_subjects
 from torchlint.facts.values.graph import Backward, Function, Op, Place, Value
 from torchlint.facts.values.parameters import is_frozen
@@ -86,7 +86,7 @@ class _Search:
         return self._wasted[call]
 
     def _compute(self, call: Value) -> UntrainedForward | None:
-        module = self._module(call)
+        module = self._module(call) or self._run_by_method(call)
         if is_forward(call.function) and any(
             self._of(caller) for caller in self.solution.callers.get(call.function, ())
         ):
@@ -101,6 +101,8 @@ class _Search:
         if any(backward.retains and not backward.inputs for backward in backwards):
             return None  # what is kept for another backward may be wanted there
         trained = self.optimized.is_trained(module)
+        if not trained and self._module(call) is None:
+            return None  # what runs in the method is found there, for all callers at once
         if trained:
             if is_forward(call.function):
                 return None  # whose backward it is differs from caller to caller
@@ -124,6 +126,19 @@ class _Search:
             return called_object(call)
         is_method = self.extents.is_method_of_module(call) or self._is_method_elsewhere(call)
         return call.callee.inputs[0] if is_method and call in self.flows.trained else None
+
+    def _run_by_method(self, call: Value) -> Value | None:
+        """The network of which a CALL runs a method of this file that gives what its forward, or a part, gives."""
+        functions = self.solution.functions_of(call) if call.callee.op is Op.ATTRIBUTE else []
+        return call.callee.inputs[0] if functions and all(map(self._gives_own_output, functions)) else None
+
+    def _gives_own_output(self, method: Function) -> bool:
+        if method.owner is None or not is_module_class(method.owner) or not method.parameters or method.result is None:
+            return False
+        if is_forward(method) or self.steps.trains(method):
+            return False
+        own = (v for v in method.result.computed_from() if v.op is Op.CALL and self.steps.calls_module(v))
+        return any(method.parameters[0] in called_object(v).computed_from() for v in own)
 
     def _is_method_elsewhere(self, call: Value) -> bool:
         """Whether a CALL runs a method of a module that another file defines: what runs in it is told nowhere else."""
@@ -153,7 +168,8 @@ class _Search:
         if surely_graphless(self.solution.final(argument)):
             return False
         for part in argument.computed_from():
-            if part.op is Op.CALL and self._module(part) is not None and self._of(part) is not None:
+            is_forward_of = part.op is Op.CALL and (self._module(part) or self._run_by_method(part)) is not None
+            if is_forward_of and self._of(part) is not None:
                 continue
             if part.op is Op.PARAMETER and self._is_unknown_parameter(part):
                 return True
@@ -381,8 +397,3 @@ def _together(forwards: list[UntrainedForward]) -> UntrainedForward:
 
 def _is_tensor_method(value: Value) -> bool:
     return value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and torch_api.method(value.callee.name) is not None
-
-
-def is_forward(function: Function) -> bool:
-    """Whether a function is the forward of a module of the file."""
-    return function.name == "forward" and function.owner is not None and is_module_class(function.owner)

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.facts.building.literals import LiteralBuilder
 from torchlint.facts.building.names import attribute_set_by, constant_of, path_of
-from torchlint.facts.values.graph import Key, Kind, Op, Value
+from torchlint.facts.values.graph import Key, Kind, Loop, Op, Value
 
 INSERTING = frozenset(
     ["append", "appendleft", "extend", "extendleft", "insert", "add", "put", "put_nowait", "setdefault", "update",
@@ -21,6 +21,9 @@ _OPERATORS = {
     "truediv": "Divide", "itruediv": "Divide", "matmul": "MatrixMultiply",
 }  # fmt: skip
 """The functions of https://docs.python.org/3/library/operator.html that are arithmetic, as libcst names operators."""
+
+ADDING = frozenset(["operator.add", "operator.iadd", "torch.add"])
+"""Functions by which ``functools.reduce`` sums up."""
 
 _PUSHING = frozenset(["heapq.heappush", "bisect.insort", "bisect.insort_left", "bisect.insort_right"])
 """Functions that put their second argument into their first, a list."""
@@ -136,7 +139,28 @@ class FillingBuilder(LiteralBuilder):
             return found if len(given) == 2 else self.make(Op.PHI, (found, given[2]), node)
         if name == "builtins.map" and len(given) == 3:
             return self._mapped(node, given)
+        if name == "builtins.sum" and given and _is_map(given[0]):
+            return self._sum(self._each(given[0]), *given[1:])
+        if name == "functools.reduce" and len(given) > 1 and given[0].name in ADDING and given[0].op is Op.EXTERNAL:
+            return self._sum(self._each(given[1]) if _is_map(given[1]) else given[1], *given[2:])
         return None
+
+    def _sum(self, *given: Value) -> Value:
+        """``sum(values, start)``, also where it is written ``reduce(operator.add, values, start)``."""
+        callee = self.make(Op.EXTERNAL, (), None, name="builtins.sum")
+        return self.make(Op.CALL, (callee, *given), None, keys=(None, *range(len(given))), name=callee.name)
+
+    def _each(self, mapped: Value) -> Value:
+        """``[f(x) for x in xs]`` for ``map(f, xs)`` that is used up at once."""
+        function, *iterables = mapped.arguments
+        assert mapped.syntax is not None
+        outside, self.loop = self.loop, Loop(mapped.syntax, self.function, self.loop, iterables[0])
+        self.graph.loops.append(self.loop)
+        items = [self.element(iterable, None) for iterable in iterables]
+        keys = (None, *range(len(items)))
+        item = self.make(Op.CALL, (function, *items), None, keys=keys, name=function.name)
+        self.loop = outside
+        return self.make(Op.CONTAINER, (item,), None, keys=(None,))
 
     def _set_attribute(self, node: cst.Call, given: Sequence[Value]) -> bool:
         """``setattr(o, "name", x)``; False where nobody can say what it sets."""
@@ -176,3 +200,8 @@ class FillingBuilder(LiteralBuilder):
         items = tuple(self.element(value, None) for value in given[1:])
         item = self.make(Op.OPERATION, items, None, name=operation)
         return self.make(Op.CONTAINER, (item,), node, keys=(None,))
+
+
+def _is_map(value: Value) -> bool:
+    is_call = value.op is Op.CALL and value.callee.op is Op.EXTERNAL and value.callee.name == "builtins.map"
+    return is_call and len(value.arguments) > 1 and value.syntax is not None and None not in value.keys[1:]

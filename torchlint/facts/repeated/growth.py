@@ -12,6 +12,7 @@ from torchlint.facts.building.names import constant_of
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.turns.repetition import Repetition, Turn
 from torchlint.facts.values.domain import Instance, Tool
+from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.parameters import SAME_OBJECT
@@ -101,6 +102,9 @@ class _Search:
             if store.kind is Kind.INSERT and store.holder is not None and self._is_registered(store):
                 name = text_of(store.target, store.holder)
                 yield _Addition(store.holder, store.value, self._where(store), name, store.statement)
+            elif store.holder is not None and isinstance(store.target, cst.Call) and self._is_computed_name(store):
+                name = text_of(store.target.args[0].value, store.holder)
+                yield _Addition(store.holder, store.value, self._where(store), name, store.statement)
         for call in self.facts.calls():
             addition = self._of_call(call)
             if addition is not None:
@@ -112,6 +116,16 @@ class _Search:
         kinds = {made.callee.name for made in self._made(store.holder)}
         kinds |= {base for base in self._bases(store.holder) if base in LISTS | DICTS}
         return bool(kinds & DICTS and store.key is None) if store.is_item else bool(kinds & LISTS)
+
+    def _is_computed_name(self, store: Store) -> bool:
+        """``setattr(self, f"extra{n}", layer)``, of which the name of the attribute is not known."""
+        is_module = self.facts.tensors.is_module
+        return (
+            store.kind is Kind.ASSIGN
+            and store.holder is not None
+            and is_module(store.holder)
+            and is_module(store.value)
+        )
 
     def _made(self, value: Value) -> list[Value]:
         """The calls that may have made ``value``, looked for through ``.to(device)`` and the like."""
@@ -166,8 +180,7 @@ class _Search:
         """The growth behind an addition, None where it runs once, or what is added goes away again."""
         if addition.added.op in (Op.READ, Op.ATTRIBUTE):
             return None  # what is there already
-        made = self._made(addition.holder)
-        repetition = self.facts.repetitions.of(addition.at, lambda at: _hands_out(at.function, made))
+        repetition = self._repetition(addition)
         if repetition is None or repetition.turn is Turn.HOLDS:
             return None
         if self._is_limited(addition) or self._is_taken_back(addition, repetition):
@@ -175,6 +188,16 @@ class _Search:
         if not self._outlives(addition, repetition):
             return None
         return Growth(addition.statement, addition.name, addition.added, addition.is_optimizer, repetition.by)
+
+    def _repetition(self, addition: _Addition) -> Repetition | None:
+        """What repeats an addition; a forward that adds a layer for some batches never ends to grow either."""
+        made, function = self._made(addition.holder), addition.at.function
+        found = self.facts.repetitions.of(addition.at, lambda at: _hands_out(at.function, made))
+        if found is not None or not is_forward(function) or not self.facts.tensors.is_module(addition.added):
+            return found
+        if self.facts.skipping.is_skipped(addition.at, function, by_data=False):
+            return None
+        return Repetition(function, Turn.INFERS, (addition.at,))
 
     def _outlives(self, addition: _Addition, repetition: Repetition) -> bool:
         """Whether what grows was there before the turn, and nothing sets it anew in it."""

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from torchlint import torch_api
 from torchlint.facts.keeping.loading import Load, external_name
 from torchlint.facts.summaries.effects import Effect, returns
 from torchlint.facts.summaries.summary import EffectKind
-from torchlint.facts.turns.repetition import Repetition, Turn, changes_with
+from torchlint.facts.turns.repetition import Repetition, Turn, changes_with, is_remembered
 from torchlint.facts.values.frameworks import is_module, is_module_class
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 
@@ -94,6 +95,8 @@ def _repetition(facts: Facts, call: Value) -> Repetition | None:
     """What repeats a call; an object that loads when it is made is asked for by whoever makes it."""
     found = facts.repetitions.of(call)
     function, owner = call.function, call.function.owner
+    if found is None and "property" in function.decorators:
+        return _access(facts, call)
     if found is not None or function.name != "__init__" or owner is None or is_module_class(owner):
         return found
     for maker in sorted(facts.solution.callers.get(function, ()), key=lambda value: value.index):
@@ -101,6 +104,32 @@ def _repetition(facts: Facts, call: Value) -> Repetition | None:
         if found is not None:
             return Repetition(found.by, found.turn, (call, *found.chain))
     return None
+
+
+def _access(facts: Facts, call: Value) -> Repetition | None:
+    """The method that runs, on what it is given, the model that a property loads at each access."""
+    prop = call.function
+    if is_remembered(prop) or facts.skipping.is_skipped(call, prop):
+        return None
+    for access in sorted(facts.solution.callers.get(prop, ()), key=lambda value: value.index):
+        method = access.function
+        if method.owner is None or method.name == "__init__" or facts.steps.trains(method):
+            continue
+        if _is_run_on(access, method.parameters[1:]) and not facts.skipping.is_skipped(access, method):
+            return Repetition(method, Turn.INFERS, (call, access))
+    return None
+
+
+def _is_run_on(model: Value, data: Sequence[Value]) -> bool:
+    """Whether a model, or a method of it that not every module has, is called with something made of ``data``."""
+    methods = [user for user in model.users if user.op is Op.ATTRIBUTE and user.name not in torch_api.module_methods()]
+    return any(
+        user.op is Op.CALL
+        and user.callee is run
+        and any(part in data for a in user.arguments for part in a.computed_from())
+        for run in (model, *methods)
+        for user in run.users
+    )
 
 
 def _differs(facts: Facts, names: Sequence[Value], repetition: Repetition) -> bool:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 STEADY = ("isinstance", "len", "is_available")
 """Ends of names of functions whose answer does not change from step to step."""
 
+ASKING = frozenset(["item", "any", "all", "tolist"])
+"""Methods that give what a branch on a tensor asks for."""
+
 
 class Skipping:
     """Answers whether something need not run each time that a loop or a function around it does."""
@@ -28,8 +31,14 @@ class Skipping:
         self.facts = facts
         self._assigned: dict[Loop | Function, Set[str]] = {}
 
-    def is_skipped(self, at: Value, within: Loop | Function) -> bool:
-        """Whether ``at`` need not run each time that ``within`` does, or ends it."""
+    def is_skipped(self, at: Value, within: Loop | Function, *, by_data: bool = True) -> bool:
+        """Whether ``at`` need not run each time that ``within`` does, or ends it.
+
+        Args:
+            at: what runs.
+            within: what repeats it.
+            by_data: whether a branch that the data decide counts; it is taken again and again, though not each time.
+        """
         node, parents = at.syntax or at.statement, self.facts.parents
         boundary = _boundary(within, parents)
         while node is not None and node is not boundary:
@@ -39,7 +48,7 @@ class Skipping:
             if isinstance(parent, cst.MatchCase) and self._is_chosen(parent, at, within):
                 return True
             if isinstance(parent, cst.If | cst.IfExp) and node is not parent.test:
-                if self._differs(parent.test, parent, at, within):
+                if self._differs(parent.test, parent, at, within, by_data=by_data):
                     return True
             if isinstance(parent, cst.While) and parent is not boundary and is_memory(parent.test, parent.body):
                 return True  # `while len(self.layers) < depth:`
@@ -56,9 +65,11 @@ class Skipping:
         match = self.facts.parents[case]
         if case.guard is not None or not isinstance(case.pattern, cst.MatchValue) or not isinstance(match, cst.Match):
             return True
-        return self._differs(match.subject, case, at, within)
+        return self._differs(match.subject, case, at, within, by_data=True)
 
-    def _differs(self, test: cst.BaseExpression, branch: cst.CSTNode, at: Value, within: Loop | Function) -> bool:
+    def _differs(
+        self, test: cst.BaseExpression, branch: cst.CSTNode, at: Value, within: Loop | Function, *, by_data: bool
+    ) -> bool:
         """Whether ``test`` can come out otherwise from time to time: a first time, an n-th step, a late phase."""
         if _counts_turns(test):
             return True
@@ -68,14 +79,25 @@ class Skipping:
         if not self._assigned_in(within).isdisjoint(_mentioned(test)):
             return True
         parameters = {p.name for p in within.parameters} if isinstance(within, Function) else set()
+        on_data = set() if by_data else set(self._on_data(test, within))
         for node in walk(test):
             if isinstance(node, cst.Attribute) and node.attr.value in self._changing:
                 return True
-            if isinstance(node, cst.Call) and not (dotted(node.func) or "").endswith((*STEADY, *self._enumerations)):
+            told = (*STEADY, *self._enumerations)
+            if isinstance(node, cst.Call) and node not in on_data and not (dotted(node.func) or "").endswith(told):
                 return True
             if isinstance(node, cst.Comparison) and _compares_number(node, parameters):
                 return True
         return False
+
+    def _on_data(self, test: cst.BaseExpression, within: Loop | Function) -> Iterator[cst.CSTNode]:
+        """The calls in ``test`` that ask a number of what a function is given: ``stop.item()``."""
+        function = within if isinstance(within, Function) else within.function
+        given = set(function.parameters[1 if function.owner is not None else 0 :])
+        asking = {n for n in walk(test) if isinstance(n, cst.Call) and _method(n) in ASKING}
+        for value in self.facts.calls():
+            if value.syntax in asking and not given.isdisjoint(value.computed_from()):
+                yield from walk(value.syntax)
 
     def _assigned_in(self, within: Loop | Function) -> Set[str]:
         """What each turn of a loop sets; of a function what its handlers of exceptions set, to say that one failed."""
@@ -170,6 +192,10 @@ def _counts_turns(test: cst.BaseExpression) -> bool:
         and not isinstance(node.left, cst.SimpleString | cst.FormattedString)
         for node in walk(test)
     )  # fmt: skip
+
+
+def _method(call: cst.Call) -> str:
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
 
 
 def _declared_in(body: cst.CSTNode) -> Iterator[str]:

@@ -62,6 +62,11 @@ def is_module(atom: Atom) -> bool:
     return isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
 
 
+def is_forward(function: Function) -> bool:
+    """Whether a function is the forward of a module of the file."""
+    return function.name == "forward" and function.owner is not None and is_module_class(function.owner)
+
+
 def runs_without_gradients(function: Function) -> bool:
     """Whether a framework switches gradients off around this method."""
     return promised(function, Holds.NO_GRAD) is not None
