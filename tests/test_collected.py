@@ -106,6 +106,26 @@ def test_a_list_of_outputs(item: str, result: str, expected: list[Collecting]) -
     assert ways(PASS.format(item=item, result=result)) == expected
 
 
+BY_NAME = """
+def run(net, loader, device):
+    net = net.to(device).eval()
+    table = defaultdict({factory})
+    with torch.no_grad():
+        for x, y in loader:
+            for name in ("a", "b"):
+                {item}
+    return {{name: torch.cat(parts){host} for name, parts in table.items()}}
+"""
+
+
+@pytest.mark.parametrize("item", ["table[name].append(net(x.to(device)))", "table[name] += [net(x.to(device))]"])
+def test_lists_that_a_dictionary_makes_collect_too(item: str) -> None:
+    head = "from collections import defaultdict\n"
+    assert ways(head + BY_NAME.format(factory="list", item=item, host=".cpu()")) == [Collecting.UNTIL_HOST]
+    assert ways(head + BY_NAME.format(factory="list", item=item, host=".mean()")) == []
+    assert ways(head + BY_NAME.format(factory="window", item=item, host=".cpu()")) == []
+
+
 JOINED = """
 def run(net, loader, device):
     acc = torch.zeros(0, 3, device=device)

@@ -120,6 +120,18 @@ def test_the_callers_of_a_function_tell_what_its_loss_is() -> None:
     assert in_vain(Program(function)) == []
 
 
+def test_a_flag_that_every_call_leaves_true_is_true() -> None:
+    function = "def run(loss, retain=True):\n    loss.backward(retain_graph=retain)\n"
+    told = "loss.backward(retain_graph=retain)"
+    assert in_vain(in_loop("run(model(x).sum())", function)) == [told]
+    assert in_vain(in_loop("run(model(x).sum(), retain=True)", function)) == [told]
+    assert in_vain(in_loop("run(model(x).sum(), True)", function.replace("=True", ""))) == [told]
+    assert in_vain(in_loop("run(model(x).sum(), retain=y > 0)", function)) == []
+    assert in_vain(in_loop("run(model(x).sum(), **y)", function)) == []
+    assert in_vain(in_loop("run(model(x).sum())", function.replace("=True", "=False"))) == []
+    assert in_vain(in_loop("h = model(x)\nrun(h.sum())\nrun(h.mean(), False)", function)) == []
+
+
 def test_a_loss_that_leaves_is_followed_by_a_step_or_may_be_needed() -> None:
     head = "def step(model, optimizer):\n    for x, y in DataLoader(d):\n        loss = model(x).sum()\n        "
     optimizer = f"{TRAINING}def run(loader):\n    for x, y in loader:\n        loss = model(x).sum()\n        {ALONE}\n"

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchlint.facts.autograd.reach import Reach, reach_of
 from torchlint.facts.values.domain import Tool
 from torchlint.facts.values.graph import Backward, Op, Value
@@ -26,7 +28,7 @@ class Retaining:
     Attributes:
         backward: it.
         call: the call that runs it.
-        by_keyword: True when the argument is written with its name.
+        by_keyword: True when ``retain_graph=True`` is written there.
         stored: the name of what keeps the loss, and with it the graph, from step to step; "" where nothing does.
     """
 
@@ -41,15 +43,21 @@ def retained_in_vain(facts: Facts) -> list[Retaining]:
     found = []
     for backward in facts.graph.backwards:
         call = backward.call
-        if call is None or not is_true(_flag(call)) or call.argument(-1, "create_graph") is not None:
+        if call is None or not _is_kept(facts, _flag(call)) or call.argument(-1, "create_graph") is not None:
             continue
         reach = reach_of(facts, backward)
         if reach.is_open or reach.is_met_again() or _is_carried(facts, reach):
             continue
         if not _is_needed(facts, backward, call, reach) and not _leaves(facts, call, reach):
-            by_keyword = call.argument(-1, "retain_graph") is not None
+            by_keyword = is_true(_flag(call)) and _is_written(call)
             found.append(Retaining(backward, call, by_keyword, _stored(facts, reach)))
     return found
+
+
+def _is_written(call: Value) -> bool:
+    """Whether the argument is written in the call with its name, and not spread into it."""
+    written = call.syntax.args if isinstance(call.syntax, cst.Call) else ()
+    return any(a.keyword is not None and a.keyword.value == "retain_graph" for a in written)
 
 
 def _stored(facts: Facts, reach: Reach) -> str:
@@ -65,6 +73,17 @@ def _stored(facts: Facts, reach: Reach) -> str:
 def _flag(call: Value) -> Value | None:
     """The argument ``retain_graph``; None when it is not given."""
     return call.argument(POSITIONS.get(call.callee.name, 1), "retain_graph")
+
+
+def _is_kept(facts: Facts, flag: Value | None) -> bool:
+    """Whether a flag is True: written so, or a parameter that is so in every call of the file."""
+    if flag is None or flag.op is not Op.PARAMETER:
+        return is_true(flag)
+    callers = facts.solution.callers.get(flag.function, {})
+    if any(call.op is Op.CALL and None in call.keys[1:] for call in callers):
+        return False  # what a star brings is not known
+    given = [value for call in callers for value in facts.solution.given_by(call, flag) or flag.inputs]
+    return len(given) >= len(callers) > 0 and all(map(is_true, given))
 
 
 def _is_carried(facts: Facts, reach: Reach) -> bool:

@@ -7,11 +7,12 @@ from typing import ClassVar
 
 import libcst as cst
 
-from torchlint.facts.building.filling import INSERTING, FillingBuilder
+from torchlint.facts.building.filling import INSERTING
 from torchlint.facts.building.guards import is_setter, mode_of_argument, mode_of_guard
 from torchlint.facts.building.names import BUILTINS, changes_receiver, constant_key, constant_of, path_of
+from torchlint.facts.building.spreading import SpreadBuilder
 from torchlint.facts.summaries.summary import PartKind
-from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Reset, Value
+from torchlint.facts.values.graph import Class, Function, Key, Kind, Loop, Op, Reset, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.frameworks import Holds, method_names
 from torchlint.tree import arguments_in_order
@@ -30,7 +31,7 @@ GRADIENT_FUNCTIONS = {
 """Functions that run a backward, and the position of what they start from."""
 
 
-class ExpressionBuilder(FillingBuilder):
+class ExpressionBuilder(SpreadBuilder):
     """Turns expressions into values, in evaluation order."""
 
     def visit(self, node: cst.CSTNode) -> Value:
@@ -194,11 +195,19 @@ class ExpressionBuilder(FillingBuilder):
 
     def _call(self, node: cst.Call) -> Value:
         callee = self.visit(node.func)
-        inputs, keys = [callee], [None]
-        for key, expression in arguments_in_order(node.args):
-            value = self.visit(expression)
-            inputs.append(value)
-            keys.append(key)  # type: ignore[arg-type]
+        inputs: list[Value] = [callee]
+        keys: list[Key] = [None]
+        further: list[tuple[Key, Value]] = []
+        for argument, (key, expression) in zip(node.args, arguments_in_order(node.args), strict=True):
+            given: list[tuple[Key, Value]] = [(key, self.visit(expression))]
+            if argument.star == "**" and callee.name not in INSERTING:
+                given = self.spread_arguments(expression, given[0][1]) or given
+            # The first stands where the star is written, the others behind: what is written keeps its position.
+            keys.append(given[0][0])
+            inputs.append(given[0][1])
+            further += given[1:]
+        inputs += [value for _, value in further]
+        keys += [key for key, _ in further]
         if callee.op is Op.EXTERNAL and (done := self.operator(node, callee.name, inputs[1:])) is not None:
             return done
         call = self.make(Op.CALL, tuple(inputs), node, keys=tuple(keys), name=callee.name)
@@ -297,8 +306,8 @@ class ExpressionBuilder(FillingBuilder):
             isinstance(small, cst.Expr) and small.value is node for small in statement.body
         )
 
-    _constant, _string = FillingBuilder.constant, FillingBuilder.string
-    _sequence, _dictionary = FillingBuilder.sequence, FillingBuilder.dictionary
+    _constant, _string = SpreadBuilder.constant, SpreadBuilder.string
+    _sequence, _dictionary = SpreadBuilder.sequence, SpreadBuilder.dictionary
 
     _HANDLERS: ClassVar[dict[type[cst.CSTNode], Callable[..., Value]]] = {
         cst.Name: _name, cst.Attribute: _attribute, cst.Subscript: _subscript, cst.Call: _call,

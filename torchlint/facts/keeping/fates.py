@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property
 
+import libcst as cst
+
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import SINKS, Flows
 from torchlint.facts.values.domain import Container
@@ -186,7 +188,8 @@ class Fates:
             if not any(other.name == "None" for other in user.inputs):
                 yield End(Fate.COMPUTED, user)
         elif user.op is Op.OPERATION:
-            if not isinstance(next(iter(self.solution.final(value)), None), Container):
+            is_list = any(isinstance(other.syntax, cst.List) for other in user.inputs)
+            if not is_list and not isinstance(next(iter(self.solution.final(value)), None), Container):
                 yield End(Fate.COMPUTED, user)
         elif user.op is Op.ATTRIBUTE:
             if user.name in TENSOR_PARTS:

@@ -110,7 +110,7 @@ class Gathering:
     def allocation(self, store: Store, repetition: Repetition) -> Value | None:
         """The container that takes it, if it lives through the turns; None for one of each turn, a window, a deque."""
         assert store.holder is not None
-        made = allocations_of(self.solution, store.holder)
+        made = self._containers(store.holder)
         if not made or any(self.is_within(one.function, one.loop, repetition) or is_bounded(one) for one in made):
             return None
         for reset in self.facts.graph.resets:
@@ -119,9 +119,22 @@ class Gathering:
                 return None
         return made[0]
 
+    def _containers(self, holder: Value) -> list[Value]:
+        """The containers that a holder may be; a list that a ``defaultdict`` makes lives as long as that does."""
+        made = allocations_of(self.solution, holder)
+        if made or holder.op is not Op.SUBSCRIPT:
+            return made
+        return [one for one in allocations_of(self.solution, holder.inputs[0]) if _makes_lists(one)]
+
     def is_within(self, function: Function, loop: Loop | None, repetition: Repetition) -> bool:
         """Whether something at this position happens in each turn."""
         by = repetition.by
         if isinstance(by, Loop) and function is by.function:
             return loop is not None and by in loop.around()
         return function is by or function in {call.function for call in repetition.chain}
+
+
+def _makes_lists(made: Value) -> bool:
+    """``defaultdict(list)``"""
+    factory = made.argument(0) if made.op is Op.CALL and made.callee.name == "collections.defaultdict" else None
+    return factory is not None and factory.name == "builtins.list"

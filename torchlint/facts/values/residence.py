@@ -15,6 +15,7 @@ from torchlint.facts.values.domain import Container, External, Instance, Module,
 from torchlint.facts.values.frameworks import is_given_output
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.partials import called
 
 TO_HOST = frozenset(["cpu", "numpy", "tolist", "item"])
 """Methods of tensors whose result is on the host."""
@@ -86,9 +87,10 @@ class Residences:
         functions = [f for f in self.solution.functions_of(call) if f.result is not None]
         if functions:
             return _all([self.of(f.result) for f in functions if f.result is not None])
-        given = call.argument(-1, "device")
-        if given is not None:
-            return self.named(given)
+        makers = (made for bound in called(self.solution, call) for made in bound.makers)
+        for one in (call, *makers):  # `move = partial(torch.Tensor.to, device=device)`
+            if (given := one.argument(-1, "device")) is not None:
+                return self.named(given)
         operation = torch_api.function(callee.name) if callee.op is Op.EXTERNAL else None
         if operation is not None and operation.history is torch_api.History.FRESH:
             like = callee.name.endswith("_like") and call.arguments

@@ -43,7 +43,10 @@ def _operands(value: Value) -> Iterator[tuple[Value, cst.BaseExpression]]:
     elif isinstance(node, cst.Call) and value.op is Op.CALL:
         if value.callee.op is Op.ATTRIBUTE and isinstance(node.func, cst.Attribute):
             yield value.callee.inputs[0], node.func.value
-        for argument, (_, expression) in zip(value.arguments, arguments_in_order(node.args), strict=True):
+        written = arguments_in_order(node.args)
+        for argument, key, (told, expression) in zip(value.arguments, value.keys[1:], written, strict=False):
+            if key != told:
+                continue  # an item of a dictionary that is spread here
             yield argument, expression
             if argument.op is Op.CONTAINER and argument.syntax is expression:
                 yield from _elements(argument)
