@@ -103,5 +103,7 @@ def _fix(facts: Facts, carried: Carried) -> Fix | None:
     is_written = "..." not in carried.name
     if text is None or not is_written or (carried.retained and not facts.flows.surely_tensor(carried.old)):
         return None
+    if not carried.retained and any(carried.value in facts.flows.ancestry.of(b.root) for b in facts.graph.backwards):
+        return None  # the step differentiates through the state that it makes
     before, safe = carried.retained, not carried.retained
     return facts.add_line("Detach the state", carried.statement, text, before=before, safe=safe)

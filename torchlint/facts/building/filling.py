@@ -121,6 +121,8 @@ class FillingBuilder(LiteralBuilder):
             name: the function's full dotted name.
             given: the values of its arguments, in order.
         """
+        if any(argument.star for argument in node.args):
+            return None
         module, _, last = name.rpartition(".")
         operation = _OPERATORS.get(last) if module == "operator" else None
         if operation is not None and len(given) == 2:
