@@ -51,7 +51,8 @@ class CachedTensors(Rule):
     The cache is bounded and its keys are numbers, shapes or strings (`@lru_cache(maxsize=8)` on a function that builds
     a mask for a length); there are only a few keys; the dictionary has weak keys, is emptied or evicts; the program
     calls `cache_clear()`. A cache on a method of an object that is seen to be made once is a note, and so is one
-    without a bound whose keys are lengths of the data.
+    without a bound whose keys are lengths of the data, or that keeps a network's outputs and that nobody in the file
+    asks.
 
     ## Fix safety
     There is no automatic fix: whether the result is to be computed again, kept on the object
@@ -132,7 +133,7 @@ def _of_lengths(facts: Facts, growth: CacheGrowth) -> Finding:
 
 def _level(growth: CacheGrowth) -> Level:
     size = growth.cached.size
-    if growth.single or (size is not None and (size < LARGE or not growth.identity)):
+    if growth.single or growth.unseen or (size is not None and (size < LARGE or not growth.identity)):
         return Level.NOTE
     only_kept = growth.by is None and growth.key is growth.cached.itself
     return Level.ERROR if size is None and not only_kept else Level.WARNING
@@ -141,6 +142,8 @@ def _level(growth: CacheGrowth) -> Level:
 def _brings(found: CacheGrowth | Memo) -> tuple[str | LineOf, ...]:
     if found.by is None:
         return ()
+    if found.unseen and found.function is not None:
+        return (f", one for each that `{found.function.name}` is ever asked for",)
     if found.function is not None:
         return (f", and `{found.function.name}` brings a new one with each call",)
     return (", and each turn of the loop in line ", LineOf(found.by.syntax), " brings a new one")
@@ -157,7 +160,7 @@ def _of_memo(facts: Facts, memo: Memo, explained_by: str | None) -> Finding:
             *_brings(memo),
             "; use a key that comes again, weak keys, or take old entries out",
         ),
-        level=Level.ERROR,
+        level=Level.NOTE if memo.unseen else Level.ERROR,
         memory=Memory.DEVICE_GROWS,
         evidence=(
             Step(memo.looked_up, f"`{memo.name}` is asked for the key here"),

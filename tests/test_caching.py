@@ -283,3 +283,36 @@ CLICK = "def ask(query):\n    return encoded(query).tolist()\ngradio.Button().cl
 )
 def test_a_text_that_comes_with_a_request_is_whatever_is_typed(served: str, made: str, count: int) -> None:
     assert len(found(SERVER.format(made=made, served=served))) == count
+
+
+UNSEEN = """
+net = nn.Linear(3, 3).eval()
+kept = {}
+DECORATOR
+def encode(text):
+    with torch.no_grad():
+        return net(torch.tensor([float(len(text)), 1.0, 2.0]))
+"""
+
+ASKED = """
+def answer(text):
+    if text not in kept:
+        kept[text] = VALUE
+    return kept[text]
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "value", "expected"),
+    [
+        ("@lru_cache(maxsize=None)", "", [Level.NOTE]),
+        ("@cache", "", [Level.NOTE]),
+        ("@lru_cache(maxsize=8)", "", []),
+        ("", "encode(text)", [Level.NOTE]),
+        ("", "encode(text).sum().item()", []),
+        ("", "torch.zeros(len(text))", []),
+    ],
+)
+def test_a_cache_of_outputs_that_nobody_here_asks_is_a_note(decorator: str, value: str, expected: list[Level]) -> None:
+    asked = ASKED.replace("VALUE", value) if value else ""
+    assert levels(UNSEEN.replace("DECORATOR", decorator) + asked) == expected

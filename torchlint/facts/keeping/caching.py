@@ -91,6 +91,7 @@ class CacheGrowth:
         at: the call that brings it, if one is seen.
         single: True when the class is seen to be made once only.
         is_length: True when the key is a length of the data: it may come again, and there are as many as there are.
+        unseen: True when outputs of a network are kept and nobody is seen to ask for them: how many is up to others.
     """
 
     cached: Cached
@@ -100,6 +101,7 @@ class CacheGrowth:
     at: Value | None = None
     single: bool = False
     is_length: bool = False
+    unseen: bool = False
 
     @property
     def function(self) -> Function | None:
@@ -200,6 +202,8 @@ class Caching:
             return by_length
         if not cached.calls and (taken := self._tensor_parameter(cached)) is not None:
             return CacheGrowth(cached, None, taken, True)
+        if not cached.calls and cached.size is None and cached.given and self._keeps_outputs(cached.function):
+            return CacheGrowth(cached, None, cached.given[0], False, unseen=True)
         if itself is not None and (returns or self._instance_holds(cached)):
             return CacheGrowth(cached, None, itself, True, single=self._is_single(cached.function.owner))
         return None
@@ -228,6 +232,11 @@ class Caching:
             return False
         is_axis = isinstance(number, int) and (number > 0 or number < -1)
         return is_axis and measured.op is not Op.ATTRIBUTE and not self.facts.flows.is_leaf(measured)
+
+    def _keeps_outputs(self, function: Function) -> bool:
+        """Whether a function gives what a network computes, and no numbers of it."""
+        results = function.result.inputs if function.result is not None else ()
+        return any(self.facts.extents.is_output(value) and self.tensors.holds_tensors(value) for value in results)
 
     def _tensor_parameter(self, cached: Cached) -> Value | None:
         return next((p for p in cached.given if self.tensors.is_tensor(p)), None)

@@ -33,6 +33,7 @@ class Memo:
         by: the loop or function that brings a new key each time.
         made: the statement that makes the dictionary, if it is seen.
         looked_up: where it is asked whether there is an entry.
+        unseen: True when outputs of a network are kept and nobody is seen to ask for them: how many is up to others.
     """
 
     statement: cst.CSTNode
@@ -42,6 +43,7 @@ class Memo:
     by: Loop | Function
     made: cst.CSTNode | None
     looked_up: cst.CSTNode
+    unseen: bool = False
 
     @property
     def function(self) -> Function | None:
@@ -71,13 +73,23 @@ class Memos:
             lookup = lookup or self._handler_around(statement)
             if lookup is None or not (self._holds_tensors(value) or self.tensors.holds_tensors(key)):
                 continue
-            by = self.novelty.of(key) or self.texts.asked_by(key)
+            known = self.novelty.of(key) or self.texts.asked_by(key)
+            by = known or (self._asked_by_others(key) if self.facts.extents.is_output(value) else None)
             if by is None or not self._outlives(homes, by):
                 continue
             name = text_of(target, holder)
             made = next((h.statement for h in homes if isinstance(h, Value) and h.op is not Op.READ), None)
-            found.append(Memo(statement, name, key, written, by, made, lookup))
+            found.append(Memo(statement, name, key, written, by, made, lookup, unseen=known is None))
         return found
+
+    def _asked_by_others(self, key: Value) -> Function | None:
+        """The function that nobody here is seen to call, where a key is what it is given, or is made of that."""
+        for part in key.computed_from():
+            function = part.function
+            itself = function.parameters[:1] if function.owner is not None and not function.is_static else []
+            if part.op is Op.PARAMETER and part not in itself and not self.solution.callers.get(function):
+                return function
+        return None
 
     def _holds_tensors(self, value: Value) -> bool:
         return self.tensors.holds_tensors(value) or self.texts.is_encoded(value)
