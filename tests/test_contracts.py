@@ -88,7 +88,12 @@ def test_lightning_keeps_what_a_training_step_returns_for_the_end_of_the_epoch(
 
 @pytest.mark.parametrize(
     ("logged", "expected"),
-    [('{"loss": loss, "n": 1}', ["loss"]), ('{"loss": loss.data, "n": 1}', []), ('{"loss": loss.item()}', [])],
+    [
+        ('{"loss": loss, "n": 1}', ["loss"]),
+        ('{"loss": loss.data, "n": 1}', []),
+        ('{"loss": loss.item()}', []),
+        ('{"loss": loss if self.tpu else loss.data}', []),
+    ],
 )
 def test_fairseq_keeps_what_a_criterion_logs(logged: str, expected: list[str]) -> None:
     assert kept(CRITERION.format(logged=logged)) == expected

@@ -19,6 +19,9 @@ from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.parameters import gathers
 from torchlint.facts.values.solve import Solution
 
+CUTTING = frozenset(["detach", "data"])
+"""Attributes of a tensor that give it without its graph."""
+
 
 class Liveness:
     """Answers what hangs on values."""
@@ -69,11 +72,8 @@ class Liveness:
         """``if done: x = x.detach()``: whoever detaches on one path keeps the graph on the other on purpose."""
         if value.op is not Op.PHI:
             return False
-        return any(
-            choice.op is Op.CALL and choice.callee.name == "detach" and choice.callee.inputs
-            and choice.callee.inputs[0] in value.inputs
-            for choice in value.inputs
-        )  # fmt: skip
+        cuts = (choice.callee if choice.op is Op.CALL else choice for choice in value.inputs)
+        return any(cut.op is Op.ATTRIBUTE and cut.name in CUTTING and cut.inputs[0] in value.inputs for cut in cuts)
 
     def _is_cleaned(self, carrier: Value) -> bool:
         """``out["loss"] = out["loss"].detach()``: what carried a graph has had it taken out."""

@@ -34,14 +34,16 @@ class LiteralBuilder(IterationBuilder):
 
     def dictionary(self, node: cst.Dict) -> Value:
         inputs, keys = [], []
+        spread = [element for element in node.elements if not isinstance(element, cst.DictElement)]
         for element in node.elements:
             value = self.visit(element.value)
             if isinstance(element, cst.DictElement):
                 self.visit(element.key)
                 keys.append(constant_of(element.key))
             else:
-                # What a spread dict holds may be replaced by the keys after it, so nothing is said of it then.
-                value = self.held(value) if element is node.elements[-1] else self.unknown(element)
+                # What a spread dict holds may be replaced by what stands after it, so nothing is said of it then.
+                is_certain = element is node.elements[-1] and len(spread) == 1
+                value = self.held(value) if is_certain else self.unknown(element)
                 keys.append(None)
             inputs.append(value)
         return self.make(Op.CONTAINER, tuple(inputs), node, keys=tuple(keys))
