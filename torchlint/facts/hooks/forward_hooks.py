@@ -113,7 +113,9 @@ class Hooks:
         flows = self.facts.flows
         wanted = flows.trained | flows.inspected
         using = [hook for hook in self.found if not wanted.isdisjoint(hook.tensors)]
-        return frozenset(forward for hook in using for forward in self.forwards(hook))
+        # Each of them, and not only the outermost: a loss that is a module runs the extractor that it holds.
+        runs = ((hook, call) for hook in using for call in self._module_calls(hook.module))
+        return frozenset(call for hook, call in runs if not self._is_outside(hook, call))
 
     def gets_tensors(self, hook: Hook) -> bool:
         """Whether the hooked module is a layer of torch that takes tensors and returns one."""
