@@ -30,6 +30,7 @@ class Skipping:
         """Work on ``facts``."""
         self.facts = facts
         self._assigned: dict[Loop | Function, Set[str]] = {}
+        self._failures: dict[Loop | Function, Set[str]] = {}
 
     def is_skipped(self, at: Value, within: Loop | Function, *, by_data: bool = True) -> bool:
         """Whether ``at`` need not run each time that ``within`` does, or ends it.
@@ -55,7 +56,7 @@ class Skipping:
             if isinstance(parent, cst.BooleanOperation) and node is parent.right:
                 return True
             if isinstance(parent, cst.IndentedBlock | cst.Module) and parent is not boundary:
-                if _is_left(parent, node, within):
+                if _is_left(parent, node, within, self._failures_in(within)):
                     return True
             node = parent
         return False
@@ -108,6 +109,13 @@ class Skipping:
             self._assigned[within] = {name for part in parts for name in assigned_in(part)}
         return self._assigned[within]
 
+    def _failures_in(self, within: Loop | Function) -> Set[str]:
+        """What the handlers of exceptions in a loop or a function set, to say that something failed."""
+        if within not in self._failures:
+            handlers = (node.body for node in walk_statements(within.syntax) if isinstance(node, cst.ExceptHandler))
+            self._failures[within] = {name for body in handlers for name in assigned_in(body)}
+        return self._failures[within]
+
     @cached_property
     def _changing(self) -> frozenset[str]:
         """Attributes that are assigned outside ``__init__``, and not only in the body of a class: a default."""
@@ -156,8 +164,13 @@ def is_memory(test: cst.BaseExpression, body: cst.CSTNode, bound: Set[str] = fro
     )
 
 
-def _is_left(block: cst.IndentedBlock | cst.Module, node: cst.CSTNode, within: Loop | Function) -> bool:
-    """Whether the block around ``node`` leaves the loop after it, or left before it when it was built already."""
+def _is_left(
+    block: cst.IndentedBlock | cst.Module, node: cst.CSTNode, within: Loop | Function, failures: Set[str]
+) -> bool:
+    """Whether the block around ``node`` leaves the loop after it, or left before it when it was built already.
+
+    Before it it is left as well where nothing failed, which is what the names in ``failures`` say.
+    """
     if isinstance(within, Loop) and isinstance(_last(block), cst.Break | cst.Return | cst.Raise):
         return True
     for statement in block.body:
@@ -165,6 +178,8 @@ def _is_left(block: cst.IndentedBlock | cst.Module, node: cst.CSTNode, within: L
             return False
         if isinstance(statement, cst.If) and isinstance(_last(statement.body), cst.Return | cst.Continue | cst.Break):
             if _counts_turns(statement.test) or is_memory(statement.test, within.syntax):
+                return True
+            if failures and not failures.isdisjoint(_mentioned(statement.test)):
                 return True
     return False
 
