@@ -58,7 +58,8 @@ nn.Embedding(3, 3)(torch.tensor([0])) ;; nn.LSTM(3, 3)(x[None])[0] ;; nn.LSTM(3,
 nn.Dropout()(h) ;; nn.ModuleList([nn.Linear(3, 3)])[0](x) ;; nn.ModuleDict({"a": nn.Linear(3, 3)})["a"](x)
 nn.DataParallel(model) ;; {k: p.clone() for k, p in model.state_dict().items()}["weight"]
 copy.deepcopy(model.state_dict())["weight"] ;; sum(i.sum() for i in items) ;; getattr(h, "data")
-getattr(model, "weight").sum() ;; operator.mul(h, n) ;; operator.add(x, x) ;; list(map(operator.add, items, items))[0]
+getattr(model, "weight").sum() ;; operator.mul(h, n) ;; operator.add(x, x) ;; 1 << len(h) ;; len(h) & 3 ;; ~(h > 0)
+list(map(operator.add, items, items))[0]
 ({"loss": h} | {"n": n})["loss"] ;; ({"loss": h} | {"loss": n})["loss"]
 [*items, h][2]
 sum((i.sum() for i in items), 0.0) ;; max([i.sum().item() for i in items]) ;; min(n, 3)

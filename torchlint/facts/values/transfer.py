@@ -185,18 +185,14 @@ def _comparison(solution: Solution, value: Value) -> Abstract:
     return PLAIN  # `not x`
 
 
+_OF_BITS = frozenset(["BitInvert", "BitAnd", "BitOr", "BitXor", "LeftShift", "RightShift", "BitAndAssign"])
+"""Operators of whole numbers and booleans, and of tensors of these."""
+
+
 def _operation(solution: Solution, value: Value) -> Abstract:
     inputs = [solution.of(source) for source in value.inputs]
-    if value.name in (
-        "BitInvert",
-        "BitAnd",
-        "BitOr",
-        "BitXor",
-        "LeftShift",
-        "RightShift",
-        "BitAndAssign",
-    ):
-        return NO_GRAPH
+    if value.name in _OF_BITS:
+        return PLAIN if all(inputs) and _all_plain(inputs) else NO_GRAPH
     if value.name == "Modulo" and isinstance(value.inputs[0].syntax, STRINGS):
         return PLAIN
     if value.name == "Add" and any(isinstance(operand.syntax, STRINGS) for operand in value.inputs):
