@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from torchlint.filling_names import INSERTING, OPERATORS, PUSHING
 from torchlint.frameworks import packages
 from torchlint.imported import imported_names
 from torchlint.python_tree import children, last_name, walk
@@ -80,12 +81,9 @@ class Profile:
         )
 
 
-_INSERTING = frozenset(
-    ["append", "extend", "insert", "add", "appendleft", "extendleft", "put", "push", "update", "setdefault", "setitem",
-     "heappush", "insort", "insort_left", "insort_right"]
-)  # fmt: skip
+_INSERTING = INSERTING | {"setitem", *(name.rpartition(".")[2] for name in PUSHING)}
 
-_COMPUTING = frozenset(["setattr", "map", "add", "iadd", "sub", "isub", "mul", "imul", "truediv", "itruediv"])
+_COMPUTING = frozenset(["setattr", "map", *(name.rpartition(".")[2] for name in OPERATORS)])
 """Functions of Python that stand for an operator or an assignment."""
 
 

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import libcst as cst
 
-from torchlint.facts.building.filling import INSERTING
 from torchlint.facts.building.guards import is_setter, mode_of_argument, mode_of_guard
 from torchlint.facts.building.names import BUILTINS, changes_receiver, constant_key, constant_of, path_of
 from torchlint.facts.building.spreading import SpreadBuilder
 from torchlint.facts.summaries.summary import PartKind
 from torchlint.facts.values.graph import Class, Function, Key, Kind, Loop, Op, Reset, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.filling_names import INSERTING
 from torchlint.frameworks import Holds, method_names
 from torchlint.tree import arguments_in_order
 

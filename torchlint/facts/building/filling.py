@@ -9,24 +9,10 @@ import libcst as cst
 from torchlint.facts.building.literals import LiteralBuilder
 from torchlint.facts.building.names import attribute_set_by, constant_of, path_of
 from torchlint.facts.values.graph import Key, Kind, Loop, Op, Value
-
-INSERTING = frozenset(
-    ["append", "appendleft", "extend", "extendleft", "insert", "add", "put", "put_nowait", "setdefault", "update",
-     "push"]
-)  # fmt: skip
-"""Methods that put an argument into their receiver."""
-
-_OPERATORS = {
-    "add": "Add", "iadd": "Add", "sub": "Subtract", "isub": "Subtract", "mul": "Multiply", "imul": "Multiply",
-    "truediv": "Divide", "itruediv": "Divide", "matmul": "MatrixMultiply",
-}  # fmt: skip
-"""The functions of https://docs.python.org/3/library/operator.html that are arithmetic, as libcst names operators."""
+from torchlint.filling_names import OPERATORS, PUSHING
 
 ADDING = frozenset(["operator.add", "operator.iadd", "torch.add"])
 """Functions by which ``functools.reduce`` sums up."""
-
-_PUSHING = frozenset(["heapq.heappush", "bisect.insort", "bisect.insort_left", "bisect.insort_right"])
-"""Functions that put their second argument into their first, a list."""
 
 
 class FillingBuilder(LiteralBuilder):
@@ -123,15 +109,14 @@ class FillingBuilder(LiteralBuilder):
         """
         if any(argument.star for argument in node.args):
             return None
-        module, _, last = name.rpartition(".")
-        operation = _OPERATORS.get(last) if module == "operator" else None
+        operation = OPERATORS.get(name)
         if operation is not None and len(given) == 2:
             return self.make(Op.OPERATION, tuple(given), None, name=operation)
         if name == "operator.setitem" and len(given) == 3:
             target, key = node.args[0].value, constant_of(node.args[1].value)
             self._put_item(given[2], node.args[2].value, given[0], target, key=key, index=given[1])
             return self.unknown(node)
-        if name in _PUSHING and len(given) > 1:
+        if name in PUSHING and len(given) > 1:
             self.keep(Kind.INSERT, given[1], node.args[1].value, holder=given[0], target=node.args[0].value)
             return self.unknown(node)
         if name == "builtins.setattr" and len(given) == 3 and self._set_attribute(node, given):
@@ -195,8 +180,7 @@ class FillingBuilder(LiteralBuilder):
 
     def _mapped(self, node: cst.Call, given: Sequence[Value]) -> Value | None:
         """``map(operator.add, xs, ys)``: a container of sums."""
-        module, _, last = given[0].name.rpartition(".")
-        operation = _OPERATORS.get(last) if module == "operator" and given[0].op is Op.EXTERNAL else None
+        operation = OPERATORS.get(given[0].name) if given[0].op is Op.EXTERNAL else None
         if operation is None:
             return None
         items = tuple(self.element(value, None) for value in given[1:])

@@ -57,9 +57,8 @@ class LiteralBuilder(IterationBuilder):
         written = [side for side in (left, right) if side.op is Op.CONTAINER and isinstance(side.syntax, cst.Dict)]
         if not written:
             return None
+        parts = list(zip(left.keys, left.inputs, strict=True)) if left in written else []
         # What the left one holds may be replaced by what is in the right one.
-        certain = left if left in written else None
-        parts = [(key, item) for side in (certain,) if side for key, item in zip(side.keys, side.inputs, strict=True)]
         if right in written:
             replaced = set(right.keys)
             parts = [(key, item) for key, item in parts if key is not None and key not in replaced]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.building.filling import INSERTING
 from torchlint.facts.building.names import assigned_in, path_of
 from torchlint.facts.values.graph import Function, Loop, Store, Value
+from torchlint.filling_names import INSERTING
 from torchlint.tree import dotted, walk, walk_statements
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Skipping:
     def __init__(self, facts: Facts) -> None:
         """Work on ``facts``."""
         self.facts = facts
-        self._assigned: dict[Loop | Function, Set[str]] = {}
+        self._assigned: dict[Loop, Set[str]] = {}
         self._failures: dict[Loop | Function, Set[str]] = {}
 
     def is_skipped(self, at: Value, within: Loop | Function, *, by_data: bool = True) -> bool:
@@ -102,11 +102,10 @@ class Skipping:
 
     def _assigned_in(self, within: Loop | Function) -> Set[str]:
         """What each turn of a loop sets; of a function what its handlers of exceptions set, to say that one failed."""
+        if isinstance(within, Function):
+            return self._failures_in(within)
         if within not in self._assigned:
-            is_loop = isinstance(within, Loop)
-            handlers = () if is_loop else (n.body for n in walk(within.syntax) if isinstance(n, cst.ExceptHandler))
-            parts = (within.syntax,) if is_loop else handlers
-            self._assigned[within] = {name for part in parts for name in assigned_in(part)}
+            self._assigned[within] = assigned_in(within.syntax)
         return self._assigned[within]
 
     def _failures_in(self, within: Loop | Function) -> Set[str]:

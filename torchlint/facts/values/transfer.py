@@ -295,9 +295,8 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
         return solution.calls.run_function(value, method, bound=True) if is_sequence and method else UNKNOWN
     if isinstance(atom, Module):
         held = BOTTOM if atom.allocation is None else solution.load(atom.allocation, key, value)
-        return frozenset(a for a in held if isinstance(a, Module | Instance)) or frozenset(
-            [Module(atom.has_parameters)]
-        )
+        modules = frozenset(a for a in held if isinstance(a, Module | Instance))
+        return modules or frozenset([Module(atom.has_parameters)])
     return PLAIN if isinstance(atom, Plain) else UNKNOWN
 
 
