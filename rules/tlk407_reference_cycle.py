@@ -20,7 +20,8 @@ class ReferenceCycle(Rule):
     ## What it does
     Finds hooks on a computed tensor, or on its `grad_fn`, that hold this tensor or what is computed from it, by their
     closure or through `self`; functions, bound methods and partials that hold `self` and are kept on `self` or on
-    its modules, where an instance is made in every step; local functions that call themselves and hold tensors.
+    its modules, where an instance is made in every step, or, a note, in every trial; local functions that call
+    themselves and hold tensors.
 
     ## Why is this bad?
     A hook on a computed tensor is kept by the graph, inside of C++, where no collector looks: when it reaches back to
@@ -75,6 +76,7 @@ def _finding(facts: Facts, circle: Circle) -> Finding:
     else:
         often = (f"each `{circle.owner.name}`" if circle.owner is not None else "each call",)
     level = Level.ERROR if circle.is_forever and place is not None else Level.WARNING
+    level = Level.NOTE if circle.is_seldom else level
     repeats = Step(circle.node if place is None else place.syntax, "this is what makes one after the other")
     return Finding(
         node=circle.node,

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.hooks.holding import Held, Holding
-from torchlint.facts.turns.repetition import Repetition, Turn
+from torchlint.facts.hooks.makers import Makers
 from torchlint.facts.values.domain import (
     Carrier,
-    ClassReference,
     Container,
     FunctionReference,
     History,
@@ -64,6 +63,7 @@ class Circle:
         by: the loop or function that makes one in each turn; None where nobody is seen to make more than one.
         owner: the class whose instances are in it.
         is_forever: no collector can see it.
+        is_seldom: a turn is a whole training: the collector comes by, though at its own time.
     """
 
     node: cst.CSTNode
@@ -73,6 +73,7 @@ class Circle:
     by: Loop | Function | None
     owner: Class | None
     is_forever: bool
+    is_seldom: bool = False
 
 
 def circles(facts: Facts) -> list[Circle]:
@@ -90,7 +91,7 @@ class _Search:
         self.identity = facts.identity
         self.holding = Holding(facts.solution, self.identity)
         self.repetitions = facts.repetitions
-        self._made: dict[Class, tuple[bool, Repetition | None]] = {}
+        self.makers = Makers(facts)
 
     def found(self) -> Iterator[Circle]:
         for registration in self.facts.registrations:
@@ -118,19 +119,19 @@ class _Search:
             owner = self._class_of(one.value)
             if owner is None or not self._is_own(subject, owner):
                 continue
-            repetition = self._made_again(owner)[1]
-            if repetition is not None and self._is_heavy(owner):
+            by, is_seldom = self.makers.maker(owner)
+            if by is not None and self._is_heavy(owner):
                 is_forever = call.callee.name == "register_post_accumulate_grad_hook"
                 holder, written = self._receiver(call), self._written(one)
                 statement = self.facts.statement_of(call)
-                yield Circle(statement, Through.OBJECT, holder, written, repetition.by, owner, is_forever)
+                yield Circle(statement, Through.OBJECT, holder, written, by, owner, is_forever, is_seldom)
 
     def _of_graph(self, registration: Registration, tensor: Value, held: list[Held]) -> Iterator[Circle]:
         statement, holder = self.facts.statement_of(registration.call), self._receiver(registration.call)
         for one in held:
             owner = self._class_of(one.value)
             if owner is not None and owner.name and self._reaches(owner, tensor):
-                is_seen, repetition = self._made_again(owner)
+                is_seen, repetition = self.makers.made_again(owner)
                 if repetition is None and (is_seen or is_module_class(owner) or not self._is_once(owner, tensor)):
                     continue
                 by = repetition.by if repetition is not None else None
@@ -207,11 +208,11 @@ class _Search:
             if other is None or other.root() is not owner.root():
                 continue
             place = self._attribute_of(store, owner)
-            repetition = self._made_again(owner)[1]
-            if place is not None and repetition is not None and not self._is_dropped(place):
+            by, is_seldom = self.makers.maker(owner)
+            if place is not None and by is not None and not self._is_dropped(place):
                 if self._is_heavy(owner):
                     holder, written = f"{function.parameters[0].name}.{place.path}", self._written(held)
-                    yield Circle(store.statement, Through.OBJECT, holder, written, repetition.by, owner, False)
+                    yield Circle(store.statement, Through.OBJECT, holder, written, by, owner, False, is_seldom)
             return
 
     def _attribute_of(self, store: Store, owner: Class) -> Place | None:
@@ -245,34 +246,6 @@ class _Search:
         """The class whose instance ``value`` is."""
         atoms = self.solution.final(value)
         return next((atom.cls for atom in atoms if isinstance(atom, Instance)), None) if len(atoms) == 1 else None
-
-    def _made_again(self, owner: Class) -> tuple[bool, Repetition | None]:
-        """Whether instances are seen to be made, and what makes one in each step."""
-        if owner not in self._made:
-            calls = [call for call in self.facts.calls() if self._makes(call, owner)]
-            kept = {store.value for store in self.facts.graph.stores if store.kind is Kind.INSERT}
-            repetitions = [self.repetitions.of(call) for call in calls if call not in kept]
-            steps = [found for found in repetitions if found is not None and self._is_short(found)]
-            self._made[owner] = not all(map(self._is_handed_out, calls)), next(iter(steps), None)
-        return self._made[owner]
-
-    def _is_short(self, repetition: Repetition) -> bool:
-        """Whether a turn is a step, or goes over one batch however often; in an epoch the collector comes by."""
-        by = repetition.by
-        if repetition.turn is not Turn.HOLDS or not isinstance(by, Loop):
-            return True
-        return by.iterable is not None and self.facts.steps.is_loader(by.iterable)
-
-    def _is_handed_out(self, call: Value) -> bool:
-        """Whether a call makes an instance for code that is not seen, who knows how often."""
-        function = call.function
-        if function.result is None or self.solution.callers.get(function):
-            return False
-        return not self.identity.roots(function.result).isdisjoint(self.identity.roots(call))
-
-    def _makes(self, call: Value, owner: Class) -> bool:
-        atoms = self.solution.of(call.callee)
-        return any(isinstance(atom, ClassReference) and owner in atom.cls.lineage() for atom in atoms)
 
     def _kept_by(self, owner: Class) -> list[Value]:
         """What instances keep in attributes that nothing empties, and what their cached methods return."""
@@ -351,7 +324,7 @@ class _Search:
         repetition = self.repetitions.of(made)
         if repetition is None or (isinstance(repetition.by, Loop) and repetition.by.function is around):
             return
-        if not self._is_short(repetition):
+        if not self.makers.is_short(repetition):
             return
         held = self.holding.held_by(made)
         if any(one.value is made for one in held):

@@ -207,6 +207,20 @@ class Repetitions:
                     return found
         return None
 
+    def trial_of(self, call: Value) -> Loop | None:
+        """The loop in each turn of which ``call`` runs once, for a whole training: over epochs, folds, trials."""
+        pending, seen = [call], {call}
+        while pending:
+            at = pending.pop(0)
+            for loop in at.loop.around() if at.loop is not None else ():
+                if self.turn(loop) is Turn.HOLDS:
+                    return None if self.skipping.is_skipped(at, loop) else loop
+            callers = sorted(self.solution.callers.get(at.function, ()), key=lambda value: value.index)
+            further = [] if self.skipping.is_skipped(at, at.function) else [c for c in callers if c not in seen]
+            pending += further
+            seen.update(further)
+        return None
+
     def stands_for_a_turn(self, function: Function) -> bool:
         """Whether a module, a framework or a server calls ``function`` once for each step or request."""
         owner = function.owner

@@ -1,0 +1,76 @@
+"""What makes the instances of a class, one after the other: a step, a request, or only each trial."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torchlint.facts.keeping.holders import Holders
+from torchlint.facts.turns.repetition import Repetition, Turn
+from torchlint.facts.values.domain import ClassReference
+from torchlint.facts.values.graph import Class, Function, Kind, Loop, Value
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+
+class Makers:
+    """Finds them in one file."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Ask ``facts`` how often things run."""
+        self.facts = facts
+        self.solution = facts.solution
+        self.identity = facts.identity
+        self.repetitions = facts.repetitions
+        self.holders = Holders(facts)
+        self._made: dict[Class, tuple[bool, Repetition | None]] = {}
+
+    def made_again(self, owner: Class) -> tuple[bool, Repetition | None]:
+        """Whether instances are seen to be made, and what makes one in each step."""
+        if owner not in self._made:
+            calls = self._calls_of(owner)
+            repetitions = [self.repetitions.of(call) for call in calls if call not in self._inserted]
+            steps = [found for found in repetitions if found is not None and self.is_short(found)]
+            self._made[owner] = not all(map(self._is_handed_out, calls)), next(iter(steps), None)
+        return self._made[owner]
+
+    def maker(self, owner: Class) -> tuple[Loop | Function | None, bool]:
+        """What makes instances, one after the other, and whether it makes them only once for a whole training."""
+        repetition = self.made_again(owner)[1]
+        if repetition is not None:
+            return repetition.by, False
+        let_go = (c for c in self._calls_of(owner) if c not in self._inserted and not self._leaves_with_result(c))
+        trials = (self.repetitions.trial_of(call) for call in let_go)
+        return next((loop for loop in trials if loop is not None), None), True
+
+    def _calls_of(self, owner: Class) -> list[Value]:
+        return [call for call in self.facts.calls() if self._makes(call, owner)]
+
+    @cached_property
+    def _inserted(self) -> frozenset[Value]:
+        return frozenset(store.value for store in self.facts.graph.stores if store.kind is Kind.INSERT)
+
+    def _is_returned(self, call: Value) -> bool:
+        result = call.function.result
+        return result is not None and not self.identity.roots(result).isdisjoint(self.identity.roots(call))
+
+    def _leaves_with_result(self, call: Value) -> bool:
+        """Whether what the function of ``call`` returns holds the instance that is made there."""
+        result = call.function.result
+        return result is not None and bool(self.holders.how(result, frozenset([call])))
+
+    def is_short(self, repetition: Repetition) -> bool:
+        """Whether a turn is a step, or goes over one batch however often; in an epoch the collector comes by."""
+        by = repetition.by
+        if repetition.turn is not Turn.HOLDS or not isinstance(by, Loop):
+            return True
+        return by.iterable is not None and self.facts.steps.is_loader(by.iterable)
+
+    def _is_handed_out(self, call: Value) -> bool:
+        """Whether a call makes an instance for code that is not seen, who knows how often."""
+        return not self.solution.callers.get(call.function) and self._is_returned(call)
+
+    def _makes(self, call: Value, owner: Class) -> bool:
+        atoms = self.solution.of(call.callee)
+        return any(isinstance(atom, ClassReference) and owner in atom.cls.lineage() for atom in atoms)
