@@ -43,6 +43,7 @@ from torchlint.facts.values.overriding import Overriding
 from torchlint.facts.values.own_backward import applied, has_own_backward
 from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen, star_of
 from torchlint.facts.values.partials import Bound, bind, is_told, tasks
+from torchlint.facts.values.sequences import forwards
 from torchlint.facts.values.torch_calls import chooses_overload, collected, contents_of, of_torch
 from torchlint.facts.values.transfer import apply, differentiate, heir, item_of, live
 
@@ -129,6 +130,8 @@ class Calls:
     # -- modules --------------------------------------------------------------------------------------------------
 
     def _forward(self, value: Value, module: Module) -> Abstract:
+        for forward, binding in forwards(self.solution, value, module):
+            self._run(value, forward, binding)
         if module.has_parameters and not is_frozen(self.solution, value.callee):
             return live(value)
         return differentiate(value, self._arguments(value) or [UNKNOWN])

@@ -262,6 +262,8 @@ class Evidence:
 
     def _prove_through_call(self, call: Value, backward: Backward, seen: set[Value]) -> None:
         callees = self.solution.of(call.callee)
+        if any(isinstance(a, Module) and a.allocation is not None for a in callees):
+            return  # the graph may begin in any item of the sequence
         results = [f.result for f in self.solution.functions_of(call) if f.result is not None]
         if results:
             for result in results:

@@ -22,6 +22,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.externals import KEYWORD_ITEMS, Meaning, meaning_of
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.literals import is_true
+from torchlint.facts.values.sequences import SEQUENCES
 from torchlint.facts.values.transfer import apply, item_of, live
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 LISTS_OF_MODULES = frozenset(["torch.nn.ModuleList", "torch.nn.ModuleDict"])
-"""Whose items are called one by one; what a ``Sequential`` holds it calls itself."""
+"""Whose items are called one by one; what a ``Sequential`` holds it calls itself (``sequences.py``)."""
 
 
 def of_torch(solution: Solution, value: Value, name: str, arguments: list[Abstract]) -> Abstract | None:
@@ -74,6 +75,9 @@ def _wrapped(solution: Solution, value: Value, name: str, arguments: list[Abstra
         return modules
     bare = bool(modules) and all(isinstance(a, Module) and not a.has_parameters for a in modules)
     if name in LISTS_OF_MODULES:
+        solution.set_field(value, None, modules)
+        return frozenset([Module(not bare, value)])
+    if name in SEQUENCES and any(isinstance(a, Instance) for a in modules):
         solution.set_field(value, None, modules)
         return frozenset([Module(not bare, value)])
     return frozenset([Module(not bare)])
