@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from torchlint.facts.autograd.belated import Edges, is_belated
 from torchlint.facts.autograd.repackaging import Repackaging
@@ -37,16 +37,20 @@ class Ancestry:
             self._ancestors[value] = self.of_all([value])
         return self._ancestors[value]
 
-    def of_all(self, roots: Iterable[Value], belated: Edges = frozenset()) -> frozenset[Value]:
-        """All values that flow into ``roots``; not by what is put into an object too late (``belated``).
+    def of_all(
+        self, roots: Iterable[Value], belated: Edges = frozenset(), unread: Set[Value] = frozenset()
+    ) -> frozenset[Value]:
+        """All values that flow into ``roots``; not by what is put into an object too late (``belated``), or ``unread``.
 
         A path may leave a function through its parameters (to the callers' arguments) or enter one through its result,
         but not leave by another call than it entered: once inside a callee, its parameters lead nowhere, since the
         call's own arguments are followed from the call.
         """
-        return self._walk([(root, True) for root in roots], belated)
+        return self._walk([(root, True) for root in roots], belated, unread)
 
-    def _walk(self, pending: list[tuple[Value, bool]], belated: Edges) -> frozenset[Value]:
+    def _walk(
+        self, pending: list[tuple[Value, bool]], belated: Edges = frozenset(), unread: Set[Value] = frozenset()
+    ) -> frozenset[Value]:
         """See :meth:`of_all`; each root is given with whether the path may leave its function by its parameters."""
         seen: dict[Value, bool] = {}
         while pending:
@@ -59,7 +63,7 @@ class Ancestry:
             if value.op is Op.CALL and self._repackaging.ends_graphs(value):
                 continue
             seen[value] = may_ascend
-            if value in self._ends:
+            if value in self._ends or value in unread:
                 continue
             if value.op is Op.PARAMETER:
                 if may_ascend:
@@ -151,7 +155,7 @@ class Ancestry:
         if function not in self._given_on:
             self._given_on[function] = None  # a function that calls itself gives on what it may
             results = () if function.result is None else (function.result,)
-            self._given_on[function] = self._walk([(result, False) for result in results], frozenset())
+            self._given_on[function] = self._walk([(result, False) for result in results])
         known = self._given_on[function]
         return known is None or parameter in known
 

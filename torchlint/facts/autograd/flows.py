@@ -214,6 +214,11 @@ class Flows(Liveness):
         return frozenset(direct | self.solution.callers_above(direct))
 
     def _behind(self, backwards: list[Backward]) -> frozenset[Value]:
-        """All values that flow into the roots of ``backwards``, in time for them."""
-        groups = by_belated(self.solution, backwards)
-        return frozenset().union(*(self.ancestry.of_all(roots, belated) for belated, roots in groups))
+        """All values that flow into the roots of ``backwards``, in time for them; a module trains meanwhile."""
+        graph = self.solution.graph
+        return frozenset().union(
+            *(
+                self.ancestry.of_all(roots, belated | graph.resting_choices, graph.resting)
+                for belated, roots in by_belated(self.solution, backwards)
+            )
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Set
 from functools import cached_property
 
 import libcst as cst
@@ -28,6 +29,9 @@ from torchlint.facts.values.graph import (
     Value,
     ValueGraph,
 )
+
+READING = frozenset([Op.ATTRIBUTE, Op.READ])
+"""What may read what an earlier step left."""
 
 
 class Context(ABC):
@@ -110,6 +114,8 @@ class Context(ABC):
         for source in inputs:
             source.users.append(value)
         self.graph.values.append(value)
+        if op in READING and self.state is not None and self.state.rests:
+            self.graph.resting.add(value)
         return value
 
     def unknown(self, syntax: cst.CSTNode | None) -> Value:
@@ -129,9 +135,11 @@ class Context(ABC):
             self.state.variables[one.path] = rest  # what hangs on it stays known
         return before
 
-    def phi(self, name: str, choices: list[Value]) -> Value:
-        """The value of ``name`` where branches with different values of it join."""
-        return self.make(Op.PHI, tuple(choices), None, name=name)
+    def phi(self, name: str, choices: list[Value], resting: Set[Value]) -> Value:
+        """The value of ``name`` where branches with different values of it join; see :func:`merge`."""
+        value = self.make(Op.PHI, tuple(choices), None, name=name)
+        self.graph.resting_choices.update((value, choice) for choice in resting)
+        return value
 
     def resolve(self, name: str) -> Place | None:
         """Where a variable that is not bound here is kept: in a function around this one or in the module."""

@@ -55,6 +55,20 @@ def narrowings(test: Value, *, holds: bool) -> Iterator[Narrowing]:
             yield from _narrowing(syntax.args[0].value, test.arguments[0], rest)
 
 
+def says_at_rest(test: Value, *, holds: bool) -> bool:
+    """Whether a module does not train where the condition ``test`` ``holds``, or where it does not.
+
+    That is what ``self.training`` says, or its contrary.
+    """
+    syntax = test.syntax
+    if isinstance(syntax, cst.UnaryOperation) and isinstance(syntax.operator, cst.Not) and test.inputs:
+        return says_at_rest(test.inputs[0], holds=not holds)
+    if isinstance(syntax, cst.BooleanOperation) and test.op is Op.PHI:
+        return isinstance(syntax.operator, cst.And) is holds and any(says_at_rest(p, holds=holds) for p in test.inputs)
+    is_of_self = test.op is Op.ATTRIBUTE and test.inputs[0] in test.function.parameters[:1]
+    return is_of_self and test.name == "training" and not holds
+
+
 def _narrowing(written: cst.BaseExpression, value: Value, rest: Rest) -> Iterator[Narrowing]:
     path = path_of(written)
     if path is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
 
 from torchlint.facts.values.graph import Mode, Op, Value
@@ -16,15 +16,17 @@ class State:
         variables: names and paths (``self.total``, ``stats['loss']``) to values.
         mode: whether gradients are recorded.
         evaluating: the objects on which ``.eval()`` was the last mode switch, as values and as paths.
+        rests: whether a condition says that the module whose method this is does not train.
     """
 
     variables: dict[str, Value] = field(default_factory=dict)
     mode: Mode = Mode.INHERITED
     evaluating: frozenset[Value | str] = frozenset()
+    rests: bool = False
 
     def copy(self) -> State:
         """An independent copy for a branch."""
-        return State(dict(self.variables), self.mode, self.evaluating)
+        return State(dict(self.variables), self.mode, self.evaluating, self.rests)
 
     def bind(self, path: str, value: Value) -> None:
         """Make ``path`` stand for ``value`` and forget what hung on the old one."""
@@ -42,12 +44,13 @@ class State:
             del self.variables[known]
 
 
-def merge(states: Iterable[State | None], phi: Callable[[str, list[Value]], Value]) -> State | None:
+def merge(states: Iterable[State | None], phi: Callable[[str, list[Value], Set[Value]], Value]) -> State | None:
     """The state where control flow joins; None when no branch reaches it.
 
     Args:
         states: one for each branch, None for one that never arrives.
-        phi: makes the value of a variable that differs between branches.
+        phi: makes the value of a variable that differs between branches, of its choices and of those among them that
+            only come from where a module rests.
     """
     arriving = [state for state in states if state is not None]
     if len(arriving) < 2:
@@ -56,6 +59,7 @@ def merge(states: Iterable[State | None], phi: Callable[[str, list[Value]], Valu
     merged = State(
         mode=first.mode if all(s.mode is first.mode for s in arriving) else Mode.MAYBE,
         evaluating=frozenset().union(*(s.evaluating for s in arriving)),
+        rests=all(s.rests for s in arriving),
     )
     names = dict.fromkeys(name for state in arriving for name in state.variables)
     for name in names:
@@ -66,7 +70,8 @@ def merge(states: Iterable[State | None], phi: Callable[[str, list[Value]], Valu
         if len(found) == 1 and (everywhere or _is_plain_name(name)):
             merged.variables[name] = found[0]
         elif everywhere or _is_plain_name(name):
-            merged.variables[name] = phi(name, found)
+            trained = {s.variables.get(name) for s in arriving if not s.rests}
+            merged.variables[name] = phi(name, found, set(found) - trained)
     return merged
 
 

@@ -20,6 +20,7 @@ from torchlint.facts.building.guards import (
     mode_of_guard,
 )
 from torchlint.facts.building.names import all_parameters, assigned_in, bound_targets, import_names, path_of
+from torchlint.facts.building.narrowing import says_at_rest
 from torchlint.facts.building.state import State, merge
 from torchlint.facts.values.graph import Class, Drop, Function, Loop, Mode, Op, Reset, Value
 from torchlint.tree import dotted, walk
@@ -144,10 +145,12 @@ class StatementBuilder(ExpressionBuilder):
         test = self.visit(node.test)
         before, unset = self.state.copy(), self.unset
         self.narrow(test, holds=True)
+        self.state.rests |= says_at_rest(test, holds=True)
         self.unset = unset | unset_where(node.test, holds=True)
         self.run(node.body)
         after_body, self.state = self.state, before
         self.narrow(test, holds=False)
+        self.state.rests |= says_at_rest(test, holds=False)
         self.unset = unset if node.orelse is None else unset | unset_where(node.test, holds=False)
         if isinstance(node.orelse, cst.If):
             self.statement = node.orelse

@@ -362,7 +362,8 @@ class ValueGraph:
     """All that the builder found in one file.
 
     ``buffers`` has each ``register_buffer`` as (on what, which name); ``beginnings`` what is assigned where a condition
-    says that nothing was before; ``foreign`` is what other files bring in.
+    says that nothing was before; ``resting`` what a module reads where it does not train, ``resting_choices`` each PHI
+    with what it is only then; ``foreign`` is what other files bring in.
     """
 
     module: Function
@@ -376,6 +377,8 @@ class ValueGraph:
     drops: list[Drop] = field(default_factory=list)
     buffers: list[tuple[Value, str]] = field(default_factory=list)
     beginnings: set[Value] = field(default_factory=set)
+    resting: set[Value] = field(default_factory=set)
+    resting_choices: set[tuple[Value, Value]] = field(default_factory=set)
     foreign: Foreign = field(default_factory=Foreign)
 
     def all_values(self) -> Iterator[Value]:
