@@ -28,6 +28,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.graph import Backward, Function, Loop, Op, Place, Value
 from torchlint.facts.values.homes import allocations_of, places_of
+from torchlint.facts.values.parameters import spread_into
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -45,8 +46,8 @@ class Reach:
         containers: lists and the like (not made by a call within it) in which parts of it are.
         places: attributes, globals and captured variables by which it gets parts of it.
         positions: the functions in which values are looked at, with the loop around the backward there.
-        is_open: True when a part comes from callers that are not seen, the function is called from several places, a
-            container that was made elsewhere holds parts, or it goes through gradients.
+        is_open: True when a part comes from callers that are not seen, a function further up is called from several
+            places, a container that was made elsewhere holds parts, or it goes through gradients.
     """
 
     values: frozenset[Value]
@@ -71,9 +72,15 @@ class Reach:
         return False
 
 
-def reach_of(facts: Facts, backward: Backward) -> Reach:
-    """The graph over which ``backward`` runs."""
-    return _Walk(facts, backward).reach()
+def reach_of(facts: Facts, backward: Backward, call: Value | None = None) -> Reach:
+    """The graph over which ``backward`` runs, where its function is called from several places by ``call``."""
+    return _Walk(facts, backward, call).reach()
+
+
+def reaches_of(facts: Facts, backward: Backward) -> list[Reach]:
+    """The graphs over which ``backward`` runs, one for each place from which its function is called."""
+    calls = sorted(facts.solution.callers.get(backward.function, ()), key=lambda call: call.index)
+    return [reach_of(facts, backward, call) for call in calls] or [reach_of(facts, backward)]
 
 
 def _is_of_tensor(call: Value) -> bool:
@@ -91,10 +98,10 @@ def may_be_recorded(solution: Solution, value: Value) -> bool:
 class _Walk:
     """One walk from the root of a backward."""
 
-    def __init__(self, facts: Facts, backward: Backward) -> None:
+    def __init__(self, facts: Facts, backward: Backward, call: Value | None) -> None:
         self.facts = facts
         self.solution, self.flows = facts.solution, facts.flows
-        self.backward = backward
+        self.backward, self.call = backward, call
         self.positions: list[tuple[Function, Loop | None]] = [(backward.function, backward.loop)]
         self.values: set[Value] = set()
         self.containers: set[Value] = set()
@@ -208,14 +215,17 @@ class _Walk:
     def _ascend(self, parameter: Value) -> list[Value]:
         """What the only call of the function passes; open where there is none, or there are several."""
         calls = self.solution.callers.get(parameter.function, {})
-        if len(calls) != 1:
+        call = self.call if self.call in calls else next(iter(calls), None)
+        if call is None or (call is not self.call and len(calls) > 1):
             self.is_open = True
             return []
-        ((call, binding),) = calls.items()
         position = (call.function, call.loop)
         if position not in self.positions:
             self.positions.append(position)
-        given = binding.get(parameter)
-        if given is None and not parameter.inputs:
+        given = calls[call].get(parameter)
+        if given is not None:
+            return [given]
+        spread = spread_into(call)
+        if not spread and not parameter.inputs:
             self.is_open = True
-        return [given] if given is not None else []
+        return spread

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.autograd.reach import Reach, reach_of
+from torchlint.facts.autograd.reach import Reach, reaches_of
 from torchlint.facts.values.domain import Tool
 from torchlint.facts.values.graph import Backward, Op, Value
 from torchlint.facts.values.homes import places_of
@@ -45,13 +45,24 @@ def retained_in_vain(facts: Facts) -> list[Retaining]:
         call = backward.call
         if call is None or not _is_kept(facts, _flag(call)) or call.argument(-1, "create_graph") is not None:
             continue
-        reach = reach_of(facts, backward)
-        if reach.is_open or reach.is_met_again() or _is_carried(facts, reach):
-            continue
-        if not _is_needed(facts, backward, call, reach) and not _leaves(facts, call, reach):
+        reaches = reaches_of(facts, backward)
+        if not _overlap(backward, reaches) and all(_is_in_vain(facts, backward, call, reach) for reach in reaches):
             by_keyword = is_true(_flag(call)) and _is_written(call)
-            found.append(Retaining(backward, call, by_keyword, _stored(facts, reach)))
+            stored = next(filter(None, (_stored(facts, reach) for reach in reaches)), "")
+            found.append(Retaining(backward, call, by_keyword, stored))
     return found
+
+
+def _is_in_vain(facts: Facts, backward: Backward, call: Value, reach: Reach) -> bool:
+    if reach.is_open or reach.is_met_again() or _is_carried(facts, reach):
+        return False
+    return not _is_needed(facts, backward, call, reach) and not _leaves(facts, call, reach)
+
+
+def _overlap(backward: Backward, reaches: list[Reach]) -> bool:
+    """Whether the callers of a function have its backward run over the same graph one after the other."""
+    given = [{value for value in reach.values if value.function is not backward.function} for reach in reaches]
+    return any(one & other for index, one in enumerate(given) for other in given[:index])
 
 
 def _is_written(call: Value) -> bool:
@@ -106,7 +117,7 @@ def _is_needed(facts: Facts, backward: Backward, call: Value, reach: Reach) -> b
         if other is backward or other.function in facts.solution.functions_of(call):
             continue  # a wrapper of the file runs it
         earlier = other.call is not None and other.function is backward.function and other.call.index < call.index
-        if not earlier and not reach.values.isdisjoint(reach_of(facts, other).values):
+        if not earlier and any(reach.values & further.values for further in reaches_of(facts, other)):
             return True
     return False
 

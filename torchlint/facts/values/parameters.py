@@ -20,6 +20,12 @@ SAME_OBJECT = frozenset(
 """Methods that give a module (or an object of unknown type) back; on a tensor they keep the history."""
 
 
+def spread_into(call: Value) -> list[Value]:
+    """What a CALL spreads over the parameters that it does not name: ``f(*batch)``."""
+    given = zip(call.keys[1:], call.arguments, strict=True) if call.op is Op.CALL else ()
+    return [argument for key, argument in given if key is None]
+
+
 def star_of(parameter: Value) -> str:
     """The stars of a parameter: ``*values`` takes the arguments that no other does, ``**named`` those with a name."""
     return str(parameter.syntax.star or "") if isinstance(parameter.syntax, cst.Param) else ""
