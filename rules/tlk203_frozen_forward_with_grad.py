@@ -72,7 +72,6 @@ class FrozenForwardWithGrad(Rule):
 
     def _finding(self, facts: Facts, forward: UntrainedForward) -> Finding:
         statement = facts.statement_of(forward.call)
-        name = facts.called(forward.call)
         reason = "is trained by no optimizer"
         if forward.trained:
             zeroed = "gets gradients here that are zeroed before its optimizer steps"
@@ -89,7 +88,7 @@ class FrozenForwardWithGrad(Rule):
         return Finding(
             node=statement,
             message=(
-                f"`{name}` {reason}, yet runs with gradients on", *through,
+                f"`{forward.name}` {reason}, yet runs with gradients on", *through,
                 f"; GPU memory peaks; {advice} `with {facts.torch_name('no_grad')}():`",
             ),
             level=Level.WARNING,

@@ -16,10 +16,11 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.autograd.decided import is_decided
+from torchlint.facts.autograd.forwarded import Forwarded
 from torchlint.facts.autograd.optimized import Optimized
 from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import Argument, Derived, Instance, Module, Tool, surely_graphless
-from torchlint.facts.values.frameworks import is_forward, is_module_class, trains_on_result
+from torchlint.facts.values.frameworks import is_forward, trains_on_result
 from torchlint.facts.values.freezing import switched_subjects
 from torchlint.facts.values.graph import Backward, Function, Op, Place, Value
 from torchlint.facts.values.parameters import is_frozen
@@ -33,7 +34,8 @@ class UntrainedForward:
     """A forward that records a graph in vain.
 
     Attributes:
-        call: the forward.
+        call: the forward, or the call of a function that runs it.
+        name: how the program writes the network there, or the method of it.
         backward: the backward that goes through it, None when none does.
         trained: True when the network has an optimizer, though it learns nothing from this: its gradients are zeroed
             before the optimizer steps, or no backward reaches it.
@@ -43,6 +45,7 @@ class UntrainedForward:
     """
 
     call: Value
+    name: str
     backward: Backward | None
     trained: bool
     certain: bool
@@ -63,6 +66,7 @@ class _Search:
         self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
         self.optimized = Optimized(facts.flows)
         self.extents = facts.extents
+        self.forwarded = Forwarded(facts)
         self._switched = switched_subjects(self.solution)
         self._wasted: dict[Value, UntrainedForward | None] = {}
         self._left: dict[Function, frozenset[Value]] = {}
@@ -86,7 +90,8 @@ class _Search:
         return self._wasted[call]
 
     def _compute(self, call: Value) -> UntrainedForward | None:
-        module = self._module(call) or self._run_by_method(call)
+        helped = self._run_by_helper(call)
+        module = self.forwarded.module(call) or self.forwarded.by_method(call) or helped
         if is_forward(call.function) and any(
             self._of(caller) for caller in self.solution.callers.get(call.function, ())
         ):
@@ -101,7 +106,7 @@ class _Search:
         if any(backward.retains and not backward.inputs for backward in backwards):
             return None  # what is kept for another backward may be wanted there
         trained = self.optimized.is_trained(module)
-        if not trained and self._module(call) is None:
+        if not trained and self.forwarded.module(call) is None and helped is None:
             return None  # what runs in the method is found there, for all callers at once
         if trained:
             if is_forward(call.function):
@@ -116,37 +121,20 @@ class _Search:
             return None
         backward = backwards[0] if backwards else None
         certain = not trained and all(isinstance(r, Value) and r.op is not Op.PARAMETER for r in self._roots(module))
-        return UntrainedForward(call, backward, trained, certain, self._is_whole(call), (call,))
+        name = self.facts.called(call) if helped is None else self.facts.passed(call, helped)
+        return UntrainedForward(call, name, backward, trained, certain, self._is_whole(call), (call,))
 
     # -- which calls ----------------------------------------------------------------------------------------------
 
-    def _module(self, call: Value) -> Value | None:
-        """The network whose forward a CALL runs."""
-        if self.steps.calls_module(call):
-            return called_object(call)
-        is_method = self.extents.is_method_of_module(call) or self._is_method_elsewhere(call)
-        return call.callee.inputs[0] if is_method and call in self.flows.trained else None
+    def _run_by_helper(self, call: Value) -> Value | None:
+        """The network that a CALL hands to a function for many networks.
 
-    def _run_by_method(self, call: Value) -> Value | None:
-        """The network of which a CALL runs a method of this file that gives what its forward, or a part, gives."""
-        functions = self.solution.functions_of(call) if call.callee.op is Op.ATTRIBUTE else []
-        return call.callee.inputs[0] if functions and all(map(self._gives_own_output, functions)) else None
-
-    def _gives_own_output(self, method: Function) -> bool:
-        if method.owner is None or not is_module_class(method.owner) or not method.parameters or method.result is None:
-            return False
-        if is_forward(method) or self.steps.trains(method):
-            return False
-        own = (v for v in method.result.computed_from() if v.op is Op.CALL and self.steps.calls_module(v))
-        return any(method.parameters[0] in called_object(v).computed_from() for v in own)
-
-    def _is_method_elsewhere(self, call: Value) -> bool:
-        """Whether a CALL runs a method of a module that another file defines: what runs in it is told nowhere else."""
-        functions = self.solution.functions_of(call) if call.callee.op is Op.ATTRIBUTE else []
-        return bool(functions) and all(
-            function.is_foreign and function.owner is not None and is_module_class(function.owner)
-            for function in functions
-        )
+        Where what is said holds for all that are handed over, it is said in the function.
+        """
+        forward = self.forwarded.by_helper(call)
+        if forward is None or self._of(forward) is not None:
+            return None
+        return self.solution.callers[forward.function][call].get(called_object(forward))
 
     def _is_in_training(self, call: Value) -> bool:
         """Whether the function trains, by itself, by its callers or by a framework."""
@@ -168,14 +156,16 @@ class _Search:
         if surely_graphless(self.solution.final(argument)):
             return False
         for part in argument.computed_from():
-            is_forward_of = part.op is Op.CALL and (self._module(part) or self._run_by_method(part)) is not None
+            is_forward_of = (
+                part.op is Op.CALL and (self.forwarded.module(part) or self.forwarded.by_method(part)) is not None
+            )
             if is_forward_of and self._of(part) is not None:
                 continue
             if part.op is Op.PARAMETER and self._is_unknown_parameter(part):
                 return True
             if part.op in (Op.READ, Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT) and self._comes_of_wasted(part):
                 continue
-            if part.op is Op.CALL and self._module(part) is not None:
+            if part.op is Op.CALL and self.forwarded.module(part) is not None:
                 return True  # another network is trained through this one, whatever is seen of its result
             if self._is_object(part):
                 continue
@@ -282,7 +272,8 @@ class _Search:
     def _trains_another(self, module: Value, backward: Backward) -> bool:
         """Whether a backward is there for another network: one that is trained, and whose gradients are used."""
         before = self.flows.ancestry.of(backward.root)
-        others = [self._module(call) or call.callee for call in self.facts.calls() if call in before]
+        calls = (call for call in self.facts.calls() if call in before)
+        others = [self.forwarded.module(call) or self._run_by_helper(call) or call.callee for call in calls]
         return any(
             other.op is not Op.EXTERNAL
             and not self.optimized.overlap(module, other)
@@ -293,7 +284,7 @@ class _Search:
 
     def _modules_in(self, function: Function) -> list[Value]:
         """The networks whose forward a function runs."""
-        return [self._module(call) or call.callee for call in self.steps.calls_in(function)]
+        return [self.forwarded.module(call) or call.callee for call in self.steps.calls_in(function)]
 
     def _is_optimized(self, module: Value) -> bool:
         """Whether an optimizer of the file trains a module for certain, or the module was put into training mode."""
