@@ -13,9 +13,13 @@ from torchlint.facts.values.domain import Container
 from torchlint.facts.values.frameworks import is_called_each_step
 from torchlint.facts.values.graph import Function, Loop, Mode, Op, Store, Value
 from torchlint.facts.values.homes import allocations_of
+from torchlint.facts.values.literals import literal
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+
+MOST_PARTS = 12
+"""A loop that counts to so much goes over heads, scales, or layers; one that counts farther, over data."""
 
 
 class Gathering:
@@ -56,13 +60,17 @@ class Gathering:
         return None
 
     def is_short(self, loop: Loop) -> bool:
-        """Whether a loop runs over layers, or over what is written there."""
+        """Whether a loop runs over layers, over what is written there, or up to a small number."""
         iterable = loop.iterable
         if iterable is None:
             return False
         if iterable.op is Op.CALL and iterable.callee.name == "builtins.range":
-            return all(argument.op is Op.CONSTANT for argument in iterable.arguments)
+            return all(argument.op is Op.CONSTANT and self._is_small(argument) for argument in iterable.arguments)
         return iterable.op is Op.CONTAINER or self.steps.walks_modules(loop)
+
+    def _is_small(self, number: Value) -> bool:
+        known = literal(self.solution, number)
+        return not isinstance(known, int) or known <= MOST_PARTS
 
     def repetition(self, call: Value) -> Repetition | None:
         """What repeats a call for one batch after the other; None for epochs, layers and a few cases."""

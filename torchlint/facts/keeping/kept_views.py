@@ -77,7 +77,7 @@ class _Search:
                 continue
             items = self._items(store.value, store.syntax)
             found = [(item, view) for item in items if (view := self.views.of(item.value)) is not None]
-            repetition = self.gathering.any_repetition(at) if found else None
+            repetition = self._repetition(at, found[0][1].base) if found else None
             if repetition is None or (store.is_item and not self.gathering.adds_item(store, repetition.by)):
                 continue
             made = self.gathering.allocation(store, repetition)
@@ -85,8 +85,14 @@ class _Search:
                 continue
             kept_in = _Holder(text_of(store.target, store.holder), made.statement, repetition.by)
             for item, view in found:
-                if self._is_made_in_turn(view.base, repetition) and not self._is_kept_whole(view):
+                if self._is_made_in_turn(view, repetition) and not self._is_kept_whole(view):
                     yield self._kept(store.statement, kept_in, item, view)
+
+    def _repetition(self, at: Value, base: Value) -> Repetition | None:
+        """What repeats the taking of views of a new base each time: not a loop over the rows of one."""
+        found = self.gathering.any_repetition(at)
+        is_over_rows = found is not None and isinstance(found.by, Loop) and found.by.iterable is base
+        return self.gathering.any_repetition(base) if is_over_rows else found
 
     def comprehended(self) -> Iterator[KeptView]:
         """``[net(x)[:, 0] for x in loader]``."""
@@ -98,7 +104,7 @@ class _Search:
             loop = item.loop
             if view is None or loop is None or loop is value.loop or self.gathering.is_short(loop):
                 continue
-            if not self._is_made_in_turn(view.base, Repetition(loop, Turn.OTHER, ())):
+            if not self._is_made_in_turn(view, Repetition(loop, Turn.OTHER, ())):
                 continue
             if not self._is_kept_whole(view):
                 kept_in = _Holder(text_of(value.syntax, value), value.statement, loop)
@@ -130,9 +136,9 @@ class _Search:
                 found.append(current)
         return parts(value, syntax, found)
 
-    def _is_made_in_turn(self, base: Value, repetition: Repetition) -> bool:
+    def _is_made_in_turn(self, view: View, repetition: Repetition) -> bool:
         """Whether each turn computes, or loads, a base of its own."""
-        by = repetition.by
+        by, base = repetition.by, view.base
         if (
             base.op is Op.ELEMENT
             and isinstance(by, Loop)
@@ -145,7 +151,7 @@ class _Search:
         if base.loop is not None and isinstance(by, Loop) and base.function is by.function:
             return by in base.loop.around()
         return self.gathering.is_within(base.function, base.loop, repetition) or self._is_called_in_turn(
-            base, repetition
+            view, repetition
         )
 
     def _is_item(self, base: Value, loop: Loop) -> bool:
@@ -154,9 +160,10 @@ class _Search:
             base = base.inputs[0]
         return base.op is Op.ELEMENT
 
-    def _is_called_in_turn(self, base: Value, repetition: Repetition) -> bool:
+    def _is_called_in_turn(self, view: View, repetition: Repetition) -> bool:
         """Whether a helper that is called in each turn computes the base."""
-        calls = self.solution.callers.get(base.function, {})
+        callers = self.solution.callers.get(view.base.function, {})
+        calls = callers if view.entered is None or view.entered not in callers else [view.entered]
         return bool(calls) and all(
             self.gathering.is_within(call.function, call.loop, repetition) for call in calls
         )  # fmt: skip

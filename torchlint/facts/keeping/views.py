@@ -6,15 +6,16 @@ computed, through other views; where anything on the way may copy, it is none.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
-from torchlint import torch_api
+from torchlint.facts.keeping.bases import ONLY_OF_TENSORS, Bases, number_of, slices_of
 from torchlint.facts.turns.steps import Steps
-from torchlint.facts.values.domain import Container, History, Instance, Tensor, sorted_values
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.domain import Container, Tensor
+from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.solve import Solution
 
@@ -30,18 +31,6 @@ PARTS = frozenset(["select", "narrow", "diagonal"])
 PIECES = frozenset(["chunk", "split", "unbind", "tensor_split", "hsplit", "vsplit"])
 """Methods that give views of all parts, one after the other."""
 
-RECURRENT = frozenset(f"torch.nn.{name}" for name in ("RNN", "GRU", "LSTM"))
-"""Modules that return their outputs and their last states."""
-
-
-ONLY_OF_TENSORS = frozenset(
-    ["detach", "cpu", "cuda", "to", "requires_grad", "requires_grad_", "grad_fn", "softmax", "log_softmax", "sigmoid",
-     "relu", "unsqueeze", "permute", "numpy", "backward", "half", "float", "double", "long", "topk", "norm", "exp",
-     "log", "abs", "tanh", "dim", "contiguous", "expand", "chunk", "unbind", "narrow", "gather", "index_select",
-     "numel", "masked_select", "is_cuda", "new_zeros", "new_tensor", "mm", "bmm", "matmul"]
-)  # fmt: skip
-"""Methods and attributes of tensors that arrays, texts and lists do not have."""
-
 
 @dataclass(frozen=True)
 class View:
@@ -51,11 +40,30 @@ class View:
         base: what was computed and holds the memory.
         is_piece: True for one of ``chunk`` and the like.
         surely_smaller: False where the base may have one row, or one column, and no more.
+        entered: the call by which the function was entered that computes the base, None where the view is taken there.
     """
 
     base: Value
     is_piece: bool
     surely_smaller: bool
+    entered: Value | None
+
+
+@dataclass(frozen=True)
+class _Walked:
+    """The way back from a value.
+
+    Attributes:
+        base: the computed value behind all views.
+        parts: those of the views that take a part.
+        is_squeezed: whether one of them takes it of a dimension behind one that was taken off.
+        entered: the calls by which functions were entered on the way.
+    """
+
+    base: Value
+    parts: tuple[Value, ...]
+    is_squeezed: bool
+    entered: Mapping[Function, Value]
 
 
 class Views:
@@ -66,6 +74,7 @@ class Views:
         self.solution = solution
         self.windows = windows
         self.steps = steps
+        self.bases = Bases(solution, steps)
         self._followed: set[Value] = set()
 
     def of(self, value: Value) -> View | None:
@@ -73,45 +82,62 @@ class Views:
         found = self._walk(value)
         if found is None:
             return None
-        base, parts = found
-        if not parts or not self._is_tensor(base, parts) or self._has_one_row(base):
+        base, parts = found.base, found.parts
+        if not parts or not self._is_tensor(base, parts) or (self.bases.has_one_row(base) and not found.is_squeezed):
             return None
-        width = self._width(base)
+        width = self.bases.width(base)
         if width == 1 and all(self._selects_column(part) for part in parts):
             return None
         sure = width is not None or any(self._surely_smaller(part, base) for part in parts)
-        return View(base, any(part.op is Op.ELEMENT or _is_piece(part) for part in parts), sure)
+        is_piece = any(part.op is Op.ELEMENT or _is_piece(part) for part in parts)
+        return View(base, is_piece, sure, found.entered.get(base.function))
 
     def base_of(self, value: Value) -> Value | None:
         """What holds the memory of ``value``, whether it is all of it or a part."""
         found = self._walk(value)
-        return found[0] if found is not None else None
+        return found.base if found is not None else None
 
-    def _walk(self, value: Value) -> tuple[Value, list[Value]] | None:
-        """The computed value behind views, and those of the views that take a part; None when all is copied."""
+    def _walk(self, value: Value) -> _Walked | None:
+        """What is behind views; None when all is copied."""
         parts: list[Value] = []
+        entered: dict[Function, Value] = {}
         seen: set[Value] = set()
+        is_squeezed = False
         while value not in seen:
             seen.add(value)
-            kind, source = self._view(value)
-            if kind == "none":
-                return (value, parts)
-            if kind == "unknown" or source is None:
+            kind, source = self._given(value, entered) or self._view(value)
+            if kind == "none" or (kind == "maybe" and parts):
+                return _Walked(value, tuple(parts), is_squeezed, entered)
+            if kind in ("unknown", "maybe") or source is None:
                 return None
             if kind == "part":
                 parts.append(value)
+            if value.op is Op.CALL:
+                if source.function is not value.function:
+                    entered[source.function] = value
+                is_squeezed |= bool(parts) and value.callee.name == "squeeze"
             value = source
         return None
 
+    def _given(self, value: Value, entered: dict[Function, Value]) -> tuple[str, Value | None] | None:
+        """What a parameter is given by the very call through whose result its function was entered."""
+        call = entered.get(value.function) if value.op is Op.PARAMETER else None
+        given = self.solution.callers[value.function].get(call, {}).get(value) if call is not None else None
+        return None if given is None else ("whole", given)
+
     def _view(self, value: Value) -> tuple[str, Value | None]:
-        """One step back: "whole" or "part" of the source, "none" for what is no view, "unknown"."""
+        """One step back: "whole" or "part" of the source, "none" for what is no view, "unknown".
+
+        "maybe" is all of the source or a copy of it: as large as that, but whoever keeps it may keep nothing else.
+        """
         if value.op is Op.SUBSCRIPT:
             return self._subscript(value)
         if value.op is Op.ELEMENT:
             base = value.inputs[0]
             pieces = _pieces_of(base)
             if pieces is None:
-                return ("none", None)
+                rows = self._rows_of(value)
+                return ("none", None) if rows is None else ("whole", rows)
             return ("part", pieces) if value.loop is base.loop else ("unknown", None)
         if value.op is Op.ATTRIBUTE:
             if value.name in ("data", "T", "mT"):
@@ -123,6 +149,12 @@ class Views:
         if value.op is Op.PHI or value.op is Op.READ:
             return ("unknown", None)
         return self._call(value) if value.op is Op.CALL else ("none", None)
+
+    def _rows_of(self, value: Value) -> Value | None:
+        """The tensor of which a loop takes one row after the other, all of them together the whole."""
+        base = value.inputs[0]
+        is_run_over = value.loop is not None and value.loop.iterable is base and value.loop is not base.loop
+        return base if is_run_over and self.bases.is_tensor(base) else None
 
     def _place(self, value: Value) -> tuple[str, Value | None]:
         """What is stored there may be a view; where nothing is, as for the weight of a layer, it is no view."""
@@ -139,7 +171,7 @@ class Views:
             if name in PARTS:
                 return ("part", source)
             if name in ("to", "cpu", "cuda", "float", "half", "double", "contiguous", "reshape", "flatten", "numpy"):
-                return ("unknown", None)  # a copy, or not
+                return ("maybe", None)
         functions = self.solution.functions_of(call)
         if len(functions) == 1 and functions[0].result is not None and len(functions[0].result.inputs) == 1:
             result = functions[0].result.inputs[0]
@@ -160,7 +192,7 @@ class Views:
             return ("part", pieces)
         if any(isinstance(atom, Container) for atom in self.solution.final(value.inputs[0])):
             return ("none", None)  # an item of a tuple or a list, and not of a tensor
-        kinds = [self._index(element.slice, value) for element in _slices(value)]
+        kinds = [self._index(element.slice, value) for element in slices_of(value)]
         if "copy" in kinds or not kinds:
             return ("none", None) if kinds == ["copy"] else ("unknown", None)
         if "unknown" in kinds:
@@ -175,7 +207,7 @@ class Views:
         index = node.value
         if isinstance(index, cst.Ellipsis) or (isinstance(index, cst.Name) and index.value == "None"):
             return "whole"
-        if _number(index) is not None:
+        if number_of(index) is not None:
             return "part"
         if isinstance(index, cst.List | cst.Comparison):
             return "copy"
@@ -189,9 +221,9 @@ class Views:
 
     # -- whether it is smaller -------------------------------------------------------------------------------------
 
-    def _is_tensor(self, base: Value, parts: list[Value]) -> bool:
+    def _is_tensor(self, base: Value, parts: Sequence[Value]) -> bool:
         """Whether the base is a tensor and no tuple, of which an item is a tensor of its own."""
-        return self.is_tensor(base) or any(self._says_tensor(part) for part in parts)
+        return self.bases.is_tensor(base) or any(self._says_tensor(part) for part in parts)
 
     def _says_tensor(self, part: Value) -> bool:
         """Whether a part can only be one of a tensor (or of an array, whose views cost as much)."""
@@ -199,154 +231,34 @@ class Views:
             return True
         if _pieces_of(part.inputs[0]) is not None:
             return False
-        slices = _slices(part)
+        slices = slices_of(part)
         if len(slices) > 1:
             return True
         # A slice of a list is a list; an item of a tuple may be anything.
         is_range = bool(slices) and isinstance(slices[0].slice, cst.Slice)
         return is_range and any(user.op is Op.ATTRIBUTE and user.name in ONLY_OF_TENSORS for user in part.users)
 
-    def is_tensor(self, value: Value, depth: int = 6) -> bool:
-        """Whether ``value`` is a tensor for certain, by what makes it or by what is done with it."""
-        if any(user.op is Op.ATTRIBUTE and user.name in ONLY_OF_TENSORS for user in value.users):
-            return True
-        if depth == 0:
-            return False
-        if value.op is Op.OPERATION:
-            # An array has no graph, and is no parameter.
-            atoms = [atom for part in (value, *value.inputs) for atom in self.solution.final(part)]
-            graphs = any(isinstance(a, Tensor) and a.history in (History.LIVE, History.LEAF) for a in atoms)
-            return graphs or any(self.is_tensor(operand, depth - 1) for operand in value.inputs)
-        if value.op is Op.PHI:
-            return bool(value.inputs) and all(self.is_tensor(choice, depth - 1) for choice in value.inputs)
-        if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
-            items = self._items(value)
-            return bool(items) and all(self.is_tensor(item, depth - 1) for item in items)
-        if value.op is not Op.CALL:
-            return False
-        callee = value.callee
-        known = torch_api.function(callee.name) if callee.op is Op.EXTERNAL else None
-        if callee.op is Op.ATTRIBUTE and not self.steps.calls_module(value):
-            known = torch_api.method(callee.name)
-            if callee.name not in ONLY_OF_TENSORS and not self.is_tensor(callee.inputs[0], depth - 1):
-                return False  # an array has methods of the same names
-        if known is not None:
-            return known.returns is torch_api.Returns.TENSOR and not known.elements
-        made = self._made(callee)
-        if made is not None:
-            return made.callee.name not in RECURRENT and "MultiheadAttention" not in made.callee.name
-        functions = self.solution.functions_of(value)
-        results = [f.result for f in functions if f.result is not None]
-        return bool(results) and all(self.is_tensor(result, depth - 1) for result in results)
-
-    def _items(self, value: Value) -> list[Value]:
-        """What is in the containers of which ``value`` is an item."""
-        return [
-            item
-            for atom in sorted_values(self.solution.final(value.inputs[0]))
-            if isinstance(atom, Container)
-            for key, item in self.solution.held.get(atom.allocation, ())
-            if key is None or key == value.keys[0]
-        ]
-
-    def _made(self, module: Value) -> Value | None:
-        """The call of a class of torch that makes a module, looked for behind variables and ``.to(device)``."""
-        for _ in range(8):
-            stored = [v for place in places_of(self.solution, module) for v in self.solution.stored.get(place, ())]
-            if len(stored) == 1:
-                module = stored[0]
-            elif module.op is Op.CALL and module.callee.op is Op.ATTRIBUTE and module.callee.inputs:
-                module = module.callee.inputs[0]
-            elif module.op is Op.PARAMETER and len(given := self.solution.arguments_of(module)) == 1:
-                module = given[0]
-            else:
-                break
-        is_class = module.op is Op.CALL and torch_api.torch_class(module.callee.name) is not None
-        return module if is_class else None
-
-    def _width(self, value: Value, depth: int = 10) -> int | None:
-        """How many columns the last layer before ``value`` gives, where that is written; None otherwise."""
-        if depth == 0 or value.op not in (Op.CALL, Op.PHI):
-            return None
-        if value.op is Op.PHI:
-            return self._width(value.inputs[0], depth - 1) if len(value.inputs) == 1 else None
-        if self.steps.calls_module(value) or any(isinstance(a, Instance) for a in self.solution.final(value.callee)):
-            made = self._made(value.callee)
-            if made is not None:
-                return self._width_of_layer(made)
-            results = [f.result for f in self.solution.functions_of(value) if f.result is not None]
-            return self._width(results[0], depth - 1) if len(results) == 1 else None
-        if value.callee.op is Op.ATTRIBUTE and value.callee.name in (
-            "softmax",
-            "log_softmax",
-            "sigmoid",
-            "tanh",
-            "relu",
-        ):
-            return self._width(value.callee.inputs[0], depth - 1)
-        return (
-            self._width(value.arguments[0], depth - 1) if value.callee.op is Op.EXTERNAL and value.arguments else None
-        )
-
-    def _width_of_layer(self, made: Value) -> int | None:
-        if made.callee.name == "torch.nn.Linear":
-            given = made.argument(1, "out_features")
-            return _number(given.syntax) if given is not None else None
-        if made.callee.name == "torch.nn.Sequential":
-            layers = [layer for argument in reversed(made.arguments) if (layer := self._made(argument)) is not None]
-            widths = [width for layer in layers if (width := self._width_of_layer(layer)) is not None]
-            return widths[0] if widths else None
-        return None
-
-    def _has_one_row(self, base: Value) -> bool:
-        """Whether the base is computed for a single example: ``net(x.unsqueeze(0))``, ``net(x[None])``."""
-        for part in base.computed_from():
-            if part.op is Op.CALL and part.callee.name.rpartition(".")[2] == "unsqueeze":
-                dim = part.argument(0 if part.callee.op is Op.ATTRIBUTE else 1, "dim")
-                if dim is not None and _number(dim.syntax) == 0:
-                    return True
-            if part.op is Op.SUBSCRIPT and (slices := _slices(part)):
-                first = slices[0].slice
-                if isinstance(first, cst.Index) and isinstance(first.value, cst.Name) and first.value.value == "None":
-                    return True
-        return False
-
     def _surely_smaller(self, part: Value, base: Value) -> bool:
         """Whether an index leaves out something, whatever the shape is likely to be."""
         if part.op is not Op.SUBSCRIPT or _pieces_of(part.inputs[0]) is not None:
             return True
-        slices = [element.slice for element in _slices(part)]
+        slices = [element.slice for element in slices_of(part)]
         if len(slices) != 2 or not isinstance(slices[0], cst.Slice) or _slice(slices[0]) != "whole":
-            return not self._is_last_state(base)
+            return not self.bases.is_last_state(base)
         second = slices[1]
-        number = _number(second.value) if isinstance(second, cst.Index) else None
-        return number is None or number > 0 or self._is_sequence(base)
+        number = number_of(second.value) if isinstance(second, cst.Index) else None
+        return number is None or number > 0 or self.bases.is_sequence(base)
 
     def _selects_column(self, part: Value) -> bool:
-        slices = [element.slice for element in _slices(part)] if part.op is Op.SUBSCRIPT else []
+        slices = [element.slice for element in slices_of(part)] if part.op is Op.SUBSCRIPT else []
         return len(slices) == 2 and isinstance(slices[0], cst.Slice) and isinstance(slices[1], cst.Index)
-
-    def _is_sequence(self, base: Value) -> bool:
-        """Whether the base is what a recurrent network gives for each time step."""
-        return base.op is Op.ELEMENT and base.keys[0] == 0 and self._is_recurrent(base.inputs[0])
-
-    def _is_last_state(self, base: Value) -> bool:
-        return base.op is Op.ELEMENT and base.keys[0] != 0 and self._is_recurrent(base.inputs[0])
-
-    def _is_recurrent(self, call: Value) -> bool:
-        made = self._made(call.callee) if call.op is Op.CALL else None
-        return made is not None and made.callee.name in RECURRENT
-
-
-def _slices(value: Value) -> list[cst.SubscriptElement]:
-    return list(value.syntax.slice) if isinstance(value.syntax, cst.Subscript) else []
 
 
 def _slice(node: cst.Slice) -> str:
     """What a slice takes: a part when it ends, or begins, at a number that is written there."""
-    if node.step is not None and (_number(node.step) or 1) > 1:
+    if node.step is not None and (number_of(node.step) or 1) > 1:
         return "part"
-    lower, upper = _number(node.lower), _number(node.upper)
+    lower, upper = number_of(node.lower), number_of(node.upper)
     if node.upper is not None and upper is None:
         return "unknown"
     if upper is not None and upper > 0:
@@ -366,13 +278,6 @@ def _is_window(node: cst.Slice) -> bool:
     return isinstance(node.lower, cst.Name) and any(
         isinstance(side, cst.Name) and side.value == node.lower.value for side in (upper.left, upper.right)
     )
-
-
-def _number(node: cst.CSTNode | None) -> int | None:
-    from torchlint.facts.building.names import constant_of
-
-    found = constant_of(node) if node is not None else None
-    return found if isinstance(found, int) else None
 
 
 def _pieces_of(value: Value) -> Value | None:

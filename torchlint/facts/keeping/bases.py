@@ -1,0 +1,160 @@
+"""What views are taken of: whether it is a tensor and no tuple, how wide it is, and of how many rows."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint import torch_api
+from torchlint.facts.building.names import constant_of
+from torchlint.facts.turns.steps import Steps
+from torchlint.facts.values.domain import Container, History, Instance, Tensor, sorted_values
+from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.solve import Solution
+
+RECURRENT = frozenset(f"torch.nn.{name}" for name in ("RNN", "GRU", "LSTM"))
+"""Modules that return their outputs and their last states."""
+
+
+ONLY_OF_TENSORS = frozenset(
+    ["detach", "cpu", "cuda", "to", "requires_grad", "requires_grad_", "grad_fn", "softmax", "log_softmax", "sigmoid",
+     "relu", "unsqueeze", "permute", "numpy", "backward", "half", "float", "double", "long", "topk", "norm", "exp",
+     "log", "abs", "tanh", "dim", "contiguous", "expand", "chunk", "unbind", "narrow", "gather", "index_select",
+     "numel", "masked_select", "is_cuda", "new_zeros", "new_tensor", "mm", "bmm", "matmul"]
+)  # fmt: skip
+"""Methods and attributes of tensors that arrays, texts and lists do not have."""
+
+
+class Bases:
+    """Answers it for the values of one file."""
+
+    def __init__(self, solution: Solution, steps: Steps) -> None:
+        """Look at the values of ``solution``."""
+        self.solution = solution
+        self.steps = steps
+
+    def is_tensor(self, value: Value, depth: int = 6) -> bool:
+        """Whether ``value`` is a tensor for certain, by what makes it or by what is done with it."""
+        if any(user.op is Op.ATTRIBUTE and user.name in ONLY_OF_TENSORS for user in value.users):
+            return True
+        if depth == 0:
+            return False
+        if value.op is Op.OPERATION:
+            # An array has no graph, and is no parameter.
+            atoms = [atom for part in (value, *value.inputs) for atom in self.solution.final(part)]
+            graphs = any(isinstance(a, Tensor) and a.history in (History.LIVE, History.LEAF) for a in atoms)
+            return graphs or any(self.is_tensor(operand, depth - 1) for operand in value.inputs)
+        if value.op is Op.PHI:
+            return bool(value.inputs) and all(self.is_tensor(choice, depth - 1) for choice in value.inputs)
+        if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+            items = self._items(value)
+            return self.is_sequence(value) or (bool(items) and all(self.is_tensor(item, depth - 1) for item in items))
+        if value.op is not Op.CALL:
+            return False
+        callee = value.callee
+        known = torch_api.function(callee.name) if callee.op is Op.EXTERNAL else None
+        if callee.op is Op.ATTRIBUTE and not self.steps.calls_module(value):
+            known = torch_api.method(callee.name)
+            if callee.name not in ONLY_OF_TENSORS and not self.is_tensor(callee.inputs[0], depth - 1):
+                return False  # an array has methods of the same names
+        if known is not None:
+            return known.returns is torch_api.Returns.TENSOR and not known.elements
+        made = self._made(callee)
+        if made is not None:
+            return made.callee.name not in RECURRENT and "MultiheadAttention" not in made.callee.name
+        functions = self.solution.functions_of(value)
+        results = [f.result for f in functions if f.result is not None]
+        return bool(results) and all(self.is_tensor(result, depth - 1) for result in results)
+
+    def _items(self, value: Value) -> list[Value]:
+        """What is in the containers of which ``value`` is an item."""
+        return [
+            item
+            for atom in sorted_values(self.solution.final(value.inputs[0]))
+            if isinstance(atom, Container)
+            for key, item in self.solution.held.get(atom.allocation, ())
+            if key is None or key == value.keys[0]
+        ]
+
+    def _made(self, module: Value) -> Value | None:
+        """The call of a class of torch that makes a module, looked for behind variables and ``.to(device)``."""
+        for _ in range(8):
+            stored = [v for place in places_of(self.solution, module) for v in self.solution.stored.get(place, ())]
+            if len(stored) == 1:
+                module = stored[0]
+            elif module.op is Op.CALL and module.callee.op is Op.ATTRIBUTE and module.callee.inputs:
+                module = module.callee.inputs[0]
+            elif module.op is Op.PARAMETER and len(given := self.solution.arguments_of(module)) == 1:
+                module = given[0]
+            else:
+                break
+        is_class = module.op is Op.CALL and torch_api.torch_class(module.callee.name) is not None
+        return module if is_class else None
+
+    def width(self, value: Value, depth: int = 10) -> int | None:
+        """How many columns the last layer before ``value`` gives, where that is written; None otherwise."""
+        if depth == 0 or value.op not in (Op.CALL, Op.PHI):
+            return None
+        if value.op is Op.PHI:
+            return self.width(value.inputs[0], depth - 1) if len(value.inputs) == 1 else None
+        if self.steps.calls_module(value) or any(isinstance(a, Instance) for a in self.solution.final(value.callee)):
+            made = self._made(value.callee)
+            if made is not None:
+                return self._width_of_layer(made)
+            results = [f.result for f in self.solution.functions_of(value) if f.result is not None]
+            return self.width(results[0], depth - 1) if len(results) == 1 else None
+        if value.callee.op is Op.ATTRIBUTE and value.callee.name in (
+            "softmax",
+            "log_softmax",
+            "sigmoid",
+            "tanh",
+            "relu",
+        ):
+            return self.width(value.callee.inputs[0], depth - 1)
+        return self.width(value.arguments[0], depth - 1) if value.callee.op is Op.EXTERNAL and value.arguments else None
+
+    def _width_of_layer(self, made: Value) -> int | None:
+        if made.callee.name == "torch.nn.Linear":
+            given = made.argument(1, "out_features")
+            return number_of(given.syntax) if given is not None else None
+        if made.callee.name == "torch.nn.Sequential":
+            layers = [layer for argument in reversed(made.arguments) if (layer := self._made(argument)) is not None]
+            widths = [width for layer in layers if (width := self._width_of_layer(layer)) is not None]
+            return widths[0] if widths else None
+        return None
+
+    def has_one_row(self, base: Value) -> bool:
+        """Whether the base is computed for a single example: ``net(x.unsqueeze(0))``, ``net(x[None])``."""
+        for part in base.computed_from():
+            if part.op is Op.CALL and part.callee.name.rpartition(".")[2] == "unsqueeze":
+                dim = part.argument(0 if part.callee.op is Op.ATTRIBUTE else 1, "dim")
+                if dim is not None and number_of(dim.syntax) == 0:
+                    return True
+            if part.op is Op.SUBSCRIPT and (slices := slices_of(part)):
+                first = slices[0].slice
+                if isinstance(first, cst.Index) and isinstance(first.value, cst.Name) and first.value.value == "None":
+                    return True
+        return False
+
+    def is_sequence(self, base: Value) -> bool:
+        """Whether the base is what a recurrent network gives for each time step."""
+        return base.op is Op.ELEMENT and base.keys[0] == 0 and self._is_recurrent(base.inputs[0])
+
+    def is_last_state(self, base: Value) -> bool:
+        """Whether the base is a state with which a recurrent network ends."""
+        return base.op is Op.ELEMENT and base.keys[0] != 0 and self._is_recurrent(base.inputs[0])
+
+    def _is_recurrent(self, call: Value) -> bool:
+        made = self._made(call.callee) if call.op is Op.CALL else None
+        return made is not None and made.callee.name in RECURRENT
+
+
+def slices_of(value: Value) -> list[cst.SubscriptElement]:
+    """The elements of an index, as they are written."""
+    return list(value.syntax.slice) if isinstance(value.syntax, cst.Subscript) else []
+
+
+def number_of(node: cst.CSTNode | None) -> int | None:
+    """The whole number that is written there."""
+    found = constant_of(node) if node is not None else None
+    return found if isinstance(found, int) else None
