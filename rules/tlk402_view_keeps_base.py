@@ -17,8 +17,9 @@ class ViewKeepsBase(Rule):
     """A small view of a large tensor is stored, and keeps all of it.
 
     ## What it does
-    Finds parts of a tensor (`out[0]`, `hidden[:, 0]`, `x[:4]`, `select`, `narrow`, a piece of `chunk`) that are put
-    into a container which lives longer than the step, or are written by `torch.save`, without a copy.
+    Finds parts of a tensor (`out[0]`, `hidden[:, 0]`, `x[:4]`, one window `x[a:b]` of each, `select`, `narrow`, a
+    piece of `chunk`) that are put into a container which lives longer than the step, or are written by `torch.save`,
+    without a copy.
 
     ## Why is this bad?
     A view has no memory of its own: it points into that of the tensor from which it was taken, and as long as the

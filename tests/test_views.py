@@ -57,6 +57,16 @@ def test_a_column_of_what_may_have_only_one() -> None:
     assert view("unknown(x)[:, 1]") == "part"
 
 
+def test_a_window_may_be_nearly_all_of_it() -> None:
+    assert view("h[len(x):len(y)]") == "perhaps"
+    assert view("h[:, len(x):len(y)]") == "perhaps"
+    assert view("h[0, len(x):len(y)]") == "part"
+
+
+def test_window_after_window_they_are_all_of_it() -> None:
+    assert view("[h[i:i + len(x)] for i in y][0]") == "own"
+
+
 KEPT = """
 def run(loader, net):
     net.eval()

@@ -70,7 +70,7 @@ class Views:
     """Answers which values of one file are views of a part."""
 
     def __init__(self, solution: Solution, steps: Steps, *, windows: bool = False) -> None:
-        """Look at the values of ``solution``; with ``windows``, ``x[i : i + n]`` is a part too."""
+        """Look at the values of ``solution``; with ``windows``, each ``x[i : i + n]`` of several is a part too."""
         self.solution = solution
         self.windows = windows
         self.steps = steps
@@ -83,12 +83,15 @@ class Views:
         if found is None:
             return None
         base, parts = found.base, found.parts
+        if not self.windows and any(_is_one_of_many(part, base) for part in parts if _is_window(part)):
+            return None  # window after window they may be all of it
         if not parts or not self._is_tensor(base, parts) or (self.bases.has_one_row(base) and not found.is_squeezed):
             return None
         width = self.bases.width(base)
         if width == 1 and all(self._selects_column(part) for part in parts):
             return None
-        sure = width is not None or any(self._surely_smaller(part, base) for part in parts)
+        by_width = width is not None and not all(map(_is_window, parts))
+        sure = by_width or any(self._surely_smaller(part, base) for part in parts)
         is_piece = any(part.op is Op.ELEMENT or _is_piece(part) for part in parts)
         return View(base, is_piece, sure, found.entered.get(base.function))
 
@@ -202,7 +205,7 @@ class Views:
     def _index(self, node: cst.BaseSlice, value: Value) -> str:
         """What one element of an index does: "part", "whole", "copy" or "unknown"."""
         if isinstance(node, cst.Slice):
-            return "part" if self.windows and _is_window(node) else _slice(node)
+            return "part" if _lies_anywhere(node) else _slice(node)
         assert isinstance(node, cst.Index)
         index = node.value
         if isinstance(index, cst.Ellipsis) or (isinstance(index, cst.Name) and index.value == "None"):
@@ -242,6 +245,8 @@ class Views:
         """Whether an index leaves out something, whatever the shape is likely to be."""
         if part.op is not Op.SUBSCRIPT or _pieces_of(part.inputs[0]) is not None:
             return True
+        if _is_window(part) and not self.windows:
+            return False
         slices = [element.slice for element in slices_of(part)]
         if len(slices) != 2 or not isinstance(slices[0], cst.Slice) or _slice(slices[0]) != "whole":
             return not self.bases.is_last_state(base)
@@ -270,14 +275,22 @@ def _slice(node: cst.Slice) -> str:
     return "whole"  # all of it, or nearly
 
 
-def _is_window(node: cst.Slice) -> bool:
-    """``i : i + n``: one of the pieces of which the whole is made."""
-    upper = node.upper
-    if not isinstance(upper, cst.BinaryOperation) or not isinstance(upper.operator, cst.Add):
-        return False
-    return isinstance(node.lower, cst.Name) and any(
-        isinstance(side, cst.Name) and side.value == node.lower.value for side in (upper.left, upper.right)
-    )
+def _is_window(part: Value) -> bool:
+    """``x[i : i + n]``, ``x[:, top:bottom, left:right]``, and nothing else that makes it smaller."""
+    slices = [element.slice for element in slices_of(part)] if part.op is Op.SUBSCRIPT else []
+    ranges = [node for node in slices if isinstance(node, cst.Slice)]
+    return len(ranges) == len(slices) and any(map(_lies_anywhere, ranges)) and "part" not in map(_slice, ranges)
+
+
+def _is_one_of_many(part: Value, base: Value) -> bool:
+    """Whether a loop takes part after part of one base."""
+    return part.loop is not (base.loop if part.function is base.function else None)
+
+
+def _lies_anywhere(node: cst.Slice) -> bool:
+    """Whether neither bound is a number that is written there."""
+    bounds = (node.lower, node.upper)
+    return None not in bounds and all(number_of(bound) is None for bound in bounds)
 
 
 def _pieces_of(value: Value) -> Value | None:
