@@ -117,3 +117,47 @@ def test_a_record_with_the_name_of_a_file_among_its_fields_is_a_dict_of_objects(
     assert hoarded(kept, read) == 1
     assert hoarded(kept, "return torch.load(self.items[index]['path'])") == 0
     assert hoarded(kept, "path, word = self.items[index]\nreturn torch.load(path), word") == 0
+
+
+READING = """
+def read(path):
+    {read}
+
+def chosen(rows, least=3):
+    return [row for row in rows if row["length"] >= least]
+
+class Given(Dataset):
+    def __init__(self, rows):
+        self.rows = rows
+    def __len__(self):
+        return len(self.rows)
+    def __getitem__(self, index):
+        return self.rows[index]["length"]
+
+def loader(path, count):
+    return DataLoader(Given({given}), num_workers=count)
+
+loader("a.csv", 4)
+"""
+
+ROW_BY_ROW = """rows = []
+    with open(path) as f:
+        for row in csv.DictReader(f):
+            rows.append({"length": int(row["length"])})
+    return rows"""
+
+
+@pytest.mark.parametrize(
+    ("read", "given", "count"),
+    [
+        (ROW_BY_ROW, "chosen(read(path))", 1),
+        (ROW_BY_ROW, "read(path)", 1),
+        (ROW_BY_ROW, "read(path)[:9000]", 1),
+        (ROW_BY_ROW.replace("return rows", "return np.array(rows)"), "read(path)", 0),
+        (ROW_BY_ROW, "np.array(read(path))", 0),
+        ("return [{'length': n} for n in (3, 4, 5)]", "chosen(read(path))", 0),
+        ("return [{'length': n} for n in range(20_000)]", "chosen(read(path))", 1),
+    ],
+)
+def test_a_list_that_functions_make_of_a_file(read: str, given: str, count: int) -> None:
+    assert len(Program(HEAD + READING.format(read=read, given=given)).facts.hoards) == count

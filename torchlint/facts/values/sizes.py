@@ -62,13 +62,22 @@ class Sizes:
             value: what is assigned.
             is_read_by_index: it has an item for each sample, so that one from a data file is no table of settings.
         """
-        source = value
-        for _ in range(DEPTH):
-            if source.op is Op.PARAMETER and len(given := self.solution.arguments_of(source)) == 1:
-                source = given[0]
-        if not self._is_of_objects(source) or self.is_array(source):
-            return False
-        return self._is_long(source, is_read_by_index, DEPTH)
+        return any(
+            self._is_of_objects(source) and not self.is_array(source) and self._is_long(source, is_read_by_index, DEPTH)
+            for source in self._made(value, DEPTH)
+        )
+
+    def _made(self, value: Value, depth: int) -> Iterable[Value]:
+        """What ``value`` is where it is made: what the only call passes, what a function of the file gives."""
+        if depth and value.op is Op.PARAMETER and len(given := self.solution.arguments_of(value)) == 1:
+            return self._made(given[0], depth - 1)
+        results = self._results(value) if depth else []
+        return [made for result in results for made in self._made(result, depth - 1)] or [value]
+
+    def _results(self, call: Value) -> list[Value]:
+        """What a CALL of functions of the file gives, on each of their paths; nothing of those that yield."""
+        functions = self.solution.functions_of(call) if call.op is Op.CALL else ()
+        return [one for f in functions if f.result is not None and not f.is_generator for one in f.result.inputs]
 
     def _is_of_objects(self, value: Value) -> bool:
         """Whether ``value`` is a list or dict for certain, or a part of what a file of JSON holds."""
@@ -107,10 +116,10 @@ class Sizes:
 
     def _is_long_call(self, call: Value, files: bool, depth: int) -> bool:
         callee = call.callee
-        if callee.op is Op.ATTRIBUTE:
+        if callee.op is Op.ATTRIBUTE and not self._results(call):
             return callee.name in PARTS and self._is_long(callee.inputs[0], files, depth)
         if callee.op is not Op.EXTERNAL:
-            return False
+            return any(self._is_long(result, files, depth) for result in self._results(call))
         if callee.name in READERS:
             return files
         if callee.name == "builtins.range":
