@@ -8,6 +8,7 @@ from programs import Program
 HEAD = """
 import csv
 import json
+from collections import defaultdict
 import numpy as np
 from torch.utils.data import Dataset, Subset
 """
@@ -41,6 +42,9 @@ def hoarded(kept: str, read: str = "return self.items[index]", loader: str = "Da
         "self.items = [line.split() for line in open(path)]",
         "with open(path) as f:\n    self.items = json.load(f)['images']",
         "with open(path) as f:\n    self.items = list(csv.DictReader(f))",
+        "self.items = dict()\nfor i, line in enumerate(open(path)):\n    self.items[i] = line.split()",
+        "groups = defaultdict(list)\nfor line in open(path):\n    groups[line[0]].append(line)\n"
+        "self.items = list(groups.values())",
     ],
 )
 def test_a_large_list_is_found(kept: str) -> None:
