@@ -165,3 +165,17 @@ ROW_BY_ROW = """rows = []
 )
 def test_a_list_that_functions_make_of_a_file(read: str, given: str, count: int) -> None:
     assert len(Program(HEAD + READING.format(read=read, given=given)).facts.hoards) == count
+
+
+@pytest.mark.parametrize(
+    ("read", "count"),
+    [
+        ("return open(self.items[index].rstrip()).read()", 0),
+        ("name = self.items[index % 9].strip().replace('a', 'b')\nreturn np.loadtxt(name)", 0),
+        ("name, label = self.items[index].split()\nreturn np.fromfile(name), int(label)", 0),
+        ("return self.items[index].rstrip()", 1),
+        ("return self.items[index].split()[1]", 1),
+    ],
+)
+def test_lines_that_are_names_of_files_are_little_beside_these(read: str, count: int) -> None:
+    assert hoarded("self.items = open(path).readlines()", read) == count

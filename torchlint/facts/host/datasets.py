@@ -31,9 +31,13 @@ READING = ("__getitem__", "__getitems__", "__iter__")
 
 NUM_WORKERS = (5, "num_workers")
 OPENERS = frozenset(
-    ["open", "imread", "load", "loadmat", "read_image", "join", "Path", "exists", "isfile", "VideoReader"]
-)
+    ["open", "imread", "load", "loadmat", "read_image", "join", "Path", "exists", "isfile", "VideoReader",
+     "loadtxt", "genfromtxt", "fromfile", "memmap", "read_csv"]
+)  # fmt: skip
 """Last names of functions that take the name of a file."""
+
+TEXT_METHODS = frozenset(["strip", "rstrip", "lstrip", "replace", "removesuffix", "removeprefix", "split", "decode"])
+"""Methods of a text that give it, or a part of it, in another form."""
 
 DEPTH = 3
 """How many calls deep a method of the data set is followed."""
@@ -229,10 +233,18 @@ def _is_path(item: Value) -> bool:
     """Whether an item, or the item of an item, is the name of a file: it is opened, or joined to a folder."""
     return any(
         (user.op is Op.CALL and user.callee.name.rpartition(".")[2] in OPENERS and user.callee is not item)
-        or (user.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.OPERATION) and user is not item and _is_path(user))
+        or (user.op in _PARTS and user is not item and _is_path(user))
+        or (user.op is Op.ATTRIBUTE and user.name in TEXT_METHODS and any(map(_is_path, _calls_of(user))))
         for user in item.users
         if user.index > item.index
     )
+
+
+_PARTS = (Op.SUBSCRIPT, Op.ELEMENT, Op.OPERATION, Op.PHI)
+
+
+def _calls_of(method: Value) -> list[Value]:
+    return [user for user in method.users if user.op is Op.CALL and user.callee is method]
 
 
 def _is_record(item: Value) -> bool:
