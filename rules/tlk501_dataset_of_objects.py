@@ -18,7 +18,8 @@ class DatasetOfObjects(Rule):
 
     ## What it does
     Finds a `Dataset` that keeps a large list or dict (a comprehension over a large range, the lines or records of a
-    file), or that fills a cache of its own in `__getitem__`, and a `DataLoader` with `num_workers` that reads it.
+    file), or that fills a cache of its own in `__getitem__`, and a `DataLoader` with `num_workers` that reads it, in
+    this file or in another one of the run.
 
     ## Why is this bad?
     A worker shares the memory of its parent until one of them writes to it, and in Python reading is writing: each
@@ -56,7 +57,7 @@ class DatasetOfObjects(Rule):
     level = Level.WARNING
     harms = (Harm.WORKERS,)
     symptoms = (Symptom.WORKERS_GROW, Symptom.HOST_GROWS)
-    triggers = (Trigger(names=frozenset(["num_workers", "DataLoader"]), defines=True),)
+    triggers = (Trigger(names=frozenset(["num_workers", "DataLoader", "Dataset", "IterableDataset"]), defines=True),)
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each large list, dict or cache that workers read."""
@@ -65,28 +66,27 @@ class DatasetOfObjects(Rule):
 
 
 def _finding(facts: Facts, hoard: Hoard) -> Finding:
-    line = LineOf(facts.statement_of(hoard.loader))
+    loader = facts.statement_of(hoard.loader) if hoard.loader is not None else None
+    where = ("in line ", LineOf(loader)) if loader is not None else (f"in `{hoard.elsewhere}`",)
     if hoard.is_cache:
         message: tuple[str | LineOf, ...] = (
-            f"`{hoard.name}` of `{hoard.cls.name}` is filled in each worker of the loader in line ",
-            line,
+            f"`{hoard.name}` of `{hoard.cls.name}` is filled in each worker of the loader ",
+            *where,
             " anew: host memory grows by all of it, once for each worker; fill it before, as one tensor or array, "
             "or bound it",
         )
     else:
         message = (
             f"`{hoard.name}` of `{hoard.cls.name}` holds very many objects, and counting references copies them into "
-            "each worker of the loader in line ",
-            line,
+            "each worker of the loader ",
+            *where,
             ": host memory grows until each has all of them; keep a tensor, an array, Arrow or a mapped file",
         )
+    kept = Step(hoard.statement, "the objects are kept here")
     return Finding(
         node=hoard.statement,
         message=message,
         level=Level.WARNING,
         memory=Memory.HOST_GROWS,
-        evidence=(
-            Step(hoard.statement, "the objects are kept here"),
-            Step(facts.statement_of(hoard.loader), "workers read them from here"),
-        ),
+        evidence=(kept,) if loader is None else (kept, Step(loader, "workers read them from here")),
     )

@@ -70,6 +70,21 @@ class Tagger:
         self.net.eval()
         return self.net(x).argmax(1).tolist()
 """
+WORDS = """
+from torch.utils.data import Dataset
+class Words(Dataset):
+    def __init__(self, path):
+        self.words = open(path).readlines()
+    def __getitem__(self, index):
+        return self.words[index]
+"""
+
+READS = """
+from torch.utils.data import DataLoader
+from words import Words
+loader = DataLoader(Words("all.txt"), num_workers={})
+"""
+
 GUARDS = """\
 import torch
 from predicting import Tagger
@@ -246,6 +261,16 @@ class TestWhatChanged:
         (folder / "calling.py").write_text(GUARDS)
         assert checked_anew(folder) == {"predicting.py", "calling.py"}
         assert codes_found(folder) != found
+        assert checked_anew(folder) == set()
+
+    def test_may_be_the_workers_of_a_loader_in_another_file(self, folder: Path) -> None:
+        (folder / "words.py").write_text(WORDS)
+        (folder / "reading.py").write_text(READS.format(0))
+        checked_anew(folder)
+        found = codes_found(folder)
+        (folder / "reading.py").write_text(READS.format(2))
+        assert checked_anew(folder) == {"words.py", "reading.py"}
+        assert set(codes_found(folder)) - set(found) == {"TLK501"}
         assert checked_anew(folder) == set()
 
     def test_may_be_the_files_of_the_run(self, folder: Path) -> None:

@@ -316,3 +316,84 @@ def answer(text):
 def test_a_cache_of_outputs_that_nobody_here_asks_is_a_note(decorator: str, value: str, expected: list[Level]) -> None:
     asked = ASKED.replace("VALUE", value) if value else ""
     assert levels(UNSEEN.replace("DECORATOR", decorator) + asked) == expected
+
+
+ENCODER = """
+encoder = nn.Sequential(nn.Embedding(300, 8), nn.Linear(8, 8))
+
+{}
+def vector(phrase):
+    with torch.no_grad():
+        return encoder(torch.tensor([ord(c) for c in phrase]))
+"""
+
+
+@pytest.mark.parametrize(
+    "asking",
+    ["for line in sys.stdin:\n    print(vector(line.strip().lower()).norm())\n",
+     "def reply(phrase):\n    return vector(phrase)\n\nwhile True:\n    print(reply(input('? ')).norm())\n",
+     "while True:\n    print(vector(sys.stdin.readline().rstrip()).norm())\n"],
+)  # fmt: skip
+def test_a_line_that_somebody_types_is_new_each_time(asking: str) -> None:
+    assert found("import sys\n" + ENCODER.format("@cache") + asking) == ["vector(phrase)"]
+    memo = (
+        ENCODER.format("known = {}\n")
+        + "def kept(text):\n    if text not in known:\n        known[text] = vector(text)\n"
+    )
+    source = (
+        "import sys\n"
+        + memo
+        + "    return known[text]\n"
+        + asking.replace(" vector(", " kept(").replace("(vector(", "(kept(")
+    )
+    assert found(source) == ["known[text]"]
+
+
+@pytest.mark.parametrize(
+    "asking",
+    ["for line in sys.stdin:\n    print(vector(line.split()[0]).norm())\n",  # a command, of a few
+     "print(vector(input('? ')).norm())\n",
+     "for line in ['a', 'b']:\n    print(vector(line).norm())\n"],
+)  # fmt: skip
+def test_a_word_that_may_come_again(asking: str) -> None:
+    assert found("import sys\n" + ENCODER.format("@cache") + asking) == []
+
+
+def test_a_line_that_names_what_is_loaded_comes_again() -> None:
+    source = "@cache\ndef load(name):\n    return torch.load(name)\nwhile True:\n    print(load(input()).eval())\n"
+    assert found(source) == []
+
+
+SESSIONS = """
+from fastapi import FastAPI
+app = FastAPI()
+net = nn.GRU(4, 8).eval()
+
+class Sessions:
+    def __init__(self):
+        self.table = {{}}
+
+    def last(self, name):
+        return self.table.get(name)
+
+    def put(self, name, hidden):
+        self.table[name] = hidden
+
+sessions = Sessions()
+
+def turn(name, x):
+    with torch.no_grad():
+        out, hidden = net(x, sessions.last(name))
+    sessions.put(name, hidden)
+    return out.tolist()
+
+{}
+def answer(request):
+    return turn(request.session, torch.tensor(request.values))
+"""
+
+
+def test_a_state_for_each_name_that_requests_bring() -> None:
+    assert found(SESSIONS.format("@app.post('/turn')")) == ["self.table[name]"]
+    assert levels(SESSIONS.format("@app.post('/turn')")) == [Level.NOTE]
+    assert found(SESSIONS.format("")) == []  # whoever calls it does so once, for all that is seen

@@ -8,6 +8,7 @@ from programs import Program
 HEAD = """
 import csv
 import json
+from collections import defaultdict
 import numpy as np
 from torch.utils.data import Dataset, Subset
 """
@@ -41,6 +42,9 @@ def hoarded(kept: str, read: str = "return self.items[index]", loader: str = "Da
         "self.items = [line.split() for line in open(path)]",
         "with open(path) as f:\n    self.items = json.load(f)['images']",
         "with open(path) as f:\n    self.items = list(csv.DictReader(f))",
+        "self.items = dict()\nfor i, line in enumerate(open(path)):\n    self.items[i] = line.split()",
+        "groups = defaultdict(list)\nfor line in open(path):\n    groups[line[0]].append(line)\n"
+        "self.items = list(groups.values())",
     ],
 )
 def test_a_large_list_is_found(kept: str) -> None:
@@ -117,3 +121,61 @@ def test_a_record_with_the_name_of_a_file_among_its_fields_is_a_dict_of_objects(
     assert hoarded(kept, read) == 1
     assert hoarded(kept, "return torch.load(self.items[index]['path'])") == 0
     assert hoarded(kept, "path, word = self.items[index]\nreturn torch.load(path), word") == 0
+
+
+READING = """
+def read(path):
+    {read}
+
+def chosen(rows, least=3):
+    return [row for row in rows if row["length"] >= least]
+
+class Given(Dataset):
+    def __init__(self, rows):
+        self.rows = rows
+    def __len__(self):
+        return len(self.rows)
+    def __getitem__(self, index):
+        return self.rows[index]["length"]
+
+def loader(path, count):
+    return DataLoader(Given({given}), num_workers=count)
+
+loader("a.csv", 4)
+"""
+
+ROW_BY_ROW = """rows = []
+    with open(path) as f:
+        for row in csv.DictReader(f):
+            rows.append({"length": int(row["length"])})
+    return rows"""
+
+
+@pytest.mark.parametrize(
+    ("read", "given", "count"),
+    [
+        (ROW_BY_ROW, "chosen(read(path))", 1),
+        (ROW_BY_ROW, "read(path)", 1),
+        (ROW_BY_ROW, "read(path)[:9000]", 1),
+        (ROW_BY_ROW.replace("return rows", "return np.array(rows)"), "read(path)", 0),
+        (ROW_BY_ROW, "np.array(read(path))", 0),
+        ("return [{'length': n} for n in (3, 4, 5)]", "chosen(read(path))", 0),
+        ("return [{'length': n} for n in range(20_000)]", "chosen(read(path))", 1),
+    ],
+)
+def test_a_list_that_functions_make_of_a_file(read: str, given: str, count: int) -> None:
+    assert len(Program(HEAD + READING.format(read=read, given=given)).facts.hoards) == count
+
+
+@pytest.mark.parametrize(
+    ("read", "count"),
+    [
+        ("return open(self.items[index].rstrip()).read()", 0),
+        ("name = self.items[index % 9].strip().replace('a', 'b')\nreturn np.loadtxt(name)", 0),
+        ("name, label = self.items[index].split()\nreturn np.fromfile(name), int(label)", 0),
+        ("return self.items[index].rstrip()", 1),
+        ("return self.items[index].split()[1]", 1),
+    ],
+)
+def test_lines_that_are_names_of_files_are_little_beside_these(read: str, count: int) -> None:
+    assert hoarded("self.items = open(path).readlines()", read) == count

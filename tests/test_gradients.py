@@ -80,3 +80,48 @@ def test_views_of_a_buffer_have_to_stay() -> None:
     zero, views = "optimizer.zero_grad(set_to_none=False)", "for p in model.parameters():\n    p.grad = {}\n"
     assert zeroed(zero, head=views.format("torch.zeros_like(p)")) == 0
     assert zeroed(zero, head=views.format("None")) == 1
+
+
+HELPED = """
+def clear(optimizer, keep):
+    optimizer.zero_grad(set_to_none=not keep)
+
+class Stepper:
+    def __init__(self, optimizer, keep=True, **options):
+        self.optimizer, self.keep, self.options = optimizer, keep, options
+    def step(self, loss):
+        {}
+        loss.backward()
+        self.optimizer.step()
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.Linear(3, 3)
+    def forward(self, x):
+        h = 0
+        for part in x:
+            h = self.cell(part + h)
+        return h
+
+net = Net()
+stepper = Stepper(torch.optim.SGD(net.parameters(), lr=0.1){})
+for x, y in loader:
+    stepper.step(F.mse_loss(net(x), y))
+"""
+
+
+@pytest.mark.parametrize(
+    ("clearing", "given", "count"),
+    [
+        ("clear(self.optimizer, self.keep)", "", 1),
+        ("clear(self.optimizer, self.keep)", ", keep=False", 0),
+        ("clear(self.optimizer, self.keep)", ", keep=bool(input())", 0),
+        ("self.optimizer.zero_grad(**{'set_to_none': False})", "", 1),
+        ("self.optimizer.zero_grad(**self.options)", ", set_to_none=False", 0),  # gathered, not written
+    ],
+)
+def test_what_asks_for_zeros_is_passed_on(clearing: str, given: str, count: int) -> None:
+    facts = Program(TRAINING + HELPED.format(clearing, given)).facts
+    assert len(facts.zeroings) == count
+    assert all(facts.free_gradients(one) is None for one in facts.zeroings)

@@ -147,3 +147,36 @@ def test_the_repair_bounds_it(call: str, fixed: str) -> None:
     source = Source("program.py", before, "utf-8", False)
     outcome = fix_source(source, lambda s: check(s, [rule]).diagnostics, unsafe=False)
     assert outcome.text == before.replace(call, fixed)
+
+
+OPTIONS = """
+def options(args):
+    found = {{"context": "all", "stacks": "python"{}}}
+    return found
+
+class Log:
+    def __init__(self, options, most=sys.maxsize):
+        self.options, self.most = options, most
+    def begin(self):
+        memory._record_memory_history({})
+
+log = Log(options(sys.argv){})
+log.begin()
+train(loader)
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "call", "given", "count"),
+    [
+        ("", "**self.options", "", 1),
+        (", 'max_entries': 1000", "**self.options", "", 0),
+        (", 'max_entries': sys.maxsize", "**self.options", "", 1),
+        (", 'enabled': 'state'", "**self.options", "", 0),
+        ("", "max_entries=self.most", "", 1),
+        ("", "max_entries=self.most", ", most=1000", 0),
+        ("", "max_entries=self.most", ", most=int(sys.argv[1])", 0),
+    ],
+)
+def test_options_that_are_made_elsewhere(more: str, call: str, given: str, count: int) -> None:
+    assert recorded(OPTIONS.format(more, call, given)) == count

@@ -134,3 +134,48 @@ class Search:
     found = Program(source.format(run="while budget():\n            self.consider()"), head=HEAD).facts.snapshots
     assert [snapshot.subject for snapshot in found] == ["self.net"]
     assert Program(source.format(run="self.consider()"), head=HEAD).facts.snapshots == []
+
+
+SWARM = """
+def trained(start, part):
+    {own}
+    rule = torch.optim.SGD(own.parameters(), lr=0.1)
+    for x, y in part:
+        own(x).sum().backward()
+        rule.step()
+    return own.state_dict()
+
+class Diary:
+    def __init__(self):
+        self.days = []
+    def write(self, day, states):
+        {write}
+
+diary = Diary()
+for day in range(days):
+    {states}
+    diary.write(day, states)
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "states", "write", "count"),
+    [
+        ("own = copy.deepcopy(start)", "states = [trained(model, part) for part in parts]", "", 1),
+        ("own = Net().to('cuda')", "states = [trained(model, part) for part in parts]", "", 1),
+        ("own = start", "states = [trained(model, part) for part in parts]", "", 0),
+        ("own = copy.deepcopy(start)", "states = [trained(model, part) for part in parts]", "self.days = [states]", 0),
+        ("own = copy.deepcopy(start)", "states = trained(model, loader)", "", 0),
+    ],
+)
+def test_lists_of_the_states_of_several_models(own: str, states: str, write: str, count: int) -> None:
+    write = write or "self.days.append((day, states))"
+    program = "class Net(nn.Linear):\n    pass\n" + TRAINING + SWARM.format(own=own, states=states, write=write)
+    assert len(Program(program, head=HEAD).facts.snapshots) == count
+
+
+@pytest.mark.parametrize(("made", "count"), [("copy.deepcopy(model)", 1), ("start", 0)])
+def test_a_copy_that_is_handed_to_what_keeps_it(made: str, count: int) -> None:
+    keeping = "def keep(one):\n    kept.append(one)\n"
+    before = f"kept = []\n{keeping}start = copy.deepcopy(torch.nn.Linear(2, 2))"
+    assert len(collected(f"keep({made})", before)) == count

@@ -88,6 +88,7 @@ class Facts(Repairs):
         module: the parsed file.
         graph: its value graph.
         solution: the abstract value of each value.
+        loaded_in: the other file of the run in which workers read a data set of this one, by its name.
         modes, flows, steps, lifetimes, inferences: the queries.
     """
 
@@ -101,6 +102,7 @@ class Facts(Repairs):
         if frozen:
             self.solution = Solution(self.graph, frozen)
             self.solution.solve()
+        self.loaded_in = project.loaded_in
         self.modes = Modes(self.solution, project.guarding)
         self.flows = Flows(self.solution, self.modes)
         self.steps = Steps(self.solution, self.flows)

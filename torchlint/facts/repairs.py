@@ -96,7 +96,7 @@ class Repairs(Wording):
         return Fix("Bound the history", (edit,), safe=True) if edit is not None else None
 
     def free_gradients(self, zeroing: Zeroing) -> Fix | None:
-        """The repair that lets ``zero_grad`` free the gradients; None where a comment is in the way."""
+        """The repair that lets ``zero_grad`` free the gradients; None where that is decided elsewhere."""
         edit = free_instead(zeroing)
         return Fix("Let `zero_grad` free the gradients", (edit,), safe=False) if edit is not None else None
 

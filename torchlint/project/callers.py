@@ -1,4 +1,4 @@
-"""Who calls a function from other files, and whether gradients are off there.
+"""Who calls a function from other files, and whether gradients are off there; who reads a data set of another file.
 
 Only files that were given to the run are looked at, and only for a function of which a finding would say that no caller
 guards it. A call is judged by what stands around it in its file: a ``with``, a decorator.
@@ -13,6 +13,7 @@ from functools import cached_property
 
 from torchlint.guarding import Guarding
 from torchlint.imported import imported_names
+from torchlint.project.loaders import LOADER, reads_with_workers
 from torchlint.project.modules import Modules
 from torchlint.project.sights import Sights, given_state
 from torchlint.python_tree import children, last_name, walk
@@ -64,6 +65,18 @@ class Callers:
         with self._sights.unnoted():
             others = (o for o in self._given if o != path and name in self._text_of(o) and self._imports(o, path))
             return Guarding.MIXED if any(self._calls_openly(other, name) for other in others) else Guarding.ALWAYS
+
+    def loaded_in(self, path: str, name: str) -> str | None:
+        """The first of the other files in which workers read a data set ``name``, a class of the file ``path``."""
+        self._sights.ask_everybody()
+        with self._sights.unnoted():
+            for other in self._given:
+                text = self._text_of(other) if other != path else ""
+                if LOADER in text and name in text and self._imports(other, path):
+                    tree = self._tree_of(other)
+                    if tree is not None and reads_with_workers(tree, name):
+                        return other
+        return None
 
     @cached_property
     def state(self) -> str:

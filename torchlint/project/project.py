@@ -151,6 +151,10 @@ class Project:
         """See :meth:`Callers.guarding`."""
         return self._callers.guarding(os.path.abspath(path), name)
 
+    def loaded_in(self, path: str, name: str) -> str | None:
+        """See :meth:`Callers.loaded_in`."""
+        return self._callers.loaded_in(os.path.abspath(path), name)
+
     def find(self, importer: str, name: str) -> Found | None:
         """The definition that ``name``, imported in the file ``importer``, stands for."""
         location = self._modules.locate(importer, name)
@@ -240,6 +244,9 @@ class _FileImports:
 
     def guarding(self, name: str) -> Guarding:
         return self.project.guarding(self.path, name)
+
+    def loaded_in(self, name: str) -> str | None:
+        return self.project.loaded_in(self.path, name)
 
     def find(self, name: str) -> Found | None:
         return self.project.find(self.path, name)

@@ -14,6 +14,7 @@ from torchlint.facts.values.domain import ClassReference, Container, Instance, M
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Backward, Function, Kind, Loop, Op, Store, Value
 from torchlint.facts.values.literals import literal
+from torchlint.facts.values.origins import agreed, spread_options
 from torchlint.frameworks import Holds, method_names
 from torchlint.rule import Edit
 
@@ -35,11 +36,13 @@ class Zeroing:
         call: the call.
         argument: the position of the argument that asks for it among the call's arguments.
         repeated_by: the loop each turn of which runs it, or the function that stands for a turn.
+        is_passed_in: True when callers decide on it, or a dictionary of options.
     """
 
     call: Value
     argument: int
     repeated_by: Loop | Function
+    is_passed_in: bool = False
 
 
 def zeroings(facts: Facts) -> list[Zeroing]:
@@ -65,7 +68,8 @@ def _of(facts: Facts, call: Value) -> Zeroing | None:
     by = _repeated_by(facts, call)
     if by is None or _is_read_before_backward(facts, call, by):
         return None
-    return Zeroing(call, argument, by)
+    is_passed_in = literal(facts.solution, call.arguments[argument]) is not False
+    return Zeroing(call, argument, by, is_passed_in)
 
 
 def _argument(facts: Facts, call: Value) -> int | None:
@@ -73,13 +77,16 @@ def _argument(facts: Facts, call: Value) -> int | None:
     if call.callee.op is not Op.ATTRIBUTE or call.callee.name != "zero_grad" or facts.solution.functions_of(call):
         return None
     for position, (value, key) in enumerate(zip(call.arguments, call.keys[1:], strict=True)):
-        if literal(facts.solution, value) is not False:
+        if agreed(facts.solution, value) is not False:
             continue
         # The keyword is torch's own; a bare False says something only to what is known to be torch's.
         if key == "set_to_none" and _may_be_torch(facts, call.callee.inputs[0], known=False):
             return position
         if key == 0 and _may_be_torch(facts, call.callee.inputs[0], known=True):
             return position
+    spread = agreed(facts.solution, (spread_options(facts.solution, call) or {}).get("set_to_none"))
+    if spread is False and _may_be_torch(facts, call.callee.inputs[0], known=False):
+        return call.keys.index(None, 1) - 1
     return None
 
 
@@ -175,9 +182,11 @@ class _Turn:
 
 
 def free_instead(zeroing: Zeroing) -> Edit | None:
-    """The call without the argument; None where a comment stands between its arguments."""
+    """The call without the argument; None where a comment stands between its arguments, or it decides elsewhere."""
     node = zeroing.call.syntax
     if not isinstance(node, cst.Call) or any(isinstance(part, cst.Comment) for part in _whole(node)):
+        return None
+    if zeroing.is_passed_in:
         return None
 
     def build(call: cst.CSTNode) -> cst.CSTNode:

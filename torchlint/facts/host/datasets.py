@@ -6,8 +6,9 @@ references. So each worker copies, page by page, every list, dict, string and nu
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -30,9 +31,13 @@ READING = ("__getitem__", "__getitems__", "__iter__")
 
 NUM_WORKERS = (5, "num_workers")
 OPENERS = frozenset(
-    ["open", "imread", "load", "loadmat", "read_image", "join", "Path", "exists", "isfile", "VideoReader"]
-)
+    ["open", "imread", "load", "loadmat", "read_image", "join", "Path", "exists", "isfile", "VideoReader",
+     "loadtxt", "genfromtxt", "fromfile", "memmap", "read_csv"]
+)  # fmt: skip
 """Last names of functions that take the name of a file."""
+
+TEXT_METHODS = frozenset(["strip", "rstrip", "lstrip", "replace", "removesuffix", "removeprefix", "split", "decode"])
+"""Methods of a text that give it, or a part of it, in another form."""
 
 DEPTH = 3
 """How many calls deep a method of the data set is followed."""
@@ -46,26 +51,45 @@ class Hoard:
         statement: where the list is made, or where the cache is filled.
         name: the attribute.
         cls: the data set.
-        loader: the call that makes the loader with workers.
+        loader: the call that makes the loader with workers; None where that stands in another file.
         is_cache: True when the workers fill it themselves.
+        elsewhere: the name of that file.
     """
 
     statement: cst.CSTNode
     name: str
     cls: Class
-    loader: Value
+    loader: Value | None
     is_cache: bool
+    elsewhere: str = ""
 
 
 def hoards(facts: Facts) -> list[Hoard]:
-    """Every hoard of a data set that a loader of the file reads with workers, each once."""
+    """Every hoard of a data set that a loader reads with workers, in the file or in another of the run, each once."""
     found: dict[cst.CSTNode, Hoard] = {}
     for call in facts.calls():
         if _has_workers(facts, call):
             for cls in _datasets_of(facts, call):
                 for hoard in _Reading(facts, cls, call).hoards():
                     found.setdefault(hoard.statement, hoard)
+    known = {hoard.cls for hoard in found.values()}
+    for cls in facts.graph.classes:
+        if cls not in known and _is_dataset(cls):
+            for hoard in _read_elsewhere(facts, cls):
+                found.setdefault(hoard.statement, hoard)
     return list(found.values())
+
+
+def _is_dataset(cls: Class) -> bool:
+    known = (torch_api.torch_class(base) for base in cls.all_bases())
+    return any(one is not None and one.kind == "dataset" for one in known) and any(map(cls.method, READING))
+
+
+def _read_elsewhere(facts: Facts, cls: Class) -> list[Hoard]:
+    """The hoards of a data set whose loader stands in another file; that is only looked for where there are any."""
+    kept = list(_Reading(facts, cls, None).hoards())
+    path = facts.loaded_in(cls.name) if kept else None
+    return [] if path is None else [replace(hoard, elsewhere=os.path.basename(path)) for hoard in kept]
 
 
 def _has_workers(facts: Facts, call: Value) -> bool:
@@ -94,7 +118,7 @@ def _datasets_of(facts: Facts, loader: Value) -> list[Class]:
 class _Reading:
     """What the workers of one loader read of one data set."""
 
-    def __init__(self, facts: Facts, cls: Class, loader: Value) -> None:
+    def __init__(self, facts: Facts, cls: Class, loader: Value | None) -> None:
         self.facts, self.cls, self.loader = facts, cls, loader
         self.solution = facts.solution
         self.sizes = Sizes(facts)
@@ -209,10 +233,18 @@ def _is_path(item: Value) -> bool:
     """Whether an item, or the item of an item, is the name of a file: it is opened, or joined to a folder."""
     return any(
         (user.op is Op.CALL and user.callee.name.rpartition(".")[2] in OPENERS and user.callee is not item)
-        or (user.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.OPERATION) and user is not item and _is_path(user))
+        or (user.op in _PARTS and user is not item and _is_path(user))
+        or (user.op is Op.ATTRIBUTE and user.name in TEXT_METHODS and any(map(_is_path, _calls_of(user))))
         for user in item.users
         if user.index > item.index
     )
+
+
+_PARTS = (Op.SUBSCRIPT, Op.ELEMENT, Op.OPERATION, Op.PHI)
+
+
+def _calls_of(method: Value) -> list[Value]:
+    return [user for user in method.users if user.op is Op.CALL and user.callee is method]
 
 
 def _is_record(item: Value) -> bool:

@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.edits import replace
 from torchlint.facts.host.process import is_of_tests, is_optional, prepares_process
 from torchlint.facts.values.graph import Function, Op, Value
-from torchlint.facts.values.literals import literal
+from torchlint.facts.values.origins import agreed, origins, spread_options
 from torchlint.rule import Edit
 
 if TYPE_CHECKING:
@@ -72,24 +72,29 @@ def _enters(function: Function) -> bool:
 
 
 def _switches_off(facts: Facts, call: Value) -> bool:
-    return literal(facts.solution, call.argument(*ENABLED)) in (None, False)
+    return agreed(facts.solution, call.argument(*ENABLED)) in (None, False)
 
 
 def _is_unbounded(facts: Facts, call: Value) -> bool:
-    if None in call.keys[1:]:
+    options = spread_options(facts.solution, call)
+    if options is None:
         return False  # what a star brings is not known
-    enabled = call.argument(*ENABLED)
+    enabled = call.argument(*ENABLED) or options.get(ENABLED[1])
     # True and False are the older signature, whose history has one entry.
-    if enabled is not None and literal(facts.solution, enabled) != "all":
+    if enabled is not None and agreed(facts.solution, enabled) != "all":
         return False
-    most = call.argument(*MAX_ENTRIES)
-    return most is None or (most.op is Op.EXTERNAL and most.name == "sys.maxsize")
+    most = call.argument(*MAX_ENTRIES) or options.get(MAX_ENTRIES[1])
+    return most is None or all(
+        origin.op is Op.EXTERNAL and origin.name == "sys.maxsize" for origin in origins(facts.solution, most)
+    )
 
 
 def bound(recording: Recording) -> Edit | None:
-    """The call with a bound; None where it stands on several lines."""
+    """The call with a bound; None where it stands on several lines, or takes its options from a dictionary."""
     node = recording.call.syntax
     if not isinstance(node, cst.Call) or "\n" in cst.Module([]).code_for_node(node):
+        return None
+    if any(argument.star for argument in node.args):
         return None
 
     def build(call: cst.CSTNode) -> cst.CSTNode:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.keeping.requested import RequestedTexts
 from torchlint.facts.values.domain import ClassReference, FunctionReference, Instance, sorted_values
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
 from torchlint.facts.values.homes import places_of
@@ -118,6 +119,7 @@ class Caching:
         self.solution = facts.solution
         self.tensors = tensors
         self.novelty = novelty
+        self.texts = RequestedTexts(facts)
 
     def found(self) -> list[CacheGrowth]:
         """Each cache that keeps tensors which nobody asks for again."""
@@ -196,7 +198,7 @@ class Caching:
                 if argument is None:
                     continue
                 identity = self.tensors.is_tensor(argument) or self.tensors.is_module(argument)
-                if (identity or returns) and (by := self.novelty.of(argument)) is not None:
+                if (identity or returns) and (by := self._new(cached, argument)) is not None:
                     return CacheGrowth(cached, by, parameter, identity, call)
         if returns and cached.size is None and (by_length := self._by_length(cached)) is not None:
             return by_length
@@ -207,6 +209,11 @@ class Caching:
         if itself is not None and (returns or self._instance_holds(cached)):
             return CacheGrowth(cached, None, itself, True, single=self._is_single(cached.function.owner))
         return None
+
+    def _new(self, cached: Cached, argument: Value) -> Loop | Function | None:
+        """What brings another argument each time; a line that is typed may name a model, and then it comes again."""
+        by = self.novelty.of(argument)
+        return by if by is not None or not self._keeps_outputs(cached.function) else self.texts.typed_in(argument)
 
     def _by_length(self, cached: Cached) -> CacheGrowth | None:
         """A cache without a bound that keeps a tensor for each length that comes in the data."""

@@ -73,8 +73,11 @@ class Memos:
             lookup = lookup or self._handler_around(statement)
             if lookup is None or not (self._holds_tensors(value) or self.tensors.holds_tensors(key)):
                 continue
-            known = self.novelty.of(key) or self.texts.asked_by(key)
-            by = known or (self._asked_by_others(key) if self.facts.extents.is_output(value) else None)
+            is_output = self.facts.extents.is_output(value)
+            known = (
+                self.novelty.of(key) or self.texts.asked_by(key) or (self.texts.typed_in(key) if is_output else None)
+            )
+            by = known or (self._asked_by_others(key) if is_output else None)
             if by is None or not self._outlives(homes, by):
                 continue
             name = text_of(target, holder)
@@ -83,13 +86,16 @@ class Memos:
         return found
 
     def _asked_by_others(self, key: Value) -> Function | None:
-        """The function that nobody here is seen to call, where a key is what it is given, or is made of that."""
+        """The function that nobody here is seen to call, where a key is what it is given, or is made of that.
+
+        Of what calls that function only a server's handlers are asked: anything else runs once for all that is seen.
+        """
         for part in key.computed_from():
             function = part.function
             itself = function.parameters[:1] if function.owner is not None and not function.is_static else []
             if part.op is Op.PARAMETER and part not in itself and not self.solution.callers.get(function):
                 return function
-        return None
+        return self.texts.handler_giving(key)
 
     def _holds_tensors(self, value: Value) -> bool:
         return self.tensors.holds_tensors(value) or self.texts.is_encoded(value)

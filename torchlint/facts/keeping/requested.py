@@ -1,7 +1,7 @@
-"""What comes with a request and has no end of values: the texts of which a server makes tensors.
+"""What comes from outside and has no end of values: the texts of which a server makes tensors, the lines of a terminal.
 
 A name that a request gives chooses one of what there is, and a cache of these ends. A text that a tokenizer reads is
-whatever somebody has typed.
+whatever somebody has typed, and so is a line of which a network computes something.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.graph import Function, Loop, Op, Value
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -24,6 +24,19 @@ TEXT = (0, "text")
 
 MOVING = frozenset(["to", "cuda"])
 
+TERMINAL = "sys.stdin"
+READING_LINES = frozenset(["builtins.input", "sys.stdin.readline", "builtins.raw_input"])
+"""Functions that give the next line that somebody types."""
+
+SAME_TEXT = frozenset(
+    ["strip", "lstrip", "rstrip", "lower", "upper", "casefold", "title", "capitalize", "removeprefix", "removesuffix",
+     "replace", "format", "encode", "decode"]
+)  # fmt: skip
+"""Methods by which a text stays as much as it was."""
+
+HOPS = 8
+"""How many values back a line is looked for."""
+
 
 class RequestedTexts:
     """Says of the values of one file whether they are texts that come with requests."""
@@ -35,8 +48,10 @@ class RequestedTexts:
 
     def asked_by(self, key: Value) -> Function | None:
         """The function that a server calls with the text that ``key`` is, or of which it is made."""
-        if self._tokenized.isdisjoint(key.computed_from()):
-            return None
+        return None if self._tokenized.isdisjoint(key.computed_from()) else self.handler_giving(key)
+
+    def handler_giving(self, key: Value) -> Function | None:
+        """The function that a server calls for each request, where ``key`` is made of what it is given."""
         pending, seen = [key], set[Value]()
         while pending:
             value = pending.pop()
@@ -49,6 +64,18 @@ class RequestedTexts:
                 pending.extend(self.solution.arguments_of(value))
             pending.extend(value.inputs)
         return None
+
+    def typed_in(self, key: Value) -> Loop | None:
+        """The loop that reads ``key``, or what it is made of, from the terminal: a whole line, whatever it says."""
+        line = key
+        for _ in range(HOPS):
+            if line.op is Op.PARAMETER and len(given := self.solution.arguments_of(line)) == 1:
+                line = given[0]
+            elif line.op is Op.CALL and line.callee.op is Op.ATTRIBUTE and line.callee.name in SAME_TEXT:
+                line = line.callee.inputs[0]
+        if line.op is Op.CALL and line.callee.name in READING_LINES:
+            return line.loop
+        return line.loop if line.op is Op.ELEMENT and line.inputs[0].name == TERMINAL else None
 
     def is_encoded(self, value: Value) -> bool:
         """Whether ``value`` is, or is a part of, what a call makes of a tokenizer's tensors on a device.

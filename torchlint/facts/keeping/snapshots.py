@@ -15,7 +15,7 @@ from torchlint.facts.autograd.insertions import Insertion, Insertions
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.keeping.loading import external_name
 from torchlint.facts.turns.repetition import Turn
-from torchlint.facts.values.domain import Argument, Instance, Module, Tool, Unknown
+from torchlint.facts.values.domain import Argument, ClassReference, Instance, Module, Tool, Unknown
 from torchlint.facts.values.externals import KEYWORD_ITEMS
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Kind, Loop, Op, Store, Value
@@ -86,10 +86,7 @@ class _Search:
 
     def _is_new(self, store: Store) -> bool:
         """Whether what goes in is made in the same turn, and is not one object again and again."""
-        if store.loop is None:
-            return True
-        made = store.value
-        return made.function is store.function and made.loop is not None and store.loop in made.loop.around()
+        return store.loop is None or _is_made_beside(store.value, store)
 
     def _is_cut(self, store: Store) -> bool:
         """``kept = sorted(kept)[:5]``, ``kept.remove(worst)``, ``heappop(kept)`` anywhere beside it: a window."""
@@ -104,12 +101,42 @@ class _Search:
             return None
         if value.op is Op.PHI:
             return self._first(value.inputs, depth)
+        if value.op is Op.PARAMETER:
+            calls = self.solution.callers.get(value.function, {})
+            given = ((call, binding.get(value)) for call, binding in calls.items())
+            return self._first((v for call, v in given if v is not None and _is_made_beside(v, call)), depth)
         if value.op is Op.CONTAINER:
             if isinstance(value.syntax, cst.BaseComp):
-                return value if self._clones(value.inputs[0]) else None
+                return value if self._clones(value.inputs[0]) or self._are_states([value.inputs[0]], value) else None
             held = [item for _, item in self.solution.held.get(value, ())]
-            return value if any(map(self._clones, held)) else self._first(held, depth)
+            is_made_of_them = any(map(self._clones, held)) or self._are_states(held, value)
+            return value if is_made_of_them else self._first(held, depth)
         return self._of_call(value, depth) if value.op is Op.CALL else None
+
+    def _are_states(self, items: list[Value], whole: Value) -> bool:
+        """Whether a list has the states of several models, each of them trained in a function that gives its state.
+
+        One state for each turn may be what a loop is for: the clients of a round, the members of an ensemble. A list
+        of them for each turn is more than that.
+        """
+        return isinstance(whole.syntax, cst.List | cst.ListComp) and any(map(self._is_state_of_new, items))
+
+    def _is_state_of_new(self, item: Value) -> bool:
+        """Whether a call gives the state of a model that the called function has made, and which nobody else has."""
+        results = [f.result for f in self.solution.functions_of(item) if f.result is not None]
+        return any(
+            self._is_state(one) and self._is_new_model(one.callee) for result in results for one in result.inputs
+        )
+
+    def _is_new_model(self, method: Value) -> bool:
+        """Whether the receiver of a METHOD is a copy, or is built, in the function in which it is asked."""
+        model = method.inputs[0] if method.op is Op.ATTRIBUTE else method
+        while model.op is Op.CALL and model.callee.op is Op.ATTRIBUTE and model.callee.name in SAME_OBJECT:
+            model = model.callee.inputs[0]
+        if model.op is not Op.CALL:
+            return False
+        is_built = any(isinstance(atom, ClassReference) for atom in self.solution.final(model.callee))
+        return is_built or external_name(self.facts, model) == "copy.deepcopy"
 
     def _first(self, values: Iterable[Value], depth: int) -> Value | None:
         return next((found for value in values if (found := self._copy(value, depth - 1)) is not None), None)
@@ -178,6 +205,13 @@ class _Search:
             node = node.func if isinstance(node, cst.Call) else node.value
         owner, _, last = (dotted(node) or "").rpartition(".")
         return owner if last in STATES else dotted(node) or ""
+
+
+def _is_made_beside(made: Value, at: Value | Store) -> bool:
+    """Whether a value is made in the same function as ``at``, and in the same turn of the loop around that."""
+    if made.function is not at.function or at.loop is None:
+        return made.function is at.function
+    return made.loop is not None and at.loop in made.loop.around()
 
 
 def _cuts(node: cst.CSTNode, name: str) -> bool:

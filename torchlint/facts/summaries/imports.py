@@ -52,6 +52,9 @@ class Imports(Protocol):
     def guarding(self, name: str) -> Guarding:
         """How the other files of the run call a function or a method of this one."""
 
+    def loaded_in(self, name: str) -> str | None:
+        """The other file of the run, if any, in which workers of a loader read a data set of this one."""
+
 
 class NoImports:
     """A file that stands alone."""
@@ -67,3 +70,7 @@ class NoImports:
     def guarding(self, name: str) -> Guarding:
         """Nobody else is seen."""
         return Guarding.UNSEEN
+
+    def loaded_in(self, name: str) -> str | None:
+        """Nobody else is seen."""
+        return None

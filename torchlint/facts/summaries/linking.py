@@ -237,6 +237,8 @@ class Linker:
             self.foreign.effects[function] = summary.effects
         if summary.trains_long:
             self.foreign.trainings.add(function)
+        if summary.lists:
+            self.foreign.lists.add(function)
         if summary.trains and not any(backward.function is function for backward in self.foreign.backwards):
             self._backward(self._given((Part(PartKind.UNKNOWN),), unit, function), function, None)
 

@@ -40,6 +40,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of, targets_of
 from torchlint.facts.values.parameters import is_frozen
+from torchlint.facts.values.sizes import Sizes
 from torchlint.tree import dotted
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class _Summariser:
         self._stores: dict[Function, list[Store]] = defaultdict(list)
         for store in facts.graph.stores:
             self._stores[store.function].append(store)
+        self._sizes = Sizes(facts)
         self._doings = Doings(facts, EFFECTS)
         self._known_keeps: dict[Function, tuple[KeepSummary, ...]] = {}
         self._read_by: dict[Function, frozenset[Place]] = {}
@@ -138,6 +140,7 @@ class _Summariser:
             resets=tuple(sorted(self._resets(function))),
             trains=trains,
             trains_long=trains and self.facts.loop_lengths.trains_long(function),
+            lists=self._sizes.gives_many(function),
         )
 
     def _parameter(self, parameter: Value) -> ParameterSummary:

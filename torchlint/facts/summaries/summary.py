@@ -190,6 +190,7 @@ class FunctionSummary:
         resets: attributes of ``self`` that it sets anew.
         trains: a backward or an optimizer step runs in it.
         trains_long: a loop of such steps runs in it, as long as there is data.
+        lists: it gives a list or a dict of objects, one for each record of a file, or very many.
     """
 
     name: str
@@ -205,6 +206,7 @@ class FunctionSummary:
     resets: tuple[str, ...] = ()
     trains: bool = False
     trains_long: bool = False
+    lists: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ import libcst as cst
 from torchlint.facts.values.domain import Tool
 from torchlint.facts.values.frameworks import (
     is_called_each_step,
+    is_forward,
     is_module_class,
     promises,
     runs_without_gradients,
@@ -150,9 +151,14 @@ class Repetitions:
         return table
 
     def holds(self, function: Function) -> bool:
-        """Whether a whole loop of steps runs in ``function`` or in what it calls; micro-batches of one step do not."""
+        """Whether a whole loop of steps runs in ``function`` or in what it calls; micro-batches of one step do not.
+
+        Nor does a network that goes through a sequence: a forward belongs to one step, whatever it repeats.
+        """
         if function not in self._holds:
             self._holds[function] = False
+            if is_forward(function) and not self.steps.trains(function):
+                return False
             trainings = self._trainings.get(function, ())
             loops = [] if None in trainings else [self.turn(loop) for loop in self._loops[function]]
             self._holds[function] = any(turn is not Turn.OTHER for turn in loops) or any(

@@ -27,6 +27,7 @@ class Foreign:
         keeps: what functions keep of what they are given.
         effects: what functions do on each call, of those that do anything of the kind.
         trainings: functions in which a long training runs.
+        lists: functions that give a list or a dict of very many objects.
         modules: parameters that are used as modules.
         frozen: parameters that are modules and are told not to require grad.
         leaving: calls whose graph leaves the function that they stand in.
@@ -46,6 +47,7 @@ class Foreign:
     keeps: dict[Function, tuple[KeepSummary, ...]] = field(default_factory=dict)
     effects: dict[Function, tuple[EffectSummary, ...]] = field(default_factory=dict)
     trainings: set[Function] = field(default_factory=set)
+    lists: set[Function] = field(default_factory=set)
     modules: list[Value] = field(default_factory=list)
     frozen: list[Value] = field(default_factory=list)
     leaving: set[Value] = field(default_factory=set)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.values.dictionaries import is_dictionary
 from torchlint.facts.values.domain import Container
-from torchlint.facts.values.graph import Kind, Loop, Op, Store, Value
+from torchlint.facts.values.graph import Function, Kind, Loop, Op, Store, Value
 from torchlint.facts.values.homes import homes_of
 from torchlint.facts.values.literals import literal
 
@@ -62,19 +63,39 @@ class Sizes:
             value: what is assigned.
             is_read_by_index: it has an item for each sample, so that one from a data file is no table of settings.
         """
-        source = value
-        for _ in range(DEPTH):
-            if source.op is Op.PARAMETER and len(given := self.solution.arguments_of(source)) == 1:
-                source = given[0]
-        if not self._is_of_objects(source) or self.is_array(source):
-            return False
-        return self._is_long(source, is_read_by_index, DEPTH)
+        return any(
+            self._is_of_objects(source) and not self.is_array(source) and self._is_long(source, is_read_by_index, DEPTH)
+            for source in self._made(value, DEPTH)
+        )
+
+    def gives_many(self, function: Function) -> bool:
+        """Whether a function gives a list or dict of very many objects, or of one for each record of a file."""
+        results = function.result.inputs if function.result is not None and not function.is_generator else ()
+        return any(self.is_large(result, is_read_by_index=True) for result in results)
+
+    def _made(self, value: Value, depth: int) -> Iterable[Value]:
+        """What ``value`` is where it is made: what the only call passes, what a function of the file gives."""
+        if depth and value.op is Op.PARAMETER and len(given := self.solution.arguments_of(value)) == 1:
+            return self._made(given[0], depth - 1)
+        results = self._results(value) if depth else []
+        return [made for result in results for made in self._made(result, depth - 1)] or [value]
+
+    def _results(self, call: Value) -> list[Value]:
+        """What a CALL of functions of the file gives, on each of their paths; nothing of those that yield."""
+        functions = [f for f in self.solution.functions_of(call) if not f.is_foreign] if call.op is Op.CALL else ()
+        return [one for f in functions if f.result is not None and not f.is_generator for one in f.result.inputs]
+
+    def _is_list_of_another_file(self, call: Value) -> bool:
+        lists = self.solution.graph.foreign.lists
+        return bool(lists) and not lists.isdisjoint(self.solution.functions_of(call))
 
     def _is_of_objects(self, value: Value) -> bool:
         """Whether ``value`` is a list or dict for certain, or a part of what a file of JSON holds."""
         while value.op is Op.SUBSCRIPT and not any(isinstance(a, Container) for a in self.solution.final(value)):
             value = value.inputs[0]
         if value.op is Op.CALL:
+            if self._is_list_of_another_file(value):
+                return True
             if value.callee.op is Op.ATTRIBUTE:
                 return value.callee.name in LISTS
             name = value.callee.name
@@ -107,12 +128,16 @@ class Sizes:
 
     def _is_long_call(self, call: Value, files: bool, depth: int) -> bool:
         callee = call.callee
-        if callee.op is Op.ATTRIBUTE:
+        if self._is_list_of_another_file(call):
+            return files
+        if callee.op is Op.ATTRIBUTE and not self._results(call):
             return callee.name in PARTS and self._is_long(callee.inputs[0], files, depth)
         if callee.op is not Op.EXTERNAL:
-            return False
+            return any(self._is_long(result, files, depth) for result in self._results(call))
         if callee.name in READERS:
             return files
+        if is_dictionary(call) and any(self._is_long_loop(loop, files, depth) for loop in self._loops_filling(call)):
+            return True
         if callee.name == "builtins.range":
             return any(self._number(argument) >= LARGE for argument in call.arguments)
         name = callee.name.removeprefix("builtins.")
@@ -142,8 +167,13 @@ class Sizes:
         return (
             store.kind is Kind.INSERT
             and store.holder is not None
-            and container in homes_of(self.solution, store.holder)
+            and any(container in homes_of(self.solution, holder) for holder in _grown(store.holder))
         )
 
     def _is_long_loop(self, loop: Loop, files: bool, depth: int) -> bool:
         return loop.iterable is not None and self._is_long(loop.iterable, files, depth)
+
+
+def _grown(holder: Value) -> list[Value]:
+    """What an insertion makes longer: ``rows[key].append(x)`` puts a new list into a ``defaultdict`` as well."""
+    return [holder, holder.inputs[0]] if holder.op is Op.SUBSCRIPT else [holder]

@@ -1,0 +1,109 @@
+"""Data sets that workers read from another file of the run."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from torchlint import check_paths
+from torchlint.config import Settings
+from torchlint.project.loaders import reads_with_workers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DataLoader(Words(path), num_workers=2)",
+        "DataLoader(dataset=data.Words(path), num_workers=workers)",
+        "DataLoader(Words(path), 8, False, None, None, 2)",
+        "words = Words(path)\ndef loader():\n    return torch.utils.data.DataLoader(words, num_workers=2)",
+        "whole: Dataset = Words(path)\ntrain, test = random_split(whole, parts)\nDataLoader(train, num_workers=2)",
+        "class Module:\n  def setup(self):\n    self.words = Words(path)\n"
+        "  def loader(self):\n    return DataLoader(self.words, num_workers=self.workers)",
+    ],
+)
+def test_a_loader_with_workers_is_given_the_data_set(text: str) -> None:
+    assert reads_with_workers(ast.parse(text), "Words")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DataLoader(Words(path))",
+        "DataLoader(Words(path), num_workers=0)",
+        "DataLoader(Others(path), num_workers=2)\nWords(path)",
+        "words = Words(path)\nothers = Others()\nDataLoader(others, num_workers=2)",
+        "words = words.more()\nDataLoader(words, num_workers=2)",
+        "read(Words(path), num_workers=2)",
+    ],
+)
+def test_another_loader_is_not(text: str) -> None:
+    assert not reads_with_workers(ast.parse(text), "Words")
+
+
+RECORDS = """
+import json
+from collections import defaultdict
+
+def by_speaker(path):
+    with open(path) as file:
+        everything = json.load(file)
+    turns = defaultdict(list)
+    for turn in everything["turns"]:
+        turns[turn["speaker"]].append({"text": turn["text"], "start": turn["start"]})
+    return [{"speaker": name, "turns": said} for name, said in turns.items()]
+
+def settings(path):
+    return {"path": path, "size": 3}
+"""
+
+DATA = """
+from torch.utils.data import Dataset
+from records import by_speaker, settings
+
+class Speakers(Dataset):
+    def __init__(self, path):
+        self.speakers = SOURCE(path)
+    def __len__(self):
+        return 9
+    def __getitem__(self, index):
+        return self.speakers[index]["turns"]
+"""
+
+TRAIN = """
+from torch.utils.data import DataLoader
+from data import Speakers
+
+loader = DataLoader(Speakers("a.json"), WORKERS)
+"""
+
+
+def found(folder: Path, source: str, workers: str, *names: str) -> list[str]:
+    """``file CODE`` of what a run over the named files finds (all without names)."""
+    (folder / "pyproject.toml").touch()
+    (folder / "records.py").write_text(RECORDS)
+    (folder / "data.py").write_text(DATA.replace("SOURCE", source))
+    (folder / "train.py").write_text(TRAIN.replace("WORKERS", workers))
+    paths = [folder / name for name in names] or [folder]
+    return [f"{Path(one.path).name} {one.code}" for one in check_paths(paths, settings=Settings(notes=True))]
+
+
+def test_records_of_one_file_a_data_set_of_another_and_a_loader_of_a_third(tmp_path: Path) -> None:
+    assert found(tmp_path, "by_speaker", "num_workers=4") == ["data.py TLK501"]
+    assert found(tmp_path, "by_speaker", "num_workers=4", "data.py", "train.py") == ["data.py TLK501"]
+
+
+@pytest.mark.parametrize(
+    ("source", "workers", "names"),
+    [
+        ("by_speaker", "num_workers=0", ()),
+        ("by_speaker", "num_workers=4", ("data.py",)),
+        ("settings", "num_workers=4", ()),
+    ],
+)
+def test_without_workers_or_without_many_objects_there_is_nothing(
+    tmp_path: Path, source: str, workers: str, names: tuple[str, ...]
+) -> None:
+    assert found(tmp_path, source, workers, *names) == []

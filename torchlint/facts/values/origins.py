@@ -1,0 +1,109 @@
+"""Where values are made: back through variables, attributes, parameters and functions of the file, on every way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.values.domain import Container
+from torchlint.facts.values.graph import Kind, Op, Value
+from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.literals import UNWRITTEN, literal
+
+if TYPE_CHECKING:
+    from torchlint.facts.values.solve import Solution
+
+HOPS = 8
+"""How many variables, calls and attributes back a value is followed."""
+
+
+def origins(solution: Solution, value: Value) -> list[Value]:
+    """What ``value`` may be where it is made; itself, or what it comes from, where nobody can say more.
+
+    What a parameter is follows from the calls of the file, and from its default where one of them does not give it.
+    """
+    found: dict[Value, None] = {}
+    seen: set[Value] = set()
+    frontier = [value]
+    for _ in range(HOPS):
+        further = []
+        for current in frontier:
+            if current in seen:
+                continue
+            seen.add(current)
+            back = _one_back(solution, current)
+            further += back
+            if not back:
+                found[current] = None
+        frontier = further
+    return [*found, *(current for current in frontier if current not in seen)]
+
+
+def _one_back(solution: Solution, value: Value) -> list[Value]:
+    """What a value is one step before; nothing where it is made, or where that is not known."""
+    if value.op is Op.PHI:
+        return list(value.inputs)
+    if value.op is Op.PARAMETER:
+        return _given(solution, value)
+    if value.op is Op.CALL:
+        results = [function.result for function in solution.functions_of(value) if not function.is_generator]
+        return [choice for result in results if result is not None for choice in result.inputs]
+    return [stored for place in places_of(solution, value) for stored in solution.stored.get(place, ())]
+
+
+def _given(solution: Solution, parameter: Value) -> list[Value]:
+    """What each call passes for a parameter; nothing where one of them may pass anything."""
+    calls = solution.callers.get(parameter.function, {})
+    found = [binding.get(parameter) for binding in calls.values()] or [None]
+    if None in found and (not parameter.inputs or any(None in call.keys[1:] for call in calls)):
+        return []
+    return [parameter.inputs[0] if given is None else given for given in found]
+
+
+def agreed(solution: Solution, value: Value | None) -> object:
+    """The constant that ``value`` is on every way on which it comes, else :data:`UNWRITTEN`."""
+    if value is None:
+        return UNWRITTEN
+    known = [_constant(solution, origin) for origin in origins(solution, value)]
+    first = known[0] if known else UNWRITTEN
+    return first if all(one is first or (one == first and type(one) is type(first)) for one in known) else UNWRITTEN
+
+
+def _constant(solution: Solution, origin: Value) -> object:
+    if origin.op in (Op.COMPARISON, Op.OPERATION) and origin.name == "Not":
+        denied = agreed(solution, origin.inputs[0])
+        return not denied if isinstance(denied, bool) else UNWRITTEN
+    return literal(solution, origin) if origin.op is Op.CONSTANT else UNWRITTEN
+
+
+def spread_options(solution: Solution, call: Value) -> dict[str, Value] | None:
+    """The keyword arguments that a CALL takes from dictionaries, ``f(**options)``; None where nobody can say which."""
+    found: dict[str, Value] = {}
+    if not isinstance(call.syntax, cst.Call):
+        return None if None in call.keys[1:] else found
+    for written, key, value in zip(call.syntax.args, call.keys[1:], call.arguments, strict=False):
+        if key is not None:
+            continue
+        made = origins(solution, value) if written.star == "**" else []
+        items = _items(solution, made[0]) if len(made) == 1 else None
+        if items is None:
+            return None
+        found |= items
+    return found
+
+
+def _items(solution: Solution, made: Value) -> dict[str, Value] | None:
+    """What a dictionary holds that is written with its names and that nothing changes afterwards."""
+    if made.op is Op.CONTAINER and isinstance(made.syntax, cst.Dict):
+        items = list(zip(made.keys, made.inputs, strict=True))
+    elif made.op is Op.CALL and made.callee.name == "builtins.dict":
+        items = list(zip(made.keys[1:], made.arguments, strict=True))
+    else:
+        return None
+    changed = [store.holder for store in solution.graph.stores if store.kind is Kind.INSERT]
+    changed += [reset.holder for reset in solution.graph.resets]
+    if any(Container(made) in solution.final(holder) for holder in changed if holder is not None):
+        return None
+    named = {key: item for key, item in items if isinstance(key, str)}
+    return named if len(named) == len(items) else None
