@@ -137,10 +137,10 @@ class Repetitions:
         return Turn.TRAINS if self.steps.is_step(loop) else Turn.OTHER
 
     def _runs_module(self, calls: list[Value], callees: list[Function]) -> bool:
-        if any(map(self.steps.calls_module, calls)):
+        if any(map(self.steps.runs_module, calls)):
             return True
         inside = (call for function in callees for call in self.steps.calls_in(function))
-        return any(map(self.steps.calls_module, inside))
+        return any(map(self.steps.runs_module, inside))
 
     @cached_property
     def _loops(self) -> dict[Function, list[Loop]]:
