@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.turns.micro_steps import are_micro_steps
 from torchlint.facts.values.domain import Tool
 from torchlint.facts.values.frameworks import (
     is_called_each_step,
@@ -122,8 +123,10 @@ class Repetitions:
         callees = [function for call in calls for function in self.facts.solution.functions_of(call)]
         inner = [self.turn(one) for one in self._loops[loop.function] if loop in one.around()[1:]]
         is_loader = loop.iterable is not None and self.steps.is_loader(loop.iterable)
-        if Turn.TRAINS in inner or Turn.HOLDS in inner or any(map(self.holds, callees)):
+        if Turn.HOLDS in inner or any(map(self.holds, callees)):
             return Turn.HOLDS
+        if Turn.TRAINS in inner:
+            return Turn.TRAINS if self._has_micro_steps(loop) else Turn.HOLDS
         if loop.iterable is not None and loop.iterable.op is Op.CONTAINER:
             return Turn.OTHER  # over what is written out: a few cases, no steps
         if any(map(self.steps.trains, callees)):
@@ -135,6 +138,11 @@ class Repetitions:
         if not self.steps.walks_modules(loop) and self._runs_module(calls, callees):
             return Turn.INFERS
         return Turn.TRAINS if self.steps.is_step(loop) else Turn.OTHER
+
+    def _has_micro_steps(self, loop: Loop) -> bool:
+        """Whether the loops of training in ``loop`` go over the batch of its turn a few times."""
+        inner = [one for one in self._loops[loop.function] if loop in one.around()[1:]]
+        return all(are_micro_steps(self.facts, one, loop) for one in inner if self.turn(one) is Turn.TRAINS)
 
     def _runs_module(self, calls: list[Value], callees: list[Function]) -> bool:
         if any(map(self.steps.runs_module, calls)):
