@@ -1,4 +1,4 @@
-"""Loops that go over one batch a few times: what they train in is part of a step, and the loop around them has the step.
+"""Loops that go over one batch a few times: each is a part of a step, and the loop around them has the step.
 
 ``for step in range(1000): x = draw(); for _ in range(3): ...`` is not a loop of epochs, though loops of steps stand in
 it: a turn draws one batch, and the optimizer was there before.

@@ -18,8 +18,10 @@ import libcst as cst
 
 from torchlint.facts.turns.micro_steps import are_micro_steps
 from torchlint.facts.values.domain import Tool
+from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import (
     is_called_each_step,
+    is_module,
     is_module_class,
     promises,
     runs_without_gradients,
@@ -148,7 +150,26 @@ class Repetitions:
         if any(map(self.steps.runs_module, calls)):
             return True
         inside = (call for function in callees for call in self.steps.calls_in(function))
-        return any(map(self.steps.runs_module, inside))
+        return any(map(self.steps.runs_module, inside)) or self._runs_module_deep(calls, callees)
+
+    def _runs_module_deep(self, calls: list[Value], callees: list[Function]) -> bool:
+        """Whether a module runs some calls further down, and none is built on the way: what builds one is a trial."""
+        seen, frontier, all_calls = set(callees), list(callees), list(calls)
+        for _ in range(HOPS):
+            inside = [call for function in frontier for call in self.steps.calls_in(function)]
+            all_calls += inside
+            further = dict.fromkeys(f for call in inside for f in self.solution.functions_of(call) if f not in seen)
+            frontier = list(further)
+            seen.update(further)
+        if not any(map(self.steps.runs_module, all_calls)):
+            return False
+        return not any(map(self._builds_module, all_calls))
+
+    def _builds_module(self, call: Value) -> bool:
+        callee = call.callee
+        if callee.op is Op.EXTERNAL and meaning_of(callee.name) is Meaning.FIRST:
+            return False
+        return callee.op in (Op.CLASS, Op.EXTERNAL) and any(map(is_module, self.solution.final(call)))
 
     @cached_property
     def _loops(self) -> dict[Function, list[Loop]]:
