@@ -53,9 +53,10 @@ class Makers:
         """The call after which an instance is not kept: its own, or those of a builder that returns it."""
         if call in self._inserted:
             return
-        if not self._leaves_with_result(call):
+        leaves = self._leaves_with_result(call)
+        if not leaves:
             yield call
-        elif hops and self._is_returned(call):
+        elif hops and leaves == "itself":
             for caller in sorted(self.solution.callers.get(call.function, ()), key=lambda value: value.index):
                 if not any(user.op is Op.CONTAINER for user in caller.users):
                     yield from self._given_up(caller, hops - 1)
@@ -71,10 +72,10 @@ class Makers:
         result = call.function.result
         return result is not None and not self.identity.roots(result).isdisjoint(self.identity.roots(call))
 
-    def _leaves_with_result(self, call: Value) -> bool:
-        """Whether what the function of ``call`` returns holds the instance that is made there."""
+    def _leaves_with_result(self, call: Value) -> str:
+        """How what the function of ``call`` returns holds the instance that is made there, "" where it does not."""
         result = call.function.result
-        return result is not None and bool(self.holders.how(result, frozenset([call])))
+        return self.holders.how(result, frozenset([call])) if result is not None else ""
 
     def is_short(self, repetition: Repetition) -> bool:
         """Whether a turn is a step, or goes over one batch however often; in an epoch the collector comes by."""
