@@ -254,3 +254,56 @@ def test_a_local_function_that_calls_itself_holds_what_it_uses(
     base: str, recursion: str, rest: str, expected: list[Through]
 ) -> None:
     assert ways(RECURSIVE.format(base, recursion, rest) + LOOP.format("step(x)")) == expected
+
+
+TRIALS = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.low, self.high = nn.Linear(3, 3), nn.Linear(3, 3)
+        self.told, self.done = 0, []
+        {registered}
+    def note(self, *args):
+        self.told += 1
+    def after(self, task):
+        self.done.append(task)
+    def forward(self, x):
+        return self.high(self.low(x))
+def telling(net):
+    def tell(loss):
+        net.told += loss
+    return tell
+def build(other):
+    net = Net()
+    net.after({task})
+    return net
+def search(data):
+    other = Net()
+    for trial in range(9):
+        {net}
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for x, y in DataLoader(data):
+            loss = net(x).sum()
+            loss.backward()
+            optimizer.step()
+"""
+
+LISTED = """for name in ("low", "high"):
+            getattr(self, name).register_forward_hook(lambda *args, name=name: self.note(name, *args))"""
+
+
+@pytest.mark.parametrize(
+    ("given", "circles"),
+    [
+        ({}, 0),
+        ({"registered": LISTED}, 1),
+        ({"registered": LISTED.replace('("low", "high")', "dir(self)")}, 0),
+        ({"task": "telling(net)"}, 1),
+        ({"task": "telling(other)"}, 0),
+        ({"task": "telling(net)", "net": "net = next(net for net in [build(other) for _ in range(2)])"}, 0),
+        ({"task": "telling(net)", "net": "kept = {trial: build(other)}; net = kept[trial]"}, 0),
+    ],
+)
+def test_a_net_of_each_trial_that_holds_itself(given: dict[str, str], circles: int) -> None:
+    settings = {"registered": "pass", "task": "print", "net": "net = build(other)", **given}
+    assert levels(TRIALS.format(**settings)) == [Level.NOTE] * circles

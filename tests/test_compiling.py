@@ -95,3 +95,27 @@ def test_what_is_frozen_has_no_parameters_left() -> None:
         "quick = jit.freeze(jit.script(net))\nprint(quick(torch.zeros(3)), net(torch.zeros(3)))", head=HEAD
     )
     assert [program.kinds(value) for value in program.printed()] == [{"without graph"}, {"live"}]
+
+
+DEEP = """
+def to_graph(x):
+    MADE
+    return jit.trace(net, x)
+def answer(x):
+    with torch.no_grad():
+        return to_graph(x)(x)
+class Tracker:
+    def update(self, x):
+        return answer(x).tolist()
+def main(tracker: Tracker):
+    for frame in open("frames"):
+        print(Tracker().update(torch.tensor(float(frame))))
+"""
+
+
+def test_a_forward_deep_in_what_a_loop_calls_makes_it_one_of_inference() -> None:
+    assert compiled(DEEP.replace("MADE", "")) == ["torch.jit.trace by loop"]
+
+
+def test_a_model_built_on_the_way_makes_it_one_of_trials() -> None:
+    assert compiled(DEEP.replace("MADE", "net = nn.Linear(3, 3)")) == []

@@ -442,3 +442,22 @@ def test_a_class_of_a_table() -> None:
     assert built(mixed + train("opt = KINDS[args.kind](model.parameters(), lr=0.1)")) == []
     numbers = "KINDS = {'sin': torch.sin, 'cos': torch.cos}\n"
     assert built(numbers + train("z = KINDS[args.kind](x)")) == []
+
+
+STAGES = """
+def grow(data, kept):
+    net, {holder} = nn.Sequential(nn.Linear(3, 3)), {made}
+    optimizer = optim.SGD(net.parameters(), lr=0.1)
+    for stage in range(6):
+        block = nn.Linear(3, 3)
+        {holder}.append(block)
+        for x, y in DataLoader(data):
+            loss = net(x).sum()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+def test_a_layer_for_each_stage_of_a_net_that_grows() -> None:
+    assert built(STAGES.format(holder="blocks", made="[]")) == ["nn.Linear by loop in blocks"]
+    assert built(STAGES.format(holder="blocks", made="nn.ModuleList()")) == []

@@ -501,6 +501,33 @@ def test_where_nothing_is_known_of_a_thread_nothing_is_said(call):
     assert idle(WORK.format(call=call)) == []
 
 
+HANDED_ON = """
+def work(x):
+    {inside}
+def spread(xs):
+    pool = ThreadPoolExecutor(2)
+    return [pool.submit(work, x) for x in xs]
+def f(xs):
+    {guard}:
+        return [job.result() for job in spread(xs)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "inside", "found"),
+    [
+        ("with torch.no_grad()", "return net(x).tolist()", [(Idle.THREAD, "with torch.no_grad():")]),
+        ("with torch.no_grad()", "with torch.no_grad():\n        return net(x).tolist()", []),
+        ("with torch.no_grad()", "net(x).sum().backward()", []),
+        ("with torch.no_grad()", "return len(x)", []),
+        ("with torch.enable_grad()", "return net(x).tolist()", []),
+        ("if len(xs)", "return net(x).tolist()", []),
+    ],
+)
+def test_a_helper_hands_over_what_its_caller_guards(guard, inside, found):
+    assert idle(HANDED_ON.format(guard=guard, inside=inside)) == found
+
+
 def test_a_thread_that_trains_is_not_meant_by_the_guard():
     source = WORK.format(call="threading.Thread(target=work, args=(xs,)).start()")
     assert idle(source.replace(".tolist()", ".sum().backward()")) == []

@@ -35,6 +35,10 @@ def found(source: str) -> int:
         "p = profile()\np.start()\ntrain(loader)\np.stop()\n",
         "p = profile() if args.on else nullcontext()\nwith p:\n    train(loader)\n",
         "with profile() if args.on else nullcontext():\n    train(loader)\n",
+        "def make():\n    return profile() if args.on else nullcontext()\nwith make() as p:\n    train(loader)\n",
+        "def fit(p):\n    with p:\n        train(loader)\nfit(profile())\n",
+        "def make():\n    p = profile()\n    return p\ndef fit(xs, p):\n    with p:\n        train(xs)\n"
+        "def begin(p):\n    fit(loader, p=p)\nbegin(make())\n",
     ],
 )
 def test_a_whole_training_is_recorded(source: str) -> None:
@@ -49,6 +53,9 @@ def test_a_whole_training_is_recorded(source: str) -> None:
         "with profile(**args):\n    train(loader)\n",
         "with profiler.profile(False):\n    train(loader)\n",
         "with profile():\n    train(islice(loader, 4))\n",
+        "def make():\n    return profile()\ndef fit(p):\n    with p:\n        train(islice(loader, 4))\nfit(make())\n",
+        "def make():\n    return profile(), nullcontext()\nwith make()[1]:\n    train(loader)\n",
+        "def fit(p, q):\n    with q:\n        train(loader)\nfit(profile(), nullcontext())\n",
         "with profile():\n    model(torch.ones(3))\ntrain(loader)\n",
         "for x in loader:\n    with profile():\n        model(x).sum().backward()\n",
         "p = profile()\np.start()\ntrain(islice(loader, 4))\np.stop()\ntrain(loader)\n",

@@ -107,6 +107,29 @@ def test_a_helper_that_only_records_is_called_by_who_wants_it() -> None:
     assert len(Program(HEAD + "def record():\n    memory._record_memory_history()\n").facts.recordings) == 0
 
 
+CALLBACK = """
+from transformers import TrainerCallback
+class Watch(TrainerCallback):
+    def {}(self, args, state, control, **kwargs):
+        {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "switched", "recordings"),
+    [
+        ("on_train_begin", "memory._record_memory_history()", 1),
+        ("on_train_begin", "memory._record_memory_history(max_entries=5000)", 0),
+        ("on_train_begin", "if self.wanted:\n            memory._record_memory_history()", 0),
+        ("on_train_end", "memory._record_memory_history()", 0),
+    ],
+)
+def test_a_callback_that_records_from_the_start_of_a_training(method: str, switched: str, recordings: int) -> None:
+    assert len(Program(HEAD + CALLBACK.format(method, switched)).facts.recordings) == recordings
+    ends = "    def on_train_end(self, *args, **kwargs):\n        memory._record_memory_history(enabled=None)\n"
+    assert len(Program(HEAD + CALLBACK.format(method, switched) + ends).facts.recordings) == 0
+
+
 ENTERED = """
 class Watch:
     def __enter__(self):

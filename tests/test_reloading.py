@@ -54,6 +54,9 @@ def test_a_helper_that_each_step_calls() -> None:
         "    return known[path]",
         "net = None\ndef reader(path):\n    global net\n    if net is None:\n        net = torch.jit.load(path)\n"
         "    return net",
+        "net = None\ndef reader(path):\n    global net\n    if net is None:\n        fresh = torch.nn.Linear(4, 4)\n"
+        "        fresh.load_state_dict(torch.load(path))\n        net = fresh.eval()\n    return net\n"
+        "def forget():\n    global net\n    net = None",
     ],
 )
 def test_a_helper_that_remembers(reader: str) -> None:
@@ -64,6 +67,24 @@ def test_a_handler_that_a_framework_calls() -> None:
     handler = '@app.post("/ask")\ndef ask(text):\n    net = torch.load("net.pt")\n    return net(text)'
     assert reloaded(handler) == ["torch.load by ask"]
     assert reloaded(handler.replace('"net.pt"', "text")) == []
+
+
+OFFLINE = """
+def main(names, done):
+    known = {**done}
+    for name in names:
+        if name in known:
+            continue
+        net = AutoModel.from_pretrained("small")
+        with torch.no_grad():
+            print(name, net.generate(torch.tensor([len(name)])))
+"""
+
+
+def test_turns_that_are_left_out_spare_the_others_nothing() -> None:
+    assert reloaded(OFFLINE) == ["AutoModel.from_pretrained by loop"]
+    assert reloaded(OFFLINE.replace("print(name, ", "known[name] = net, (")) == []
+    assert reloaded(OFFLINE.replace("{**done}", "done").replace("in known", "in done")) == []
 
 
 def test_a_file_for_each_turn() -> None:

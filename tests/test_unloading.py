@@ -268,3 +268,38 @@ def test_a_dictionary_of_models_holds_those_that_are_not_run_any_more() -> None:
     assert found(STAGES.format('return stages["first"](h)')) == []
     assert found(STAGES.format("return [stages[name](h) for name in order]")) == []
     assert found(STAGES.format('del stages["first"]\n    return stages["second"](h)')) == []
+
+
+VOICE = """
+class Voice:
+    def __init__(self):
+        self.text, self.sound = nn.Linear(3, 3), nn.Linear(3, 3)
+        self.stages = [self.text, self.sound]
+        self.open = True
+    def say(self, x):
+        {first}
+        for stage in self.stages:
+            x = stage(x)
+        return x
+    def close(self):
+        {last}
+        del self.text
+        gc.collect()
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "is_vain"),
+    [
+        ("if not self.open: raise RuntimeError", "self.open = False", True),
+        ("if self.open is None: return None", "self.open = None", True),
+        ("if self.closed: return None", "self.closed = True", True),
+        ("if self.open: return None", "self.open = False", False),
+        ("if not self.open: print('closed')", "self.open = False", False),
+        ("if not self.open: raise RuntimeError", "self.open = self.sound", False),
+        ("if not self.open: raise RuntimeError", "pass", False),
+    ],
+)
+def test_a_list_whose_models_are_refused_to_run(first: str, last: str, is_vain: bool) -> None:
+    expected = ["self.text: self.stages container"] if is_vain else []
+    assert found(VOICE.format(first=first, last=last)) == expected

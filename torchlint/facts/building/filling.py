@@ -122,7 +122,7 @@ class FillingBuilder(LiteralBuilder):
         if name == "builtins.setattr" and len(given) == 3 and self._set_attribute(node, given):
             return self.unknown(node)
         is_read = name == "builtins.getattr" and (len(given) == 2 or (len(given) == 3 and given[2].op is Op.CONSTANT))
-        if is_read and (found := self._get_attribute(node, given[0])) is not None:
+        if is_read and (found := self._get_attribute(node, given[0], given[1])) is not None:
             return found if len(given) == 2 else self.make(Op.PHI, (found, given[2]), node)
         if name == "builtins.map" and len(given) == 3:
             return self._mapped(node, given)
@@ -161,13 +161,16 @@ class FillingBuilder(LiteralBuilder):
             return False
         return True
 
-    def _get_attribute(self, node: cst.Call, base: Value) -> Value | None:
+    def _get_attribute(self, node: cst.Call, base: Value, name: Value) -> Value | None:
         target = attribute_set_by(node)
         if target is not None:
             return self.visit(target)
-        if self._is_itself(base):
-            return self.make(Op.ATTRIBUTE, (base,), node, name=self._text(node.args[1].value))
-        return None
+        if not self._is_itself(base):
+            return None
+        # Under the name as it is written there is what `setattr` puts there.
+        names = [self._text(node.args[1].value), *_listed(name)]
+        found = [self.make(Op.ATTRIBUTE, (base,), node, name=one) for one in names]
+        return found[0] if len(found) == 1 else self.make(Op.PHI, tuple(found), node)
 
     def _is_itself(self, base: Value) -> bool:
         """Whether an object is the one whose method this is: a name that it computes is one of its own, as written."""
@@ -186,6 +189,16 @@ class FillingBuilder(LiteralBuilder):
         items = tuple(self.element(value, None) for value in given[1:])
         item = self.make(Op.OPERATION, items, None, name=operation)
         return self.make(Op.CONTAINER, (item,), node, keys=(None,))
+
+
+def _listed(name: Value) -> list[str]:
+    """The names that a loop goes through, where they are written out: ``for name in ("low", "high")``."""
+    source = name.inputs[0] if name.op is Op.ELEMENT else None
+    if source is None or not isinstance(source.syntax, cst.Tuple | cst.List):
+        return []
+    constants = [constant_of(item.syntax) if item.syntax is not None else None for item in source.inputs]
+    names = [one for one in constants if isinstance(one, str) and one.isidentifier()]
+    return names if len(names) == len(constants) else []
 
 
 def _is_map(value: Value) -> bool:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 SUSPENDING = ("contextmanager", "fixture")
 """A generator decorated with one of these yields inside its guard on purpose, for its caller's sake."""
 
+HOPS = 3
+"""How many callers up the guard around a hand-over to another thread is looked for."""
+
 KEEPS_GENERATOR = frozenset(["staticmethod", "classmethod", "abstractmethod", "abc.abstractmethod", "typing.override"])
 """Decorators after which a generator function is still one, and what it yields goes to whoever iterates."""
 
@@ -293,13 +296,24 @@ class _Search:
             if work.owned and function.syntax not in seen:
                 seen.add(function.syntax)
                 yield from self._switches(function, self.facts.statement_of(call))
-            around = self.guards.around(call.syntax, call.function) if call.syntax is not None else None
-            if call.mode is not Mode.OFF or around is None or around[1].mode is not Mode.OFF or around[0] in seen:
+            if not runs_forward(self.facts, function, work.modules) or self.facts.steps.trains(function):
                 continue
-            if runs_forward(self.facts, function, work.modules) and not self.facts.steps.trains(function):
-                seen.add(around[0])
-                idle = self._idle(Idle.THREAD, around[0], around[1], call.function, self.facts.statement_of(call))
-                yield replace(idle, victims=(function,), work=call)
+            for holder, around in self._guards_of(call):
+                if around[0] not in seen:
+                    seen.add(around[0])
+                    at = self.facts.statement_of(call)
+                    idle = self._idle(Idle.THREAD, around[0], around[1], holder, at)
+                    yield replace(idle, victims=(function,), work=call)
+
+    def _guards_of(self, call: Value, hops: int = HOPS) -> Iterator[tuple[Function, tuple[cst.CSTNode, Guard]]]:
+        """The guards under which a call runs, each with its function: its own, else those of the callers there."""
+        around = self.guards.around(call.syntax, call.function) if call.syntax is not None else None
+        if call.mode is Mode.OFF and around is not None:
+            if around[1].mode is Mode.OFF:
+                yield call.function, around
+        elif call.mode is Mode.INHERITED and hops:
+            for caller in sorted(self.facts.solution.callers.get(call.function, ()), key=lambda value: value.index):
+                yield from self._guards_of(caller, hops - 1)
 
     def _switches(self, function: Function, started: cst.CSTNode) -> Iterator[IdleGuard]:
         """``set_grad_enabled(False)`` in a thread that runs no forward, where others do."""

@@ -205,7 +205,7 @@ class _Search:
             return
         for held in self.holding.held_by(store.value):
             other = self._class_of(held.value)
-            if other is None or other.root() is not owner.root():
+            if other is None or other.root() is not owner.root() or not self._is_of_object(held.value, function):
                 continue
             place = self._attribute_of(store, owner)
             by, is_seldom = self.makers.maker(owner)
@@ -214,6 +214,15 @@ class _Search:
                     holder, written = f"{function.parameters[0].name}.{place.path}", self._written(held)
                     yield Circle(store.statement, Through.OBJECT, holder, written, by, owner, False, is_seldom)
             return
+
+    def _is_of_object(self, held: Value, method: Function) -> bool:
+        """Whether what is held is the object of a method, not another one of its class that a caller has."""
+        owner = held.function.owner
+        if method.owner is not None and owner is not None and owner.root() is method.owner.root():
+            return True
+        calls = self.solution.callers.get(method, ())
+        objects = (call.callee.inputs[0] for call in calls if call.callee.op is Op.ATTRIBUTE)
+        return any(not self._roots(held).isdisjoint(self._roots(one)) for one in objects)
 
     def _attribute_of(self, store: Store, owner: Class) -> Place | None:
         """The attribute of an instance that a store assigns, or into whose container it puts something."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.turns.repetition import Repetition, Turn
 from torchlint.facts.values.domain import ClassReference
-from torchlint.facts.values.graph import Class, Function, Kind, Loop, Value
+from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Value
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+
+
+BUILDERS = 2
+"""How many functions that build an instance for their callers are looked through."""
 
 
 class Makers:
@@ -40,9 +45,21 @@ class Makers:
         repetition = self.made_again(owner)[1]
         if repetition is not None:
             return repetition.by, False
-        let_go = (c for c in self._calls_of(owner) if c not in self._inserted and not self._leaves_with_result(c))
+        let_go = (one for call in self._calls_of(owner) for one in self._given_up(call, BUILDERS))
         trials = (self.repetitions.trial_of(call) for call in let_go)
         return next((loop for loop in trials if loop is not None), None), True
+
+    def _given_up(self, call: Value, hops: int) -> Iterator[Value]:
+        """The call after which an instance is not kept: its own, or those of a builder that returns it."""
+        if call in self._inserted:
+            return
+        leaves = self._leaves_with_result(call)
+        if not leaves:
+            yield call
+        elif hops and leaves == "itself":
+            for caller in sorted(self.solution.callers.get(call.function, ()), key=lambda value: value.index):
+                if not any(user.op is Op.CONTAINER for user in caller.users):
+                    yield from self._given_up(caller, hops - 1)
 
     def _calls_of(self, owner: Class) -> list[Value]:
         return [call for call in self.facts.calls() if self._makes(call, owner)]
@@ -55,10 +72,10 @@ class Makers:
         result = call.function.result
         return result is not None and not self.identity.roots(result).isdisjoint(self.identity.roots(call))
 
-    def _leaves_with_result(self, call: Value) -> bool:
-        """Whether what the function of ``call`` returns holds the instance that is made there."""
+    def _leaves_with_result(self, call: Value) -> str:
+        """How what the function of ``call`` returns holds the instance that is made there, "" where it does not."""
         result = call.function.result
-        return result is not None and bool(self.holders.how(result, frozenset([call])))
+        return self.holders.how(result, frozenset([call])) if result is not None else ""
 
     def is_short(self, repetition: Repetition) -> bool:
         """Whether a turn is a step, or goes over one batch however often; in an epoch the collector comes by."""

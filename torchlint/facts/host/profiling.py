@@ -61,8 +61,9 @@ def records_all(facts: Facts, call: Value) -> bool:
 
 def _trainings(facts: Facts, call: Value) -> Iterator[cst.CSTNode | None]:
     """What runs while a profiler records, where it is entered, and where it is started."""
-    for function, block in _blocks(facts, call):
-        yield facts.loop_lengths.training_within(block.body, function)
+    for one in _ways(facts, call):
+        for function, block in _blocks(facts, one):
+            yield facts.loop_lengths.training_within(block.body, function)
     if is_entered_by_stack(facts, call):
         yield facts.loop_lengths.training_after(call)
     starts = [other for other in facts.calls() if _is_method(facts, other, call, ("start", "__enter__"))]
@@ -73,8 +74,31 @@ def _trainings(facts: Facts, call: Value) -> Iterator[cst.CSTNode | None]:
         yield facts.loop_lengths.training_after(start, [stop for stop in stops if stop.function is start.function])
 
 
+def _ways(facts: Facts, made: Value) -> Iterator[Value]:
+    """A profiler as the functions have it to which it goes: the calls that return it, the parameters that are given it.
+
+    What chooses between it and another one is followed as well.
+    """
+    pending, seen = [made], {made}
+    while pending:
+        value = pending.pop(0)
+        yield value
+        further = [user for user in value.users if user.op is Op.PHI and user is not value.function.result]
+        if value.function.result is not None and value in value.function.result.inputs:
+            further += facts.solution.callers.get(value.function, ())
+        for call in (user for user in value.users if user.op is Op.CALL):
+            bindings = (facts.solution.callers[f].get(call, {}) for f in facts.solution.functions_of(call))
+            further += (parameter for binding in bindings for parameter, given in binding.items() if given is value)
+        further = sorted(set(further) - seen, key=lambda one: one.index)
+        seen.update(further)
+        pending += further
+
+
 def _blocks(facts: Facts, call: Value) -> Iterator[tuple[Function, cst.With]]:
     """The ``with`` blocks that a profiler is entered by, directly or by the name it is bound to."""
+    if call.op is Op.PARAMETER:
+        yield from _entered_by(call.function, call.name)
+        return
     node = call.syntax
     parent = facts.parents.get(node) if node is not None else None
     if isinstance(parent, cst.IfExp):
@@ -90,10 +114,15 @@ def _blocks(facts: Facts, call: Value) -> Iterator[tuple[Function, cst.With]]:
     scopes = [call.function]
     if name is not None and "." in name and call.function.owner is not None:
         scopes = list(call.function.owner.methods.values())
-    for function in scopes:
-        for inner in walk_scope(function.syntax):
-            if isinstance(inner, cst.With) and any(dotted(item.item) == name for item in inner.items if name):
-                yield function, inner
+    for function in scopes if name else ():
+        yield from _entered_by(function, name)
+
+
+def _entered_by(function: Function, name: str | None) -> Iterator[tuple[Function, cst.With]]:
+    """The ``with`` blocks of a function that enter what has a name there."""
+    for inner in walk_scope(function.syntax):
+        if isinstance(inner, cst.With) and any(dotted(item.item) == name for item in inner.items):
+            yield function, inner
 
 
 def _is_method(facts: Facts, call: Value, profiler: Value, names: tuple[str, ...]) -> bool:

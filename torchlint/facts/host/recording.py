@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.edits import replace
 from torchlint.facts.host.process import is_of_tests, is_optional, prepares_process
+from torchlint.facts.values.frameworks import is_start
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.origins import agreed, origins, spread_options
 from torchlint.rule import Edit
@@ -57,7 +58,7 @@ def _stays_on(facts: Facts, call: Value) -> bool:
         return False
     if call.function.parent is None:
         return not facts.steps.trains(call.function) and _offers_training(facts)
-    return prepares_process(facts, call.function) or _enters(call.function)
+    return prepares_process(facts, call.function) or _enters(call.function) or _begins_training(call.function)
 
 
 def _offers_training(facts: Facts) -> bool:
@@ -69,6 +70,11 @@ def _offers_training(facts: Facts) -> bool:
 def _enters(function: Function) -> bool:
     """``__enter__``: the block that is entered decides how much is recorded, and its end leaves the history on."""
     return function.owner is not None and function.name in ("__enter__", "__aenter__")
+
+
+def _begins_training(function: Function) -> bool:
+    """``on_train_begin``: a framework calls it before the training that fills the history."""
+    return is_start(function) and "init" not in function.name
 
 
 def _switches_off(facts: Facts, call: Value) -> bool:

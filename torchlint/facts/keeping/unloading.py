@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint.facts.keeping.asking_back import AskingBack
 from torchlint.facts.keeping.holders import Holders, is_none
+from torchlint.facts.keeping.refusing import is_refused_after
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Drop, Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import allocations_of, homes_of, targets_of
@@ -209,6 +210,7 @@ class Unloadings:
             if called is None or not homes & set(homes_of(self.solution, part)):
                 continue
             is_over = call.function is drop.function and call.index < drop.index and drop.loop is None
+            is_over = is_over or is_refused_after(self.facts, call, drop)
             if not is_over and self._may_be(called, container, held):
                 return True
         return False

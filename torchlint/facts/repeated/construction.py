@@ -318,6 +318,8 @@ class _Search:
         for store in self.facts.graph.stores:
             if store.kind is Kind.INSERT and store.holder is not None and self._is_same(store.value, call):
                 if store.function is loop.function and not _is_born_in(store.holder, loop):
+                    if self.facts.tensors.is_module(store.holder):
+                        return None  # a layer of a model that grows with each stage
                     holder = dotted(store.target) or store.holder.name
                     return Construction(call, product, loop, trial=True, holder=holder, piles_up=True)
         name = self._bound_to(call)

@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.turns.micro_steps import are_micro_steps
 from torchlint.facts.values.domain import Tool
+from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import (
     is_called_each_step,
     is_forward,
+    is_module,
     is_module_class,
     promises,
     runs_without_gradients,
@@ -123,8 +126,10 @@ class Repetitions:
         callees = [function for call in calls for function in self.facts.solution.functions_of(call)]
         inner = [self.turn(one) for one in self._loops[loop.function] if loop in one.around()[1:]]
         is_loader = loop.iterable is not None and self.steps.is_loader(loop.iterable)
-        if Turn.TRAINS in inner or Turn.HOLDS in inner or any(map(self.holds, callees)):
+        if Turn.HOLDS in inner or any(map(self.holds, callees)):
             return Turn.HOLDS
+        if Turn.TRAINS in inner:
+            return Turn.TRAINS if self._has_micro_steps(loop) else Turn.HOLDS
         if loop.iterable is not None and loop.iterable.op is Op.CONTAINER:
             return Turn.OTHER  # over what is written out: a few cases, no steps
         if any(map(self.steps.trains, callees)):
@@ -137,11 +142,35 @@ class Repetitions:
             return Turn.INFERS
         return Turn.TRAINS if self.steps.is_step(loop) else Turn.OTHER
 
+    def _has_micro_steps(self, loop: Loop) -> bool:
+        """Whether the loops of training in ``loop`` go over the batch of its turn a few times."""
+        inner = [one for one in self._loops[loop.function] if loop in one.around()[1:]]
+        return all(are_micro_steps(self.facts, one, loop) for one in inner if self.turn(one) is Turn.TRAINS)
+
     def _runs_module(self, calls: list[Value], callees: list[Function]) -> bool:
-        if any(map(self.steps.calls_module, calls)):
+        if any(map(self.steps.runs_module, calls)):
             return True
         inside = (call for function in callees for call in self.steps.calls_in(function))
-        return any(map(self.steps.calls_module, inside))
+        return any(map(self.steps.runs_module, inside)) or self._runs_module_deep(calls, callees)
+
+    def _runs_module_deep(self, calls: list[Value], callees: list[Function]) -> bool:
+        """Whether a module runs some calls further down, and none is built on the way: what builds one is a trial."""
+        seen, frontier, all_calls = set(callees), list(callees), list(calls)
+        for _ in range(HOPS):
+            inside = [call for function in frontier for call in self.steps.calls_in(function)]
+            all_calls += inside
+            further = dict.fromkeys(f for call in inside for f in self.solution.functions_of(call) if f not in seen)
+            frontier = list(further)
+            seen.update(further)
+        if not any(map(self.steps.runs_module, all_calls)):
+            return False
+        return not any(map(self._builds_module, all_calls))
+
+    def _builds_module(self, call: Value) -> bool:
+        callee = call.callee
+        if callee.op is Op.EXTERNAL and meaning_of(callee.name) is Meaning.FIRST:
+            return False
+        return callee.op in (Op.CLASS, Op.EXTERNAL) and any(map(is_module, self.solution.final(call)))
 
     @cached_property
     def _loops(self) -> dict[Function, list[Loop]]:

@@ -56,7 +56,7 @@ class Skipping:
             if isinstance(parent, cst.BooleanOperation) and node is parent.right:
                 return True
             if isinstance(parent, cst.IndentedBlock | cst.Module) and parent is not boundary:
-                if _is_left(parent, node, within, self._failures_in(within)):
+                if self._is_left(parent, node, within):
                     return True
             node = parent
         return False
@@ -75,7 +75,7 @@ class Skipping:
         if _counts_turns(test):
             return True
         bound = assigned_in(at.statement) if isinstance(at.statement, cst.SimpleStatementLine) else set()
-        if is_memory(test, branch, bound):
+        if is_memory(test, branch, bound) or self._sets_outliving(branch, test, at.function):
             return True
         if not self._assigned_in(within).isdisjoint(_mentioned(test)):
             return True
@@ -90,6 +90,55 @@ class Skipping:
             if isinstance(node, cst.Comparison) and _compares_number(node, parameters):
                 return True
         return False
+
+    def _sets_outliving(self, branch: cst.CSTNode, test: cst.BaseExpression, function: Function) -> bool:
+        """Whether ``branch`` sets what ``test`` asks for, and the function says that this is ``global``: a memo."""
+        declared = _declared_in(function.syntax) if function.parent is not None else ()
+        asked = _mentioned(test).intersection(declared)
+        return bool(asked) and not asked.isdisjoint(assigned_in(branch))
+
+    def _is_left(self, block: cst.IndentedBlock | cst.Module, node: cst.CSTNode, within: Loop | Function) -> bool:
+        """Whether the block around ``node`` leaves the loop after it, or left before it when it was built already.
+
+        Before it it is left as well where nothing failed, which is what the names that handlers set say.
+        """
+        if isinstance(within, Loop) and isinstance(_last(block), cst.Break | cst.Return | cst.Raise):
+            return True
+        failures = self._failures_in(within)
+        for statement in block.body:
+            if statement is node:
+                return False
+            if isinstance(statement, cst.If) and isinstance(
+                _last(statement.body), cst.Return | cst.Continue | cst.Break
+            ):
+                if _counts_turns(statement.test):
+                    return True
+                if is_memory(statement.test, within.syntax) and not self._is_settled_before(statement, within):
+                    return True
+                if failures and not failures.isdisjoint(_mentioned(statement.test)):
+                    return True
+        return False
+
+    def _is_settled_before(self, leaving: cst.If, within: Loop | Function) -> bool:
+        """``if name in done: continue`` where no turn adds to ``done``: those turns are left out, others reuse nothing.
+
+        Whatever else is done with it in the loop, or in functions that it may run, may add to it.
+        """
+        if not isinstance(within, Loop) or not isinstance(_last(leaving.body), cst.Continue):
+            return False
+        test = leaving.test
+        if not isinstance(test, cst.Comparison) or [type(c.operator) for c in test.comparisons] != [cst.In]:
+            return False
+        asked = test.comparisons[0].comparator
+        if not isinstance(asked, cst.Name) or asked.value in {p.name for p in within.function.parameters}:
+            return False
+        around = within.function.syntax
+        run = (n for n in walk(around) if isinstance(n, cst.FunctionDef | cst.Lambda) and n is not around)
+        return not any(
+            isinstance(node, cst.Name) and node.value == asked.value and node is not asked
+            for part in (within.syntax, *run)
+            for node in walk(part)
+        )
 
     def _on_data(self, test: cst.BaseExpression, within: Loop | Function) -> Iterator[cst.CSTNode]:
         """The calls in ``test`` that ask a number of what a function is given: ``stop.item()``."""
@@ -161,26 +210,6 @@ def is_memory(test: cst.BaseExpression, body: cst.CSTNode, bound: Set[str] = fro
         (variables and not variables.isdisjoint(_declared_in(body)))
         or (lasting and not (lasting.isdisjoint(assigned_in(body)) and lasting.isdisjoint(_filled_in(body))))
     )
-
-
-def _is_left(
-    block: cst.IndentedBlock | cst.Module, node: cst.CSTNode, within: Loop | Function, failures: Set[str]
-) -> bool:
-    """Whether the block around ``node`` leaves the loop after it, or left before it when it was built already.
-
-    Before it it is left as well where nothing failed, which is what the names in ``failures`` say.
-    """
-    if isinstance(within, Loop) and isinstance(_last(block), cst.Break | cst.Return | cst.Raise):
-        return True
-    for statement in block.body:
-        if statement is node:
-            return False
-        if isinstance(statement, cst.If) and isinstance(_last(statement.body), cst.Return | cst.Continue | cst.Break):
-            if _counts_turns(statement.test) or is_memory(statement.test, within.syntax):
-                return True
-            if failures and not failures.isdisjoint(_mentioned(statement.test)):
-                return True
-    return False
 
 
 def _boundary(within: Loop | Function, parents: dict[cst.CSTNode, cst.CSTNode]) -> cst.CSTNode:

@@ -19,7 +19,7 @@ from torchlint.facts.values.frameworks import (
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
 from torchlint.facts.values.parameters import has_parameters
 from torchlint.facts.values.solve import Solution
-from torchlint.frameworks import Holds, Row
+from torchlint.frameworks import Holds, Row, method_names
 
 DEPTH = 4
 """How many calls deep a backward is looked for."""
@@ -158,6 +158,16 @@ class Steps:
             return True
         atoms = self.solution.final(called_object(call))
         return any(isinstance(atom, Module) and atom.has_parameters for atom in atoms)
+
+    def runs_module(self, call: Value) -> bool:
+        """Whether a module is called, or a method of one of which a framework says that it runs it: ``generate``."""
+        if self.calls_module(call):
+            return True
+        if call.op is not Op.CALL or call.callee.op is not Op.ATTRIBUTE:
+            return False
+        if call.callee.name not in method_names(Holds.GUARDED):
+            return False
+        return any(map(is_module, self.solution.final(call.callee.inputs[0])))
 
     def calls_network(self, call: Value) -> bool:
         """Whether what is called is an object of a class that the project defines and that has parameters."""
