@@ -60,6 +60,7 @@ class PiledHook:
         is_supposed: nobody is seen to call that function more than once.
         kept: the handle is kept somewhere.
         of_object: each object that is made leaves one on a module that it was given.
+        is_now_and_then: not each turn does, but every n-th one.
     """
 
     registration: Registration
@@ -68,6 +69,7 @@ class PiledHook:
     is_supposed: bool
     kept: bool
     of_object: bool = False
+    is_now_and_then: bool = False
 
     @property
     def registrar(self) -> str:
@@ -124,7 +126,9 @@ class HookLifetimes:
             return None
         if not self._stays(registration, repetition):
             return None
-        return PiledHook(registration, self._subject(registration), repetition.by, False, not call.is_bare)
+        rare = self._repetition(call, registration.subject, now_and_then=False) is None
+        subject = self._subject(registration)
+        return PiledHook(registration, subject, repetition.by, False, not call.is_bare, is_now_and_then=rare)
 
     def _subject(self, registration: Registration) -> str:
         node = registration.call.syntax
@@ -135,9 +139,9 @@ class HookLifetimes:
 
     # -- how often ------------------------------------------------------------------------------------------------
 
-    def _repetition(self, call: Value, subject: Value | None) -> Repetition | None:
+    def _repetition(self, call: Value, subject: Value | None, *, now_and_then: bool = True) -> Repetition | None:
         """What repeats a registration."""
-        found = self.repetitions.of(self._walk_over(call, subject))
+        found = self.repetitions.of(self._walk_over(call, subject), now_and_then=now_and_then)
         if found is not None:
             return Repetition(found.by, found.turn, (call, *found.chain[1:]))
         # With each object that is made, with each epoch that is run: hooks outlive these as well.
@@ -147,7 +151,7 @@ class HookLifetimes:
             if self._is_chosen(call, call.function.syntax):
                 return None
         for caller in sorted(self.solution.callers.get(call.function, ()), key=lambda value: value.index):
-            repetition = self.repetitions.of(caller)
+            repetition = self.repetitions.of(caller, now_and_then=now_and_then)
             if repetition is not None:
                 return Repetition(repetition.by, repetition.turn, (call, *repetition.chain))
         return None
