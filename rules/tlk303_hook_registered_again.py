@@ -62,7 +62,7 @@ class HookRegisteredAgain(Rule):
     level = Level.WARNING
     harms = (Harm.HOST, Harm.CHURN)
     symptoms = (Symptom.HOST_GROWS, Symptom.SLOW)
-    triggers = (Trigger(calls=OF_OBJECTS | OF_TENSORS | OF_ALL),)
+    triggers = (Trigger(calls=OF_OBJECTS | OF_TENSORS | OF_ALL), Trigger(imports=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each statement that registers one hook after the other."""
@@ -79,7 +79,7 @@ def _finding(facts: Facts, piled: PiledHook) -> Finding:
     return Finding(
         node=statement,
         message=(
-            f"`{facts.called(registration.call)}` in ",
+            f"{facts.done_by(registration.call, registration.by)} in ",
             *facts.each_turn(place, "every n-th" if piled.is_now_and_then else "each"),
             f" leaves one hook more on {piled.subject} ({what}): host memory grows, and every run is "
             "slower than the last; register it once, or `with` the handle around what needs it",
