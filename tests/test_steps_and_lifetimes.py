@@ -209,6 +209,7 @@ INSERTIONS = {
     "kept.appendleft(loss)": "deque()",
     "kept.append(loss) ": "list()",
     "kept[i] = loss ": "dict()",
+    "kept[len(kept)] = loss": "{}",
     "kept['loss'].append(loss) ": "defaultdict(list)",
     "kept[0] .append(loss)": "[[]]",
 }
@@ -401,6 +402,32 @@ def test_a_parameter_is_kept_where_the_caller_made_it() -> None:
     step = f"def step(x, kept):\n{TRAIN}    kept.append(loss)\n"
     assert Program(f"{TRAINING}{step}kept = []\nfor x in loader:\n    step(x, kept)").leaks() == ["kept"]
     assert Program(f"{TRAINING}{step}for x in loader:\n    kept = []\n    step(x, kept)").inserted() == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ("zip(ids.tolist(), rows)", ["table"]),
+        ("zip(ids.cpu().numpy().tolist(), rows)", ["table"]),
+        ("zip([int(i) for i in ids], rows)", []),
+        ("zip(names, rows)", []),
+        ("zip(ids.unique().tolist(), rows)", []),
+        ("rows.items()", []),
+        ("enumerate(rows)", []),
+    ],
+)
+def test_an_item_under_a_number_that_a_caller_gives_with_the_batch(keys: str, expected: list[str]) -> None:
+    source = f"""
+table = {{}}
+def keep(ids, names, rows):
+    for key, row in {keys}:
+        table[key] = row
+for x, y in loader:
+    out = model(x)
+    out.sum().backward()
+    keep(y, ["first", "second"], out)
+"""
+    assert Program(TRAINING + source).inserted() == expected
 
 
 @pytest.mark.parametrize(("key", "expected"), [("step", ["table"]), ("name", [])])

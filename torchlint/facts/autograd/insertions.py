@@ -12,8 +12,15 @@ from torchlint.facts.values.domain import Container
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.writing import Use, text_of
 from torchlint.facts.values.writing import parts as uses_of
+
+NUMBERS = frozenset(["tolist", "item"])
+"""Methods of a tensor that give its numbers."""
+
+SAME_CONTENT = frozenset(["cpu", "detach", "numpy", "long", "int", "flatten", "squeeze", "view", "reshape"])
+"""Methods of a tensor whose result holds the same numbers."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +140,13 @@ class Insertions:
             return False
         if store.index.op is Op.OPERATION and store.index.name == "Modulo":
             return True  # `ring[step % size] = x`
-        return not self._changes(store.index, store.loop)
+        return not self._is_next(store.index, store.holder) and not self._changes(store.index, store.loop)
+
+    def _is_next(self, index: Value, holder: Value | None) -> bool:
+        """``rows[len(rows)] = x``: behind all that is there."""
+        if holder is None or index.op is not Op.CALL or index.callee.name != "builtins.len" or not index.arguments:
+            return False
+        return not set(homes_of(self.solution, index.arguments[0])).isdisjoint(homes_of(self.solution, holder))
 
     def _changes(self, index: Value, loop: Loop | None, hops: int = HOPS) -> bool:
         """Whether an index is another one in each step: it depends on a loop of steps here or at a caller's."""
@@ -142,6 +155,7 @@ class Insertions:
             return True
         if index.op in (Op.READ, Op.ATTRIBUTE):
             return self._is_counter(index)
+        index = _told_by(index)
         if index.op is not Op.PARAMETER or hops == 0:
             return False
         calls = self.solution.callers.get(index.function, {})
@@ -162,6 +176,22 @@ class Insertions:
             and any(target in places for target in targets_of(self.solution, store))
         ]
         return bool(later) and all(store.kind is Kind.UPDATE for store in later)
+
+
+def _told_by(index: Value) -> Value:
+    """The tensor of whose numbers an index is one: ``ids`` of ``for i, row in zip(ids.tolist(), rows)``."""
+    value, is_number = index, False
+    while True:
+        value = unpacked(value)
+        callee = value.callee if value.op is Op.CALL else None
+        if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+            value = value.inputs[0]
+        elif callee is not None and callee.op is Op.ATTRIBUTE and callee.name in NUMBERS | SAME_CONTENT:
+            value, is_number = callee.inputs[0], is_number or callee.name in NUMBERS
+        elif callee is not None and callee.name == "builtins.int" and value.arguments:
+            value, is_number = value.arguments[0], True
+        else:
+            return value if is_number else index
 
 
 def _depends_on(value: Value, loop: Loop) -> bool:
