@@ -97,7 +97,7 @@ def _finding(facts: Facts, record: Record, retention: Retention) -> Finding:
     advice = "keep it out of the record" if record.trained else f"hand over `{facts.detached(kept)}`"
     level, memory, cost = retention.level, retention.memory, retention.cost()
     if record.bounded:
-        level, memory, cost = Level.NOTE, Memory.PEAK, (", as many as its `maxlen` says",)
+        level, memory, cost = Level.NOTE, Memory.PEAK, (", as many as it has room for",)
     return Finding(
         node=record.statement,
         message=(

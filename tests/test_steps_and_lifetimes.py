@@ -404,6 +404,36 @@ def test_a_parameter_is_kept_where_the_caller_made_it() -> None:
     assert Program(f"{TRAINING}{step}for x in loader:\n    kept = []\n    step(x, kept)").inserted() == []
 
 
+RING = """
+class Slots:
+    def __init__(self, size):
+        self.size, self.at, self.slots = size, 0, [None] * size
+    def put(self, *values):
+        {put}
+        {move}
+kept = Slots(1000)
+for x, y in loader:
+    loss = model(x).sum()
+    loss.backward()
+    kept.put(x, loss)
+"""
+
+
+@pytest.mark.parametrize(
+    ("put", "move", "bounded"),
+    [
+        ("self.slots[self.at] = values[1]", "self.at = (self.at + 1) % self.size", [True]),
+        ("self.slots[self.at] = values", "self.at += 1; self.at %= self.size", [True]),
+        ("self.slots[self.at] = values[1]", "self.at += 1", [False]),
+        ("self.slots[self.at] = values[1]", "self.at = self.free()", []),
+        ("self.slots[self.at] = values[1].detach()", "self.at = (self.at + 1) % self.size", []),
+    ],
+)
+def test_a_list_whose_places_are_filled_round_and_round_is_bounded(put: str, move: str, bounded: list[bool]) -> None:
+    facts = Program(TRAINING + RING.format(put=put, move=move)).facts
+    assert [found.bounded for found in (*facts.insertions, *facts.records)] == bounded
+
+
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [

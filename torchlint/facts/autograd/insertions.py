@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchlint.facts.turns.lifetimes import HOPS, Lifetimes
-from torchlint.facts.values.domain import Container
+from torchlint.facts.values.domain import Container, Tensor
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
@@ -33,7 +33,7 @@ class Insertion:
         parts: the live tensors (or what else was asked for) that go in, as they are written there.
         name: how the program names the container.
         allocation: where the container was made, if that is seen.
-        bounded: True for a ``deque(maxlen=...)`` and the like.
+        bounded: True for a ``deque(maxlen=...)``, and for a list whose places are filled round and round.
     """
 
     statement: cst.CSTNode
@@ -90,7 +90,7 @@ class Insertions:
             tuple(uses_of(store.value, store.syntax, parts)),
             text_of(store.target, store.holder),
             allocation,
-            bounded=allocation is not None and is_bounded(allocation),
+            bounded=self.is_bounded(store, allocation),
         )
 
     def _of_comprehension(self, value: Value) -> Insertion | None:
@@ -140,7 +140,28 @@ class Insertions:
             return False
         if store.index.op is Op.OPERATION and store.index.name == "Modulo":
             return True  # `ring[step % size] = x`
-        return not self._is_next(store.index, store.holder) and not self._changes(store.index, store.loop)
+        if self._is_next(store.index, store.holder) or self._is_ring(store):
+            return False
+        return not self._changes(store.index, store.loop)
+
+    def is_bounded(self, store: Store, allocation: Value | None) -> bool:
+        """Whether a container that outlives the step holds no more than it has places for."""
+        return (allocation is not None and is_bounded(allocation)) or (store.is_item and self._is_ring(store))
+
+    def _is_ring(self, store: Store) -> bool:
+        """``self.slots[self.at] = x`` where ``self.at`` goes round: ``self.at = (self.at + 1) % self.size``."""
+        index, holder = store.index, store.holder
+        if index is None or index.op not in (Op.READ, Op.ATTRIBUTE) or holder is None:
+            return False
+        if any(isinstance(atom, Tensor) for atom in self.solution.final(holder)):
+            return False  # what is written into a tensor in place becomes part of it
+        places, later = places_of(self.solution, index), self._later(index)
+        goes_round = any(one.value.name in ("Modulo", "ModuloAssign") for one in later)
+        return goes_round and all(
+            one.value.op is Op.OPERATION
+            and any(place in places for part in one.value.computed_from() for place in places_of(self.solution, part))
+            for one in later
+        )
 
     def _is_next(self, index: Value, holder: Value | None) -> bool:
         """``rows[len(rows)] = x``: behind all that is there."""
@@ -166,8 +187,13 @@ class Insertions:
 
     def _is_counter(self, index: Value) -> bool:
         """Whether an attribute or a global is added to as the program goes on, and set anew nowhere."""
+        later = self._later(index)
+        return bool(later) and all(store.kind is Kind.UPDATE for store in later)
+
+    def _later(self, index: Value) -> list[Store]:
+        """Where an attribute or a global is set once the program runs."""
         places = places_of(self.solution, index)
-        later = [
+        return [
             store
             for store in self.solution.graph.stores
             if store.kind is not Kind.INSERT
@@ -175,7 +201,6 @@ class Insertions:
             and store.function.parent is not None
             and any(target in places for target in targets_of(self.solution, store))
         ]
-        return bool(later) and all(store.kind is Kind.UPDATE for store in later)
 
 
 def _told_by(index: Value) -> Value:
