@@ -125,15 +125,28 @@ class _Search:
         self, statement: cst.CSTNode, name: str, item: Use, made: Value, by: Loop | Function
     ) -> Iterator[Collection]:
         """What becomes of the items of a list."""
-        if self._is_cheap(item.value) or self.flows.is_trained_on(made):
+        brought = self._brought(item.value)
+        if any(map(self._is_cheap, brought)) or self.flows.is_trained_on(made):
             return
         ends = self.fates.of(made)
-        way = self._way(item.value, ends)
+        ways = {self._way(one, ends) for one in brought}
+        way = ways.pop() if len(ways) == 1 else None
         if way is None:
             return
         end = next((end.at for end in ends if end.fate is Fate.HOST), None)
         has_graph = self.flows.live(item.value) is not None
         yield Collection(way, statement, name, item, made.statement, end, by, has_graph)
+
+    def _brought(self, item: Value) -> list[Value]:
+        """What an item is for the callers of the function that puts it aside: ``store.add(net(x))``."""
+        pending, found, seen = [item], list[Value](), set[Value]()
+        while pending:
+            value = pending.pop()
+            given = self.solution.arguments_of(value) if value.op is Op.PARAMETER else []
+            found += [] if given or value in seen else [value]
+            pending += [] if value in seen else given
+            seen.add(value)
+        return found
 
     def _way(self, item: Value, ends: list[End]) -> Collecting | None:
         """Whether a list of tensors on the device could as well be one on the host."""
