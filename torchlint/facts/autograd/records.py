@@ -51,6 +51,7 @@ class Record:
         trained: True when the program trains through what is handed over, too: it cannot be detached there.
         into_container: False for a buffer that is written in place.
         keeper: what keeps it in another file, in words; "" for a holder of this one.
+        averages: that computes an average of it, which needs no gradients.
     """
 
     statement: cst.CSTNode
@@ -63,6 +64,7 @@ class Record:
     trained: bool
     into_container: bool = True
     keeper: str = ""
+    averages: bool = False
 
 
 @dataclass(frozen=True)

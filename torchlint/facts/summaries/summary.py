@@ -129,6 +129,7 @@ class KeepSummary:
         mode: the grad mode there, by its value.
         readers: methods of the class whose results hold what is kept.
         merges: the values of a dict are kept, ``rows.update(values)``.
+        averages: what is kept already goes into what replaces it, and so do parameters that require grad.
     """
 
     position: int
@@ -139,6 +140,7 @@ class KeepSummary:
     mode: str
     readers: tuple[str, ...] = ()
     merges: bool = False
+    averages: bool = False
 
 
 class EffectKind(Symbol):
