@@ -21,7 +21,7 @@ class HookRegisteredAgain(Rule):
     Finds `register_forward_hook` and its like on modules, parameters and optimizers that run in every turn of a
     loop, in `forward`, in a framework's step method or in a request handler, also in a helper that one of these
     calls or in the `__init__` of an object that one of these makes, and whose handle is not removed in the same turn;
-    every n-th turn of it is as much without end.
+    every n-th turn of it is as much without end. A helper of another file is told where it is called.
 
     ## Why is this bad?
     A hook stays until `remove()` of its handle is called; to drop the handle removes nothing. With each step one hook

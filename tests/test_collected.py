@@ -179,3 +179,28 @@ def run(net, loader, device):
 )
 def test_an_object_that_collects_what_it_is_given(item: str, moved: str, expected: list[Collecting]) -> None:
     assert ways(STORE.format(item=item, moved=moved)) == expected
+
+
+GROWN = """
+def grown(old, new):
+    return new if old is None else torch.cat([old, {joined}])
+def run(net, loader, device):
+    net, rows = net.to(device).eval(), None
+    with torch.no_grad():
+        for x, y in loader:
+            rows = grown(rows, {item})
+    return rows.cpu()
+"""
+
+
+@pytest.mark.parametrize(
+    ("joined", "item", "expected"),
+    [
+        ("new", "net(x.to(device))", [Collecting.UNTIL_HOST]),
+        ("new.flatten(1)", "net(x.to(device))", [Collecting.UNTIL_HOST]),
+        ("new", "net(x.to(device)).cpu()", [Collecting.COPIES]),
+        ("new.sum()", "net(x.to(device))", []),
+    ],
+)
+def test_what_a_helper_joins_to_the_rest(joined: str, item: str, expected: list[Collecting]) -> None:
+    assert ways(GROWN.format(joined=joined, item=item)) == expected

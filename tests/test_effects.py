@@ -103,6 +103,21 @@ HELPERS = """
         figure.savefig(path)
         plt.close(figure)
 
+    def widened(rows, width):
+        return torch.nn.functional.pad(rows, (0, width - rows.size(1)))
+
+    def grown(old, new):
+        if old is None:
+            return new
+        width = max(old.size(1), new.size(1))
+        return torch.cat((widened(old, width), widened(new, width)))
+
+    def condensed(old, new):
+        return torch.cat((old.mean(0, keepdim=True), new))
+
+    def bordered(rows):
+        return torch.cat((rows[:1], rows))
+
     def note(*args):
         pass
 
@@ -198,6 +213,20 @@ def training(before: str = "pass", each: str = "pass", last: str = "pass") -> st
 )
 def test_what_a_helper_does_in_each_step_is_told_at_its_call(tmp_path: Path, call: str, codes: list[str]) -> None:
     assert found(tmp_path, training(each=call)) == codes
+
+
+@pytest.mark.parametrize(
+    ("call", "codes"),
+    [
+        ("rows = tools.grown(rows, net(x).detach())", ["TLK401"]),
+        ("rows = tools.grown(net(x).detach(), rows)", ["TLK401"]),
+        ("rows = tools.grown(x, net(x).detach())", []),
+        ("rows = tools.condensed(rows, net(x).detach())", []),
+        ("rows = tools.bordered(rows)", []),
+    ],
+)
+def test_what_a_helper_joins_to_the_rest_in_each_step_is_copied(tmp_path: Path, call: str, codes: list[str]) -> None:
+    assert found(tmp_path, training(before="rows = None", each=call) + "\n        return rows\n") == codes
 
 
 @pytest.mark.parametrize(

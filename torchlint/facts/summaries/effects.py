@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.keeping.joining import joined_by
 from torchlint.facts.summaries.summary import EffectKind, EffectSummary
 from torchlint.facts.turns.repetition import is_remembered
 from torchlint.facts.values.graph import Function, Op, Value
@@ -84,7 +85,7 @@ class Doings:
         """What a function does on each call, by itself or by functions of its file."""
         if function not in self._known:
             self._known[function] = ()  # a cycle of calls does no more than it does
-            done = (*self._done_in(function), *self._hooked_in(function))
+            done = (*self._done_in(function), *self._hooked_in(function), *self._joined_in(function))
             self._known[function] = tuple(dict.fromkeys(done))[:MOST_EFFECTS]
         return self._known[function]
 
@@ -105,12 +106,18 @@ class Doings:
         """What a call does by functions of the file."""
         for callee in self.facts.solution.functions_of(call):
             for done in self.of(callee):
-                if done.kind is not EffectKind.HOOKS:
+                if done.kind not in (EffectKind.HOOKS, EffectKind.JOINS):
                     yield replace(done, of=_behind(self._given(call, callee, done), call.function))
 
     def _given(self, call: Value, callee: Function, done: EffectSummary) -> tuple[Value, ...]:
         passed = (self.facts.solution.passed(call, callee, position) for position in done.of)
         return tuple(value for value in passed if value is not None)
+
+    def _joined_in(self, function: Function) -> Iterator[EffectSummary]:
+        """That a function returns what it is given as one tensor."""
+        of = joined_by(self.facts, function)
+        if of:
+            yield EffectSummary(EffectKind.JOINS, "torch.cat", of, is_returned=True)
 
     def _hooked_in(self, function: Function) -> Iterator[EffectSummary]:
         """The hooks that a function leaves on what it is given, be it one for each of many parts."""

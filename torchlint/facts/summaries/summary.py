@@ -157,6 +157,8 @@ class EffectKind(Symbol):
     """It may close figures."""
     PROFILES = "profiles"
     """It makes a profiler that records from its start to its end."""
+    JOINS = "joins"
+    """It returns one tensor that is made of several which it is given."""
     HOOKS = "hooks"
     """It registers a hook on a module that it is given, or on parts of it, and returns the handle or drops it."""
 
