@@ -43,7 +43,7 @@ class GraphStored(Rule):
     ## When it is not a leak
     What is stored reaches a backward (`torch.stack(losses).mean().backward()`, policy gradients, values popped in a
     backward loop); the container is made or cleared within the step; a list of layer outputs inside `forward`. A
-    `deque(maxlen=...)` is bounded and only a note.
+    `deque(maxlen=...)` is bounded and only a note, as is a list whose places are filled round and round.
 
     ## Fix safety
     Safe where the stored value is a tensor with a graph on every path; the stored numbers stay the same to the bit.
@@ -78,7 +78,7 @@ class GraphStored(Rule):
         cost = retention.cost()
         if insertion.bounded:
             level, memory = Level.NOTE, Memory.PEAK
-            cost = (", as many as its `maxlen` says",)
+            cost = (", as many as it has room for",)
         return Finding(
             node=insertion.statement,
             message=(

@@ -95,9 +95,11 @@ def _finding(facts: Facts, record: Record, retention: Retention) -> Finding:
         elsewhere = (" (line ", LineOf(record.kept), ")")
     through = f" by `{record.into}`" if record.into else ""
     advice = "keep it out of the record" if record.trained else f"hand over `{facts.detached(kept)}`"
+    if record.averages:
+        advice = "call it under `torch.no_grad()`"
     level, memory, cost = retention.level, retention.memory, retention.cost()
     if record.bounded:
-        level, memory, cost = Level.NOTE, Memory.PEAK, (", as many as its `maxlen` says",)
+        level, memory, cost = Level.NOTE, Memory.PEAK, (", as many as it has room for",)
     return Finding(
         node=record.statement,
         message=(

@@ -20,7 +20,8 @@ class HookRegisteredAgain(Rule):
     ## What it does
     Finds `register_forward_hook` and its like on modules, parameters and optimizers that run in every turn of a
     loop, in `forward`, in a framework's step method or in a request handler, also in a helper that one of these
-    calls or in the `__init__` of an object that one of these makes, and whose handle is not removed in the same turn.
+    calls or in the `__init__` of an object that one of these makes, and whose handle is not removed in the same turn;
+    every n-th turn of it is as much without end. A helper of another file is told where it is called.
 
     ## Why is this bad?
     A hook stays until `remove()` of its handle is called; to drop the handle removes nothing. With each step one hook
@@ -61,7 +62,7 @@ class HookRegisteredAgain(Rule):
     level = Level.WARNING
     harms = (Harm.HOST, Harm.CHURN)
     symptoms = (Symptom.HOST_GROWS, Symptom.SLOW)
-    triggers = (Trigger(calls=OF_OBJECTS | OF_TENSORS | OF_ALL),)
+    triggers = (Trigger(calls=OF_OBJECTS | OF_TENSORS | OF_ALL), Trigger(imports=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each statement that registers one hook after the other."""
@@ -78,8 +79,8 @@ def _finding(facts: Facts, piled: PiledHook) -> Finding:
     return Finding(
         node=statement,
         message=(
-            f"`{facts.called(registration.call)}` in ",
-            *facts.each_turn(place),
+            f"{facts.done_by(registration.call, registration.by)} in ",
+            *facts.each_turn(place, "every n-th" if piled.is_now_and_then else "each"),
             f" leaves one hook more on {piled.subject} ({what}): host memory grows, and every run is "
             "slower than the last; register it once, or `with` the handle around what needs it",
         ),

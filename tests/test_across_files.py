@@ -532,6 +532,72 @@ def test_tensors_in_a_dict_that_another_file_keeps_are_told(tmp_path: Path, call
     assert [one.partition(" ")[2].partition(" ")[0] for one in project.found()] == (["TLK105"] if leaks else [])
 
 
+AVERAGES = """
+    import torch
+
+    class Average:
+        def __init__(self, weights):
+            self.mean = {name: weight.detach().clone() for name, weight in weights.items()}
+
+        def take_in(self, weights):
+            for name, weight in weights.items():
+                self.mean[name] = 0.9 * self.mean[name] + 0.1 * weight
+
+        def take_in_numbers(self, weights):
+            for name, weight in weights.items():
+                self.mean[name] = 0.9 * self.mean[name] + 0.1 * weight.detach()
+
+        def take_in_gradients(self, weights):
+            for name, weight in weights.items():
+                self.mean[name] = 0.9 * self.mean[name] + 0.1 * weight.grad
+
+        @torch.no_grad()
+        def take_in_guarded(self, weights):
+            self.take_in(weights)
+
+        def take_latest(self, weights):
+            for name, weight in weights.items():
+                self.mean[name] = 0.1 * weight
+
+    def trained(net):
+        return {name: weight for name, weight in net.named_parameters() if weight.requires_grad}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "leaks"),
+    [
+        ("average.take_in(trained(net))", True),
+        ("average.take_in(net.state_dict())", False),
+        ("average.take_in_numbers(trained(net))", False),
+        ("average.take_in_gradients(trained(net))", False),
+        ("average.take_in_guarded(trained(net))", False),
+        ("average.take_latest(trained(net))", False),
+        ("with torch.no_grad(): average.take_in(trained(net))", False),
+    ],
+)
+def test_parameters_that_another_file_averages_are_told(tmp_path: Path, call: str, leaks: bool) -> None:
+    text = f"""
+        import torch
+        from torch import nn
+        from averages import Average, trained
+
+        def fit(loader):
+            net = nn.Linear(8, 3)
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            average = Average(trained(net))
+            for x, y in loader:
+                loss = nn.functional.cross_entropy(net(x), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                {call}
+            return average
+    """
+    project = Project(tmp_path, {"averages.py": AVERAGES, "fit.py": text})
+    assert [one.partition(" ")[2].partition(" ")[0] for one in project.found()] == (["TLK105"] if leaks else [])
+
+
 SEARCH = """
     import torch
     from torch import nn

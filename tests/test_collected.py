@@ -144,3 +144,63 @@ def test_joining_in_each_turn_copies() -> None:
 def test_what_each_turn_needs_is_not_collected() -> None:
     assert ways(JOINED.format(fed="acc", more="pass")) == []
     assert ways(JOINED.format(fed="x", more="acc = acc[-64:]")) == []
+
+
+STORE = """
+class Answers:
+    def __init__(self):
+        self.rows, self.targets = [], []
+    def put(self, rows, targets):
+        self.rows.append(rows)
+        self.targets.append(targets)
+    def table(self):
+        return torch.cat([row{moved} for row in self.rows]).numpy()
+def run(net, loader, device):
+    net = net.to(device).eval()
+    answers = Answers()
+    with torch.no_grad():
+        for x, y in loader:
+            answers.put({item}, y)
+    return answers.table()
+"""
+
+
+@pytest.mark.parametrize(
+    ("item", "moved", "expected"),
+    [
+        ("net(x.to(device))", ".cpu()", [Collecting.UNTIL_HOST]),
+        ("net(x.to(device)).softmax(1)", ".cpu()", [Collecting.UNTIL_HOST]),
+        ("net(x.to(device)).cpu()", ".cpu()", []),
+        ("net(x.to(device)).argmax(1)", ".cpu()", []),
+        ("F.cross_entropy(net(x.to(device)), y)", ".cpu()", []),
+        ("x.to(device)", ".cpu()", []),
+        ("net(x.to(device))", ".sum(0).cpu()", []),
+    ],
+)
+def test_an_object_that_collects_what_it_is_given(item: str, moved: str, expected: list[Collecting]) -> None:
+    assert ways(STORE.format(item=item, moved=moved)) == expected
+
+
+GROWN = """
+def grown(old, new):
+    return new if old is None else torch.cat([old, {joined}])
+def run(net, loader, device):
+    net, rows = net.to(device).eval(), None
+    with torch.no_grad():
+        for x, y in loader:
+            rows = grown(rows, {item})
+    return rows.cpu()
+"""
+
+
+@pytest.mark.parametrize(
+    ("joined", "item", "expected"),
+    [
+        ("new", "net(x.to(device))", [Collecting.UNTIL_HOST]),
+        ("new.flatten(1)", "net(x.to(device))", [Collecting.UNTIL_HOST]),
+        ("new", "net(x.to(device)).cpu()", [Collecting.COPIES]),
+        ("new.sum()", "net(x.to(device))", []),
+    ],
+)
+def test_what_a_helper_joins_to_the_rest(joined: str, item: str, expected: list[Collecting]) -> None:
+    assert ways(GROWN.format(joined=joined, item=item)) == expected

@@ -103,6 +103,63 @@ HELPERS = """
         figure.savefig(path)
         plt.close(figure)
 
+    def widened(rows, width):
+        return torch.nn.functional.pad(rows, (0, width - rows.size(1)))
+
+    def grown(old, new):
+        if old is None:
+            return new
+        width = max(old.size(1), new.size(1))
+        return torch.cat((widened(old, width), widened(new, width)))
+
+    def condensed(old, new):
+        return torch.cat((old.mean(0, keepdim=True), new))
+
+    def bordered(rows):
+        return torch.cat((rows[:1], rows))
+
+    def note(*args):
+        pass
+
+    def observe(net):
+        return net.register_forward_hook(note)
+
+    def observe_all(net):
+        handles = []
+        for layer in net.children():
+            handles.append(observe(layer))
+        return handles
+
+    def limit(net):
+        for weight in net.parameters():
+            weight.register_hook(lambda gradient: gradient.clamp(-1, 1))
+
+    def let_go(handles):
+        for handle in handles:
+            handle.remove()
+
+    def observe_once(net):
+        if not hasattr(net, "seen"):
+            net.seen = net.register_forward_hook(note)
+
+    def observe_and_run(net, x):
+        handle = net.register_forward_hook(note)
+        net(x)
+        handle.remove()
+
+    class Watcher:
+        def __init__(self):
+            self.handles = []
+
+        def watch(self, net):
+            self.handles.append(net.register_forward_hook(note))
+
+        def look(self, net):
+            return net.register_forward_hook(self.note)
+
+        def note(self, *args):
+            pass
+
     def recorder(folder):
         return torch.profiler.profile(on_trace_ready=torch.profiler.tensorboard_trace_handler(folder))
 
@@ -156,6 +213,45 @@ def training(before: str = "pass", each: str = "pass", last: str = "pass") -> st
 )
 def test_what_a_helper_does_in_each_step_is_told_at_its_call(tmp_path: Path, call: str, codes: list[str]) -> None:
     assert found(tmp_path, training(each=call)) == codes
+
+
+@pytest.mark.parametrize(
+    ("call", "codes"),
+    [
+        ("rows = tools.grown(rows, net(x).detach())", ["TLK401"]),
+        ("rows = tools.grown(net(x).detach(), rows)", ["TLK401"]),
+        ("rows = tools.grown(x, net(x).detach())", []),
+        ("rows = tools.condensed(rows, net(x).detach())", []),
+        ("rows = tools.bordered(rows)", []),
+    ],
+)
+def test_what_a_helper_joins_to_the_rest_in_each_step_is_copied(tmp_path: Path, call: str, codes: list[str]) -> None:
+    assert found(tmp_path, training(before="rows = None", each=call) + "\n        return rows\n") == codes
+
+
+@pytest.mark.parametrize(
+    ("call", "codes"),
+    [
+        ("tools.observe(net)", ["TLK303"]),
+        ("tools.observe(net.decoder)", ["TLK303"]),
+        ("handles = tools.observe_all(net)", ["TLK303"]),
+        ("for layer in net.children(): tools.observe(layer)", ["TLK303"]),
+        ("if epoch % 5 == 0: tools.limit(net)", ["TLK303"]),
+        ("watcher.look(net)", ["TLK303"]),
+        ("tools.let_go(tools.observe_all(net))", []),
+        ("for handle in tools.observe_all(net): handle.remove()", []),
+        ("handle = tools.observe(net); net(x); handle.remove()", []),
+        ("tools.observe(made_of(x))", []),
+        ("tools.observe_once(net)", []),
+        ("tools.observe_and_run(net, x)", []),
+        ("watcher.watch(net)", []),
+    ],
+)
+def test_a_hook_that_a_helper_leaves_in_each_step_is_told_at_its_call(
+    tmp_path: Path, call: str, codes: list[str]
+) -> None:
+    assert found(tmp_path, training(before="watcher = tools.Watcher()", each=call)) == codes
+    assert found(tmp_path, training(before="watcher = tools.Watcher(); " + call.partition(": ")[2] or "pass")) == []
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,11 @@ def loop(body: str, before: str = "", after: str = "") -> str:
         "optimizer.register_step_post_hook(note)",
         "torch.nn.modules.module.register_module_forward_hook(note)",
         "if verbose:\n    net.register_forward_hook(note)",
+        "if step % 50 == 0:\n    net.register_forward_hook(note)",
+        "if step > 0 and step % 50 == 0:\n    net.register_forward_hook(note)",
+        "if step == 0 or step % 50 == 0:\n    net.register_forward_hook(note)",
+        "if not step % every:\n    net.register_forward_hook(note)",
+        "if step % 50:\n    continue\nnet.register_forward_hook(note)",
     ],
 )
 def test_a_hook_for_each_step_piles_up(body: str) -> None:
@@ -83,6 +88,7 @@ def test_a_hook_for_each_step_piles_up(body: str) -> None:
         "net._forward_hooks.clear()\nnet.register_forward_hook(note)",
         "if first is None:\n    first = net.register_forward_hook(note)",
         "if not hooked:\n    net.register_forward_hook(note)\n    hooked = True",
+        "if first is None and step % 50 == 0:\n    first = net.register_forward_hook(note)",
         "for m in net.modules():\n    if not hasattr(m, 'h'):\n        m.h = m.register_forward_hook(note)",
     ],
 )

@@ -209,6 +209,7 @@ INSERTIONS = {
     "kept.appendleft(loss)": "deque()",
     "kept.append(loss) ": "list()",
     "kept[i] = loss ": "dict()",
+    "kept[len(kept)] = loss": "{}",
     "kept['loss'].append(loss) ": "defaultdict(list)",
     "kept[0] .append(loss)": "[[]]",
 }
@@ -401,6 +402,62 @@ def test_a_parameter_is_kept_where_the_caller_made_it() -> None:
     step = f"def step(x, kept):\n{TRAIN}    kept.append(loss)\n"
     assert Program(f"{TRAINING}{step}kept = []\nfor x in loader:\n    step(x, kept)").leaks() == ["kept"]
     assert Program(f"{TRAINING}{step}for x in loader:\n    kept = []\n    step(x, kept)").inserted() == []
+
+
+RING = """
+class Slots:
+    def __init__(self, size):
+        self.size, self.at, self.slots = size, 0, [None] * size
+    def put(self, *values):
+        {put}
+        {move}
+kept = Slots(1000)
+for x, y in loader:
+    loss = model(x).sum()
+    loss.backward()
+    kept.put(x, loss)
+"""
+
+
+@pytest.mark.parametrize(
+    ("put", "move", "bounded"),
+    [
+        ("self.slots[self.at] = values[1]", "self.at = (self.at + 1) % self.size", [True]),
+        ("self.slots[self.at] = values", "self.at += 1; self.at %= self.size", [True]),
+        ("self.slots[self.at] = values[1]", "self.at += 1", [False]),
+        ("self.slots[self.at] = values[1]", "self.at = self.free()", []),
+        ("self.slots[self.at] = values[1].detach()", "self.at = (self.at + 1) % self.size", []),
+    ],
+)
+def test_a_list_whose_places_are_filled_round_and_round_is_bounded(put: str, move: str, bounded: list[bool]) -> None:
+    facts = Program(TRAINING + RING.format(put=put, move=move)).facts
+    assert [found.bounded for found in (*facts.insertions, *facts.records)] == bounded
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ("zip(ids.tolist(), rows)", ["table"]),
+        ("zip(ids.cpu().numpy().tolist(), rows)", ["table"]),
+        ("zip([int(i) for i in ids], rows)", []),
+        ("zip(names, rows)", []),
+        ("zip(ids.unique().tolist(), rows)", []),
+        ("rows.items()", []),
+        ("enumerate(rows)", []),
+    ],
+)
+def test_an_item_under_a_number_that_a_caller_gives_with_the_batch(keys: str, expected: list[str]) -> None:
+    source = f"""
+table = {{}}
+def keep(ids, names, rows):
+    for key, row in {keys}:
+        table[key] = row
+for x, y in loader:
+    out = model(x)
+    out.sum().backward()
+    keep(y, ["first", "second"], out)
+"""
+    assert Program(TRAINING + source).inserted() == expected
 
 
 @pytest.mark.parametrize(("key", "expected"), [("step", ["table"]), ("name", [])])

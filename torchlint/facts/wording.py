@@ -109,11 +109,11 @@ class Wording:
         written = [use for use in operands(call) if use.value is value]
         return self.name_of(written[0] if written else Use(value, None))
 
-    def each_turn(self, place: Function | Loop) -> tuple[str | LineOf, ...]:
+    def each_turn(self, place: Function | Loop, which: str = "each") -> tuple[str | LineOf, ...]:
         """How a message names what comes again and again: the calls of a function, the turns of a loop."""
         if isinstance(place, Function):
-            return (f"each call of `{place.name}`",)
-        return ("each turn of the loop in line ", LineOf(place.syntax))
+            return (f"{which} call of `{place.name}`",)
+        return (f"{which} turn of the loop in line ", LineOf(place.syntax))
 
     def outside(self, place: Function | Loop) -> tuple[str | LineOf, ...]:
         """How a message names where something is done once instead of in each turn of ``place``."""

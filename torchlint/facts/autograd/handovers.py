@@ -65,16 +65,24 @@ class Handovers:
         # A container has no `detach`: what is in it is to be detached where it is put in.
         whole = part is argument
         kept = written if whole else Use(part, written.node)
-        return Record(statement, (kept,), holder or call, name, statement, into, False, not whole, keeper=keeper)
+        is_average = keep.averages and self.flows.is_leaf(part)
+        return Record(statement, (kept,), holder or call, name, statement, into, False, not whole, keeper=keeper,
+                      averages=is_average)  # fmt: skip
 
     def _live_parts(self, argument: Value, keep: KeepSummary) -> list[Value]:
         """The tensors with a graph that are kept of an argument: itself, or what is in it."""
         if self.flows.live(argument) is not None:
             return [argument]
+        if keep.averages and keep.is_computed and self.flows.is_leaf(argument):
+            return [argument]
         # Who goes over a dict goes over its keys.
-        held = [atom.allocation.syntax for atom in self.solution.final(argument) if isinstance(atom, Container)]
-        has_keys = not all(isinstance(node, cst.List | cst.Tuple) for node in held)
-        return [] if has_keys and keep.is_computed and not keep.merges else self.flows.live_parts(argument)
+        containers = [atom.allocation for atom in self.solution.final(argument) if isinstance(atom, Container)]
+        has_keys = not all(isinstance(made.syntax, cst.List | cst.Tuple) for made in containers)
+        if has_keys and keep.is_computed and not keep.merges:
+            return []
+        held = [part for made in containers for _, part in self.solution.held.get(made, ())]
+        parameters = [part for part in held if keep.averages and keep.is_computed and self.flows.is_leaf(part)]
+        return self.flows.live_parts(argument) or parameters[:1]
 
     def _name(self, call: Value, holder: Value | None, keep: KeepSummary) -> str:
         """How the program writes what keeps: ``meter`` of ``meter.update(loss)``, an argument, the name of a global."""

@@ -8,12 +8,19 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchlint.facts.turns.lifetimes import HOPS, Lifetimes
-from torchlint.facts.values.domain import Container
+from torchlint.facts.values.domain import Container, Tensor
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.writing import Use, text_of
 from torchlint.facts.values.writing import parts as uses_of
+
+NUMBERS = frozenset(["tolist", "item"])
+"""Methods of a tensor that give its numbers."""
+
+SAME_CONTENT = frozenset(["cpu", "detach", "numpy", "long", "int", "flatten", "squeeze", "view", "reshape"])
+"""Methods of a tensor whose result holds the same numbers."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +33,7 @@ class Insertion:
         parts: the live tensors (or what else was asked for) that go in, as they are written there.
         name: how the program names the container.
         allocation: where the container was made, if that is seen.
-        bounded: True for a ``deque(maxlen=...)`` and the like.
+        bounded: True for a ``deque(maxlen=...)``, and for a list whose places are filled round and round.
     """
 
     statement: cst.CSTNode
@@ -83,7 +90,7 @@ class Insertions:
             tuple(uses_of(store.value, store.syntax, parts)),
             text_of(store.target, store.holder),
             allocation,
-            bounded=allocation is not None and is_bounded(allocation),
+            bounded=self.is_bounded(store, allocation),
         )
 
     def _of_comprehension(self, value: Value) -> Insertion | None:
@@ -133,7 +140,34 @@ class Insertions:
             return False
         if store.index.op is Op.OPERATION and store.index.name == "Modulo":
             return True  # `ring[step % size] = x`
+        if self._is_next(store.index, store.holder) or self._is_ring(store):
+            return False
         return not self._changes(store.index, store.loop)
+
+    def is_bounded(self, store: Store, allocation: Value | None) -> bool:
+        """Whether a container that outlives the step holds no more than it has places for."""
+        return (allocation is not None and is_bounded(allocation)) or (store.is_item and self._is_ring(store))
+
+    def _is_ring(self, store: Store) -> bool:
+        """``self.slots[self.at] = x`` where ``self.at`` goes round: ``self.at = (self.at + 1) % self.size``."""
+        index, holder = store.index, store.holder
+        if index is None or index.op not in (Op.READ, Op.ATTRIBUTE) or holder is None:
+            return False
+        if any(isinstance(atom, Tensor) for atom in self.solution.final(holder)):
+            return False  # what is written into a tensor in place becomes part of it
+        places, later = places_of(self.solution, index), self._later(index)
+        goes_round = any(one.value.name in ("Modulo", "ModuloAssign") for one in later)
+        return goes_round and all(
+            one.value.op is Op.OPERATION
+            and any(place in places for part in one.value.computed_from() for place in places_of(self.solution, part))
+            for one in later
+        )
+
+    def _is_next(self, index: Value, holder: Value | None) -> bool:
+        """``rows[len(rows)] = x``: behind all that is there."""
+        if holder is None or index.op is not Op.CALL or index.callee.name != "builtins.len" or not index.arguments:
+            return False
+        return not set(homes_of(self.solution, index.arguments[0])).isdisjoint(homes_of(self.solution, holder))
 
     def _changes(self, index: Value, loop: Loop | None, hops: int = HOPS) -> bool:
         """Whether an index is another one in each step: it depends on a loop of steps here or at a caller's."""
@@ -142,6 +176,7 @@ class Insertions:
             return True
         if index.op in (Op.READ, Op.ATTRIBUTE):
             return self._is_counter(index)
+        index = _told_by(index)
         if index.op is not Op.PARAMETER or hops == 0:
             return False
         calls = self.solution.callers.get(index.function, {})
@@ -152,8 +187,13 @@ class Insertions:
 
     def _is_counter(self, index: Value) -> bool:
         """Whether an attribute or a global is added to as the program goes on, and set anew nowhere."""
+        later = self._later(index)
+        return bool(later) and all(store.kind is Kind.UPDATE for store in later)
+
+    def _later(self, index: Value) -> list[Store]:
+        """Where an attribute or a global is set once the program runs."""
         places = places_of(self.solution, index)
-        later = [
+        return [
             store
             for store in self.solution.graph.stores
             if store.kind is not Kind.INSERT
@@ -161,7 +201,22 @@ class Insertions:
             and store.function.parent is not None
             and any(target in places for target in targets_of(self.solution, store))
         ]
-        return bool(later) and all(store.kind is Kind.UPDATE for store in later)
+
+
+def _told_by(index: Value) -> Value:
+    """The tensor of whose numbers an index is one: ``ids`` of ``for i, row in zip(ids.tolist(), rows)``."""
+    value, is_number = index, False
+    while True:
+        value = unpacked(value)
+        callee = value.callee if value.op is Op.CALL else None
+        if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+            value = value.inputs[0]
+        elif callee is not None and callee.op is Op.ATTRIBUTE and callee.name in NUMBERS | SAME_CONTENT:
+            value, is_number = callee.inputs[0], is_number or callee.name in NUMBERS
+        elif callee is not None and callee.name == "builtins.int" and value.arguments:
+            value, is_number = value.arguments[0], True
+        else:
+            return value if is_number else index
 
 
 def _depends_on(value: Value, loop: Loop) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.autograd.insertions import Insertions, is_bounded
+from torchlint.facts.autograd.insertions import Insertions
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.domain import ClassReference, History, Instance, Tensor, sorted_values
 from torchlint.facts.values.graph import Class, Kind, Mode, Op, Place, Store, Value
@@ -47,10 +47,11 @@ class Record:
         name: how the program writes it.
         kept: where they are put in, another statement when the object or the values were made before.
         into: the object or the call that takes them on the way, "" for a buffer.
-        bounded: True for a ``deque(maxlen=...)``.
+        bounded: True for a ``deque(maxlen=...)``, and for a list whose places are filled round and round.
         trained: True when the program trains through what is handed over, too: it cannot be detached there.
         into_container: False for a buffer that is written in place.
         keeper: what keeps it in another file, in words; "" for a holder of this one.
+        averages: that computes an average of it, which needs no gradients.
     """
 
     statement: cst.CSTNode
@@ -63,6 +64,7 @@ class Record:
     trained: bool
     into_container: bool = True
     keeper: str = ""
+    averages: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ class Records:
         if not handed:
             return []
         made = next((home for home in homes if isinstance(home, Value)), None)
-        name, bounded = text_of(store.target, store.holder), made is not None and is_bounded(made)
+        name, bounded = text_of(store.target, store.holder), self.insertions.is_bounded(store, made)
         found = []
         for by in dict.fromkeys(one.by for one in handed):
             parts = tuple(dict.fromkeys(one.part for one in handed if one.by is by))

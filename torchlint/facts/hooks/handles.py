@@ -39,6 +39,24 @@ class Handles:
         """Whether the hook may be removed at some time, or its handle is given to code that is not seen."""
         return self.mentions_tables or self.escapes(call) or self.is_managed(call) or bool(self.removals(call))
 
+    def is_left(self, call: Value) -> bool:
+        """Whether a function drops the handle, or only its caller has it: by itself, or in a list that it returns."""
+        function, result = call.function, call.function.result
+        if self.lets_go(call):
+            return False
+        if call.is_bare:
+            return True
+        homes = {home for home, items in self.solution.held.items() for _, item in items if item is call}
+        if result is None or any(home.function is not function for home in homes):
+            return False
+        kept = [value for values in self.solution.stored.values() for value in values]
+        atoms = {atom for value in kept for atom in self.solution.final(value)}
+        if call in kept or any(isinstance(atom, Container) and atom.allocation in homes for atom in atoms):
+            return False
+        returned = self.solution.final(result)
+        is_inside = any(isinstance(atom, Container) and atom.allocation in homes for atom in returned)
+        return is_inside or call in self.facts.identity.roots(result)
+
     @cached_property
     def mentions_tables(self) -> bool:
         """Whether the file goes to where modules keep their hooks."""
@@ -65,10 +83,10 @@ class Handles:
         homes = {home for home, items in self.solution.held.items() for _, item in items if item is call}
         for user in call.users:
             if user.op is Op.CALL and call in user.arguments and not self._is_insertion(user):
-                if not self.solution.functions_of(user):
+                if self._is_unseen(user):
                     return True
         for other in self.facts.calls() if homes else ():
-            if other.callee.name in _HARMLESS or self.solution.functions_of(other):
+            if other.callee.name in _HARMLESS or not self._is_unseen(other):
                 continue
             for argument in other.arguments:
                 atoms = self.solution.final(argument)
@@ -76,6 +94,11 @@ class Handles:
                     if not self._is_insertion(other) and other.callee.name not in PASSING:
                         return True
         return False
+
+    def _is_unseen(self, call: Value) -> bool:
+        """Whether a call may run what stands in no function of this file."""
+        functions = self.solution.functions_of(call)
+        return not functions or any(function.is_foreign for function in functions)
 
     def _is_insertion(self, call: Value) -> bool:
         """``handles.append(handle)``: the container is asked for instead."""

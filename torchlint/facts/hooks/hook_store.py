@@ -203,8 +203,11 @@ class _Search:
             if value in seen:
                 continue
             seen.add(value)
+            handed = self._handed_on(value)
             if value in hook.given:
                 pending.append(hook.given[value])
+            elif handed:
+                pending.extend(handed)
             elif value.op is Op.PHI or value.op in (Op.SUBSCRIPT, Op.ELEMENT):
                 pending.extend(value.inputs)
             elif value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in CONTAINER_READERS:
@@ -212,6 +215,12 @@ class _Search:
             else:
                 found.append(value)
         return found
+
+    def _handed_on(self, value: Value) -> list[Value]:
+        """What a hook, or a function that it calls, passes for a parameter of one that it calls."""
+        bindings = self.solution.callers.get(value.function, {}) if value.op is Op.PARAMETER else {}
+        given = (binding.get(value) for call, binding in bindings.items() if call.function in self._functions)
+        return [argument for argument in given if argument is not None]
 
     def _is_made_in_hook(self, home: Place | Value) -> bool:
         owner = home.owner if isinstance(home, Place) else home.function

@@ -14,6 +14,7 @@ import libcst as cst
 
 from torchlint.facts.building.names import assigned_in
 from torchlint.facts.hooks.handles import PASSING, Handles
+from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import HOPS, Repetition, Turn
 from torchlint.facts.values.domain import History, Instance, Module, Tensor
 from torchlint.facts.values.frameworks import is_module_class
@@ -24,6 +25,7 @@ from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.summaries.effects import Effect
 
 PARTS = frozenset(
     ["modules", "named_modules", "children", "named_children", "get_submodule", "get_parameter", "parameters",
@@ -41,12 +43,14 @@ class Registration:
         subject: the object on which, None for all objects.
         hook: what is registered.
         is_of_tensor: the object is a tensor (or a ``grad_fn``).
+        by: what the call does by a function of another file; None where it registers the hook itself.
     """
 
     call: Value
     subject: Value | None
     hook: Value | None
     is_of_tensor: bool
+    by: Effect | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ class PiledHook:
         is_supposed: nobody is seen to call that function more than once.
         kept: the handle is kept somewhere.
         of_object: each object that is made leaves one on a module that it was given.
+        is_now_and_then: not each turn does, but every n-th one.
     """
 
     registration: Registration
@@ -68,6 +73,7 @@ class PiledHook:
     is_supposed: bool
     kept: bool
     of_object: bool = False
+    is_now_and_then: bool = False
 
     @property
     def registrar(self) -> str:
@@ -81,10 +87,19 @@ def registrations(facts: Facts) -> list[Registration]:
     return [found for call in facts.calls() if (found := _registration(facts, call)) is not None]
 
 
+def registrations_elsewhere(facts: Facts) -> list[Registration]:
+    """The calls of the file by which functions of other files register hooks on what they are given."""
+    return [
+        Registration(effect.call, effect.given[0], None, is_of_tensor=False, by=effect)
+        for effect in facts.effects.of(EffectKind.HOOKS)
+        if effect.given
+    ]
+
+
 def _registration(facts: Facts, call: Value) -> Registration | None:
     callee = call.callee
-    if facts.solution.functions_of(call):
-        return None  # a method of the file's own that happens to be called like this
+    if callee.name.rpartition(".")[2] not in OF_ALL | OF_OBJECTS | OF_TENSORS or facts.solution.functions_of(call):
+        return None  # a method of the file's own may happen to be called like this
     if callee.op is Op.EXTERNAL:
         everywhere = callee.name.startswith("torch.") and callee.name.rpartition(".")[2] in OF_ALL
         return Registration(call, None, call.argument(0, "hook"), False) if everywhere else None
@@ -106,7 +121,7 @@ class HookLifetimes:
     def piled(self) -> list[PiledHook]:
         """Every hook that is registered again and again and stays, at most one for each statement."""
         best: dict[cst.CSTNode, PiledHook] = {}
-        for registration in self.facts.registrations:
+        for registration in (*self.facts.registrations, *registrations_elsewhere(self.facts)):
             found = self._piled(registration)
             if found is not None:
                 best.setdefault(self.facts.statement_of(registration.call), found)
@@ -117,6 +132,8 @@ class HookLifetimes:
         if self.handles.mentions_tables or self.handles.escapes(call):
             return None
         repetition = self._repetition(call, registration.subject)
+        if repetition is None and registration.by is not None:
+            return None
         if repetition is None:
             return self._supposed(registration) or self._left_by_object(registration)
         entered = [link for link in repetition.chain if call in self.facts.identity.roots(link)]
@@ -124,7 +141,16 @@ class HookLifetimes:
             return None
         if not self._stays(registration, repetition):
             return None
-        return PiledHook(registration, self._subject(registration), repetition.by, False, not call.is_bare)
+        rare = self._repetition(call, registration.subject, now_and_then=False) is None
+        subject, kept = self._subject(registration), not call.is_bare
+        if registration.by is not None:
+            subject, kept = self._given(registration), kept and registration.by.done.is_returned
+        return PiledHook(registration, subject, repetition.by, False, kept, is_now_and_then=rare)
+
+    def _given(self, registration: Registration) -> str:
+        """How the program writes what it gives to a function that registers the hook."""
+        subject = registration.subject
+        return f"`{self.facts.name_in(registration.call, subject)}`" if subject is not None else "it"
 
     def _subject(self, registration: Registration) -> str:
         node = registration.call.syntax
@@ -135,9 +161,9 @@ class HookLifetimes:
 
     # -- how often ------------------------------------------------------------------------------------------------
 
-    def _repetition(self, call: Value, subject: Value | None) -> Repetition | None:
+    def _repetition(self, call: Value, subject: Value | None, *, now_and_then: bool = True) -> Repetition | None:
         """What repeats a registration."""
-        found = self.repetitions.of(self._walk_over(call, subject))
+        found = self.repetitions.of(self.walk_over(call, subject), now_and_then=now_and_then)
         if found is not None:
             return Repetition(found.by, found.turn, (call, *found.chain[1:]))
         # With each object that is made, with each epoch that is run: hooks outlive these as well.
@@ -147,7 +173,7 @@ class HookLifetimes:
             if self._is_chosen(call, call.function.syntax):
                 return None
         for caller in sorted(self.solution.callers.get(call.function, ()), key=lambda value: value.index):
-            repetition = self.repetitions.of(caller)
+            repetition = self.repetitions.of(caller, now_and_then=now_and_then)
             if repetition is not None:
                 return Repetition(repetition.by, repetition.turn, (call, *repetition.chain))
         return None
@@ -155,7 +181,7 @@ class HookLifetimes:
     def _by_a_loop_that_runs_it(self, call: Value, subject: Value | None) -> Repetition | None:
         """A loop of unknown purpose in whose turns the very object is hooked and run."""
         chain: tuple[Value, ...] = (call,)
-        at = self._walk_over(call, subject)
+        at = self.walk_over(call, subject)
         while subject is not None and len(chain) <= HOPS:
             way = set(self.way(subject, chain))
             for loop in at.loop.around() if at.loop is not None else ():
@@ -180,7 +206,7 @@ class HookLifetimes:
             node = self.facts.parents.get(node)
         return False
 
-    def _walk_over(self, call: Value, subject: Value | None) -> Value:
+    def walk_over(self, call: Value, subject: Value | None) -> Value:
         """What a registration on many parts goes over: which parts it chooses is no matter of how often it runs."""
         at = call
         walked = {v.loop for v in self.way(subject, ()) if v.op is Op.ELEMENT} if subject is not None else set()

@@ -11,6 +11,8 @@ import libcst as cst
 
 from torchlint.facts.keeping.fates import JOINS, VIEWS, End, Fate, Fates
 from torchlint.facts.keeping.gathering import Gathering
+from torchlint.facts.keeping.joining import is_join, joined_by
+from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import Repetition
 from torchlint.facts.values.domain import Container, External, History, Plain, Tensor
 from torchlint.facts.values.extents import Size
@@ -18,7 +20,7 @@ from torchlint.facts.values.frameworks import is_given_output
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.residence import Residence, Residences
-from torchlint.facts.values.writing import Use, text_of
+from torchlint.facts.values.writing import Use, operands, text_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -125,15 +127,28 @@ class _Search:
         self, statement: cst.CSTNode, name: str, item: Use, made: Value, by: Loop | Function
     ) -> Iterator[Collection]:
         """What becomes of the items of a list."""
-        if self._is_cheap(item.value) or self.flows.is_trained_on(made):
+        brought = self._brought(item.value)
+        if any(map(self._is_cheap, brought)) or self.flows.is_trained_on(made):
             return
         ends = self.fates.of(made)
-        way = self._way(item.value, ends)
+        ways = {self._way(one, ends) for one in brought}
+        way = ways.pop() if len(ways) == 1 else None
         if way is None:
             return
         end = next((end.at for end in ends if end.fate is Fate.HOST), None)
         has_graph = self.flows.live(item.value) is not None
         yield Collection(way, statement, name, item, made.statement, end, by, has_graph)
+
+    def _brought(self, item: Value) -> list[Value]:
+        """What an item is for the callers of the function that puts it aside: ``store.add(net(x))``."""
+        pending, found, seen = [item], list[Value](), set[Value]()
+        while pending:
+            value = pending.pop()
+            given = self.solution.arguments_of(value) if value.op is Op.PARAMETER else []
+            found += [] if given or value in seen else [value]
+            pending += [] if value in seen else given
+            seen.add(value)
+        return found
 
     def _way(self, item: Value, ends: list[End]) -> Collecting | None:
         """Whether a list of tensors on the device could as well be one on the host."""
@@ -182,10 +197,7 @@ class _Search:
 
     def joined_in_turn(self) -> Iterator[Collection]:
         """``acc = torch.cat((acc, out))`` in a pass."""
-        for call in self.facts.calls():
-            if call.callee.op is not Op.EXTERNAL or call.callee.name not in JOINS or not call.arguments:
-                continue
-            items = self._items(call.arguments[0])
+        for call, items in self._joins():
             olds = [item for item in items if self._is_old_content(item, call)]
             repetition = self.gathering.repetition(call) if len(olds) == 1 else None
             if repetition is None or call.statement is None:
@@ -194,6 +206,17 @@ class _Search:
             if not news or self._is_needed_in_turn(olds[0], call, repetition):
                 continue
             yield from self._copied(call, olds[0], news[0], repetition)
+
+    def _joins(self) -> Iterator[tuple[Value, list[Value]]]:
+        """Each call that joins tensors, itself or by a function of the project, and what it joins."""
+        for call in self.facts.calls():
+            if is_join(call):
+                yield call, self._items(call.arguments[0])
+            for function in self.solution.functions_of(call):
+                passed = [self.solution.passed(call, function, i) for i in joined_by(self.facts, function)]
+                yield call, [value for value in passed if value is not None]
+        for effect in self.facts.effects.of(EffectKind.JOINS):
+            yield effect.call, list(effect.given)
 
     def _copied(self, call: Value, old: Value, new: Value, repetition: Repetition) -> Iterator[Collection]:
         if self.flows.is_trained_on(call) or self.extents.of(new) is Size.REDUCED:
@@ -208,9 +231,11 @@ class _Search:
         says_so = whole and end is not None and end.callee.name in ("cpu", "to")
         way = Collecting.UNTIL_HOST if says_so else Collecting.COPIES
         assert call.statement is not None
-        literal = call.arguments[0].syntax
-        elements = literal.elements if isinstance(literal, cst.List | cst.Tuple) else ()
-        written = {v: e.value for v, e in zip(call.arguments[0].inputs, elements, strict=False)}
+        written = {use.value: use.node for use in operands(call)}
+        if is_join(call):
+            literal = call.arguments[0].syntax
+            elements = literal.elements if isinstance(literal, cst.List | cst.Tuple) else ()
+            written = {v: e.value for v, e in zip(call.arguments[0].inputs, elements, strict=False)}
         name = self._name(old, written.get(old))
         has_graph = self.flows.live(call) is not None or self.flows.live(new) is not None
         yield Collection(way, call.statement, name, Use(new, written.get(new)), None, end, repetition.by, has_graph)

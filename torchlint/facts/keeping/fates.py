@@ -36,6 +36,9 @@ VIEWS = frozenset(
 )  # fmt: skip
 """Methods that give the same numbers in another form."""
 
+FORMS = frozenset([*(f"torch.{name}" for name in VIEWS), "torch.nn.functional.pad"])
+"""Functions that give the numbers of their first argument in another form."""
+
 TENSOR_PARTS = frozenset(["data", "T", "mT", "H", "mH", "real"])
 """Attributes of a tensor that are its numbers again."""
 
@@ -233,7 +236,7 @@ class Fates:
 
     def _external(self, value: Value, call: Value, name: str) -> Iterator[Value | End]:
         operation = torch_api.function(name)
-        moves = name in JOINS | COLLECTIONS or name.removeprefix("torch.") in VIEWS
+        moves = name in JOINS | COLLECTIONS | FORMS or name in VIEWS
         if moves or meaning_of(name) in (Meaning.FIRST, Meaning.ITEM):
             yield call
         elif name == "torch.save":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.keeping.joining import joined_by
 from torchlint.facts.summaries.summary import EffectKind, EffectSummary
 from torchlint.facts.turns.repetition import is_remembered
 from torchlint.facts.values.graph import Function, Op, Value
@@ -16,6 +17,7 @@ from torchlint.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.hooks.registrations import Registration
 
 MOST_EFFECTS = 8
 """Of a function that does more than this the first things are told."""
@@ -83,7 +85,8 @@ class Doings:
         """What a function does on each call, by itself or by functions of its file."""
         if function not in self._known:
             self._known[function] = ()  # a cycle of calls does no more than it does
-            self._known[function] = tuple(dict.fromkeys(self._done_in(function)))[:MOST_EFFECTS]
+            done = (*self._done_in(function), *self._hooked_in(function), *self._joined_in(function))
+            self._known[function] = tuple(dict.fromkeys(done))[:MOST_EFFECTS]
         return self._known[function]
 
     def _done_in(self, function: Function) -> Iterator[EffectSummary]:
@@ -103,9 +106,45 @@ class Doings:
         """What a call does by functions of the file."""
         for callee in self.facts.solution.functions_of(call):
             for done in self.of(callee):
-                passed = (self.facts.solution.passed(call, callee, position) for position in done.of)
-                given = tuple(value for value in passed if value is not None)
-                yield replace(done, of=_behind(given, call.function))
+                if done.kind not in (EffectKind.HOOKS, EffectKind.JOINS):
+                    yield replace(done, of=_behind(self._given(call, callee, done), call.function))
+
+    def _given(self, call: Value, callee: Function, done: EffectSummary) -> tuple[Value, ...]:
+        passed = (self.facts.solution.passed(call, callee, position) for position in done.of)
+        return tuple(value for value in passed if value is not None)
+
+    def _joined_in(self, function: Function) -> Iterator[EffectSummary]:
+        """That a function returns what it is given as one tensor."""
+        of = joined_by(self.facts, function)
+        if of:
+            yield EffectSummary(EffectKind.JOINS, "torch.cat", of, is_returned=True)
+
+    def _hooked_in(self, function: Function) -> Iterator[EffectSummary]:
+        """The hooks that a function leaves on what it is given, be it one for each of many parts."""
+        lifetimes = self.facts.hook_lifetimes
+        for call in self.facts.steps.calls_in(function):
+            for name, subject, has_handle in self._hooks_at(call):
+                way = set(lifetimes.way(subject, ()))
+                of = tuple(i for i, parameter in enumerate(function.parameters) if parameter in way)
+                is_left = not has_handle or lifetimes.handles.is_left(call)
+                if len(of) == 1 and is_left and self._is_sure(lifetimes.walk_over(call, subject), function):
+                    yield EffectSummary(EffectKind.HOOKS, name, of, has_handle and not call.is_bare)
+
+    def _hooks_at(self, call: Value) -> Iterator[tuple[str, Value, bool]]:
+        """(the method that registers a hook, the object on which, whether ``call`` gives the handle)."""
+        found = self._registered.get(call)
+        if found is not None and found.subject is not None:
+            of_parameters = any(map(_gives_parameters, self.facts.hook_lifetimes.way(found.subject, ())))
+            if of_parameters or not found.is_of_tensor:
+                yield call.callee.name, found.subject, True
+        for callee in self.facts.solution.functions_of(call):
+            for done in self.of(callee):
+                for given in self._given(call, callee, done) if done.kind is EffectKind.HOOKS else ():
+                    yield done.name, given, done.is_returned
+
+    @cached_property
+    def _registered(self) -> dict[Value, Registration]:
+        return {registration.call: registration for registration in self.facts.registrations}
 
     def _is_sure(self, call: Value, function: Function) -> bool:
         """Whether a function makes a call whenever it is called, and is no step itself, nor runs any."""
@@ -137,6 +176,10 @@ def returns(function: Function, value: Value) -> bool:
             pending += current.inputs
         seen.add(current)
     return False
+
+
+def _gives_parameters(value: Value) -> bool:
+    return value.op is Op.CALL and value.callee.name.rpartition(".")[2] in ("parameters", "named_parameters")
 
 
 def _asked_for(test: cst.BaseExpression) -> Iterator[str]:

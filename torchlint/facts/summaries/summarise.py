@@ -270,12 +270,15 @@ class _Summariser:
         if target is None:
             return
         into, attribute = target
-        grows = store.kind is not Kind.ASSIGN or self._is_added_to_itself(store)
+        averages = self._is_added_to_itself(store)
+        grows = store.kind is not Kind.ASSIGN or averages
         readers = self._readers(store.function, attribute) if into == 0 else ()
         for position, is_computed in given.items():
             if position != into:
                 merges = _is_of_dictionary(kept) or (store.call is not None and store.call.callee.name == "update")
-                yield KeepSummary(position, into, attribute, grows, is_computed, store.mode.value, readers, merges)
+                merges = merges or (averages and any(map(_is_of_dictionary, kept.computed_from())))
+                mode = store.mode.value
+                yield KeepSummary(position, into, attribute, grows, is_computed, mode, readers, merges, averages)
 
     def _kept_through(self, call: Value, callee: Function) -> Iterator[KeepSummary]:
         """What a function keeps by calling another that keeps."""
@@ -342,8 +345,10 @@ class _Summariser:
         yield from found.items()
 
     def _is_added_to_itself(self, store: Store) -> bool:
-        """``self.total = self.total + value``."""
+        """``self.total = self.total + value``, ``self.totals[name] = self.totals[name] + value``."""
         targets = targets_of(self.solution, store)
+        if store.is_item and store.holder is not None:
+            targets = list(places_of(self.solution, store.holder))
         return any(
             place in targets for value in store.value.computed_from() for place in places_of(self.solution, value)
         )

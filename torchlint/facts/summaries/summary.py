@@ -129,6 +129,7 @@ class KeepSummary:
         mode: the grad mode there, by its value.
         readers: methods of the class whose results hold what is kept.
         merges: the values of a dict are kept, ``rows.update(values)``.
+        averages: what is kept already goes into what replaces it, and so do parameters that require grad.
     """
 
     position: int
@@ -139,6 +140,7 @@ class KeepSummary:
     mode: str
     readers: tuple[str, ...] = ()
     merges: bool = False
+    averages: bool = False
 
 
 class EffectKind(Symbol):
@@ -155,6 +157,10 @@ class EffectKind(Symbol):
     """It may close figures."""
     PROFILES = "profiles"
     """It makes a profiler that records from its start to its end."""
+    JOINS = "joins"
+    """It returns one tensor that is made of several which it is given."""
+    HOOKS = "hooks"
+    """It registers a hook on a module that it is given, or on parts of it, and returns the handle or drops it."""
 
 
 @dataclass(frozen=True, slots=True)

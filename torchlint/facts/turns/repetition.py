@@ -76,6 +76,14 @@ class Repetition:
     chain: tuple[Value, ...]
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """How it is asked for a repetition: where callers are not followed, and whether every n-th turn is too rare."""
+
+    ends: Callable[[Value], bool]
+    each: bool
+
+
 class Repetitions:
     """Says of the calls of one file how often they run; the tables are filled as they are asked for."""
 
@@ -206,38 +214,44 @@ class Repetitions:
 
     # -- how often it is built ------------------------------------------------------------------------------------
 
-    def of(self, call: Value, ends: Callable[[Value], bool] = lambda _: False) -> Repetition | None:
+    def of(
+        self, call: Value, ends: Callable[[Value], bool] = lambda _: False, *, now_and_then: bool = False
+    ) -> Repetition | None:
         """By what ``call`` is repeated, or None when it runs once, now and then, or nobody knows how often.
 
         Args:
             call: a CALL.
             ends: says of a call that what happens there is not followed to the callers of its function.
+            now_and_then: whether it is enough that it runs in every n-th turn.
         """
-        return self._of(call, (call,), ends, HOPS)
+        return self._of(_Asked(ends, not now_and_then), call, (call,))
 
-    def _of(self, at: Value, chain: tuple[Value, ...], ends: Callable[[Value], bool], hops: int) -> Repetition | None:
+    def _of(self, asked: _Asked, at: Value, chain: tuple[Value, ...]) -> Repetition | None:
         function = at.function
         if self.stands_for_a_turn(function):
-            repeats = not self.skipping.is_skipped(at, function)
+            repeats = not self.skipping.is_skipped(at, function, by_number=asked.each)
             return Repetition(function, Turn.INFERS, chain) if repeats else None
         for loop in at.loop.around() if at.loop is not None else ():
             turn = self.turn(loop)
-            if turn is Turn.INFERS and (function.name == "__init__" or ends(at)):
+            if turn is Turn.INFERS and (function.name == "__init__" or asked.ends(at)):
                 return None  # layers that are made one by one and tried out
             if turn is not Turn.OTHER:
-                return None if self.skipping.is_skipped(at, loop) else Repetition(loop, turn, chain)
-        if function.parent is None or function.name == "__init__" or hops == 0 or ends(at) or is_remembered(function):
+                repeats = not self.skipping.is_skipped(at, loop, by_number=asked.each)
+                return Repetition(loop, turn, chain) if repeats else None
+        if function.parent is None or function.name == "__init__" or is_remembered(function):
+            return None
+        if len(chain) > HOPS or asked.ends(at):
             return None
         callers = sorted(self.solution.callers.get(function, ()), key=lambda value: value.index)
         if not callers and not self._is_lone_step(function):
             return None
-        if self.holds(function) or self.skipping.is_skipped(at, function):
+        if self.holds(function) or self.skipping.is_skipped(at, function, by_number=asked.each):
             return None
         if not callers:
             return Repetition(function, Turn.TRAINS, chain)
         for caller in callers:
             if caller not in chain:
-                found = self._of(caller, (*chain, caller), ends, hops - 1)
+                found = self._of(asked, caller, (*chain, caller))
                 if found is not None and found.turn is not Turn.HOLDS:
                     return found
         return None

@@ -32,13 +32,14 @@ class Skipping:
         self._assigned: dict[Loop, Set[str]] = {}
         self._failures: dict[Loop | Function, Set[str]] = {}
 
-    def is_skipped(self, at: Value, within: Loop | Function, *, by_data: bool = True) -> bool:
+    def is_skipped(self, at: Value, within: Loop | Function, *, by_data: bool = True, by_number: bool = True) -> bool:
         """Whether ``at`` need not run each time that ``within`` does, or ends it.
 
         Args:
             at: what runs.
             within: what repeats it.
             by_data: whether a branch that the data decide counts; it is taken again and again, though not each time.
+            by_number: whether a branch for every n-th turn counts, which is taken again and again as well.
         """
         node, parents = at.syntax or at.statement, self.facts.parents
         boundary = _boundary(within, parents)
@@ -49,14 +50,15 @@ class Skipping:
             if isinstance(parent, cst.MatchCase) and self._is_chosen(parent, at, within):
                 return True
             if isinstance(parent, cst.If | cst.IfExp) and node is not parent.test:
-                if self._differs(parent.test, parent, at, within, by_data=by_data):
+                tests = _beside_number(parent.test) if not by_number and node is parent.body else [parent.test]
+                if any(self._differs(test, parent, at, within, by_data=by_data) for test in tests):
                     return True
             if isinstance(parent, cst.While) and parent is not boundary and is_memory(parent.test, parent.body):
                 return True  # `while len(self.layers) < depth:`
             if isinstance(parent, cst.BooleanOperation) and node is parent.right:
                 return True
             if isinstance(parent, cst.IndentedBlock | cst.Module) and parent is not boundary:
-                if self._is_left(parent, node, within):
+                if self._is_left(parent, node, within, by_number=by_number):
                     return True
             node = parent
         return False
@@ -97,7 +99,9 @@ class Skipping:
         asked = _mentioned(test).intersection(declared)
         return bool(asked) and not asked.isdisjoint(assigned_in(branch))
 
-    def _is_left(self, block: cst.IndentedBlock | cst.Module, node: cst.CSTNode, within: Loop | Function) -> bool:
+    def _is_left(
+        self, block: cst.IndentedBlock | cst.Module, node: cst.CSTNode, within: Loop | Function, *, by_number: bool
+    ) -> bool:
         """Whether the block around ``node`` leaves the loop after it, or left before it when it was built already.
 
         Before it it is left as well where nothing failed, which is what the names that handlers set say.
@@ -111,7 +115,7 @@ class Skipping:
             if isinstance(statement, cst.If) and isinstance(
                 _last(statement.body), cst.Return | cst.Continue | cst.Break
             ):
-                if _counts_turns(statement.test):
+                if by_number and _counts_turns(statement.test):
                     return True
                 if is_memory(statement.test, within.syntax) and not self._is_settled_before(statement, within):
                     return True
@@ -235,6 +239,29 @@ def _counts_turns(test: cst.BaseExpression) -> bool:
         and not isinstance(node.left, cst.SimpleString | cst.FormattedString)
         for node in walk(test)
     )  # fmt: skip
+
+
+def _beside_number(test: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What a condition asks besides the number of the turn, where that is for every n-th turn: ``step % 50 == 0``."""
+    if not _counts_turns(test):
+        return [test]
+    if isinstance(test, cst.BooleanOperation):
+        parts = [test.left, test.right]
+        asked = [[] if _begins_late(part) else _beside_number(part) for part in parts]
+        if isinstance(test.operator, cst.Or):
+            return [] if not all(asked) else [test]
+        return [part for parts in asked for part in parts]
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return [] if isinstance(test.expression, cst.BinaryOperation) else [test]
+    return [] if isinstance(test, cst.Comparison | cst.BinaryOperation) else [test]
+
+
+def _begins_late(test: cst.BaseExpression) -> bool:
+    """Whether a condition holds from some turn on: ``step > 0``."""
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return False
+    (target,) = test.comparisons
+    return isinstance(target.operator, cst.GreaterThan | cst.GreaterThanEqual) and not isinstance(test.left, cst.Call)
 
 
 def _method(call: cst.Call) -> str:

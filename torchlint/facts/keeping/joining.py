@@ -1,0 +1,69 @@
+"""Functions that join what they are given: ``def grown(old, new): return torch.cat((pad(old), pad(new)))``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchlint.facts.keeping.fates import FORMS, JOINS, VIEWS
+from torchlint.facts.values.graph import Function, Op, Value
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+NESTING = 3
+"""So many functions deep a form is looked through."""
+
+
+def is_join(call: Value) -> bool:
+    """Whether a CALL makes one tensor of many."""
+    return call.op is Op.CALL and call.callee.op is Op.EXTERNAL and call.callee.name in JOINS and bool(call.arguments)
+
+
+def joined_by(facts: Facts, function: Function) -> tuple[int, ...]:
+    """The parameters of a function, by position, that it joins in what it returns; none where it makes more of them."""
+    for call in filter(is_join, _choices(function)):
+        items = call.arguments[0].inputs if call.arguments[0].op is Op.CONTAINER else ()
+        parameters = [_form_of(facts, item, NESTING) for item in items]
+        found = tuple(i for i, parameter in enumerate(function.parameters) if parameter in parameters)
+        if len(found) > 1 and len(found) == len(items):
+            return found
+    return ()
+
+
+def _choices(function: Function) -> list[Value]:
+    """What a function may return."""
+    pending = [function.result] if function.result is not None and not function.is_generator else []
+    seen: dict[Value, None] = {}
+    while pending:
+        value = pending.pop()
+        if value not in seen:
+            seen[value] = None
+            pending += value.inputs if value.op is Op.PHI or value is function.result else ()
+    return [value for value in seen if value.op is not Op.PHI and value is not function.result]
+
+
+def _form_of(facts: Facts, value: Value, depth: int) -> Value | None:
+    """The parameter whose numbers a value holds in another form."""
+    while value.op is Op.CALL:
+        callee, functions = value.callee, facts.solution.functions_of(value)
+        if functions:
+            value_or_none = _passed_through(facts, value, functions[0], depth) if len(functions) == 1 else None
+            if value_or_none is None:
+                return None
+            value = value_or_none
+        elif callee.op is Op.ATTRIBUTE and callee.name in VIEWS:
+            value = callee.inputs[0]
+        elif callee.op is Op.EXTERNAL and callee.name in FORMS and value.arguments:
+            value = value.arguments[0]
+        else:
+            return None
+    return value if value.op is Op.PARAMETER else None
+
+
+def _passed_through(facts: Facts, call: Value, function: Function, depth: int) -> Value | None:
+    """What a CALL of a function gives for the parameter of which that returns a form."""
+    forms = {_form_of(facts, choice, depth - 1) for choice in _choices(function)} if depth else set()
+    form = forms.pop() if len(forms) == 1 else None
+    if form is None or form not in function.parameters:
+        return None
+    return facts.solution.passed(call, function, function.parameters.index(form))
