@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum, auto
+from functools import cached_property
 
 import libcst as cst
 
@@ -23,6 +24,12 @@ REDUCTIONS = frozenset(
 
 CHOICES = frozenset(["argmax", "argmin", "topk", "max", "min", "sort", "multinomial", "any", "all"])
 """Operations that leave a few numbers of each example."""
+
+
+ELEMENTWISE = frozenset(
+    f"{name}{form}" for name in ("Add", "Subtract", "Multiply", "Divide") for form in ("", "Assign")
+) | {"Minus"}  # fmt: skip
+"""Operators whose result is as large as the larger operand."""
 
 
 class Size(Enum):
@@ -92,6 +99,19 @@ class Extents:
         known = [torch_api.torch_class(v.callee.name) for v in (made, *stored) if v.op is Op.CALL]
         return any(one is not None and one.kind == "loss" for one in known)
 
+    @cached_property
+    def _terms(self) -> frozenset[Value]:
+        """What losses are added up and weighed from: a loss is one number, and so is each part of such a sum."""
+        found: set[Value] = set()
+        pending = [b.root for b in self.solution.graph.backwards if b.call is None or not _has_gradient(b.call)]
+        while pending:
+            value = pending.pop()
+            if value not in found:
+                found.add(value)
+                if value.op is Op.PHI or (value.op is Op.OPERATION and value.name in ELEMENTWISE):
+                    pending += value.inputs
+        return frozenset(found)
+
     # -- its size -------------------------------------------------------------------------------------------------
 
     def of(self, value: Value) -> Size:
@@ -102,6 +122,8 @@ class Extents:
         return self._sizes[value]
 
     def _compute(self, value: Value) -> Size:
+        if value in self._terms:
+            return Size.REDUCED
         if value.op is Op.CALL:
             return self._of_call(value)
         if value.op is Op.OPERATION:
@@ -134,6 +156,11 @@ class Extents:
         dim = call.argument(position) or call.argument(-1, "dim")
         over_batch = dim is None or (isinstance(dim.syntax, cst.Integer) and dim.syntax.value == "0")
         return Size.REDUCED if name in REDUCTIONS and over_batch else Size.CHOICE
+
+
+def _has_gradient(call: Value) -> bool:
+    """Whether a backward is told the gradient of its root, which then may have any shape."""
+    return call.argument(0, "gradient") is not None
 
 
 def _takes_part(value: Value) -> bool:

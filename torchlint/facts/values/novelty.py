@@ -319,7 +319,9 @@ class Novelty:
         """The loop whose turns a counter of ``loop`` counts, unless it begins again in an outer one."""
         makers = loop.iterable.computed_from() if loop.iterable is not None else ()
         is_counter = any(maker.name in _COUNTERS for maker in makers if maker.op is Op.EXTERNAL)
-        return loop if is_counter and loop.parent is None and not is_short(loop) else None
+        if not is_counter or loop.parent is not None or is_short(loop) or self.facts.steps.walks_modules(loop):
+            return None
+        return loop if self.repeats_at(loop.function, None) is None else None
 
 
 def unpacked(value: Value) -> Value:
