@@ -81,6 +81,20 @@ def test_a_condition_that_never_changes_does_not_save_it() -> None:
     assert built(train(body)) == ["nn.MSELoss by loop", "nn.L1Loss by loop"]
 
 
+WARM = {
+    "if step >= args.warm:\n    criterion = nn.MSELoss()": ["nn.MSELoss by loop"],
+    "if step < args.warm:\n    pass\nelse:\n    criterion = nn.MSELoss()": ["nn.MSELoss by loop"],
+    "if step < args.warm:\n    criterion = nn.MSELoss()": [],
+    "if step == args.warm:\n    criterion = nn.MSELoss()": [],
+    "if step > y:\n    criterion = nn.MSELoss()": [],
+}
+
+
+@pytest.mark.parametrize("body", WARM)
+def test_what_is_built_in_all_turns_but_the_first_ones(body: str) -> None:
+    assert built(train(body)) == WARM[body]
+
+
 def test_the_loop_is_left_after_it_was_built() -> None:
     source = """
 def probe(loader: DataLoader):

@@ -50,6 +50,9 @@ class Skipping:
             if isinstance(parent, cst.MatchCase) and self._is_chosen(parent, at, within):
                 return True
             if isinstance(parent, cst.If | cst.IfExp) and node is not parent.test:
+                if isinstance(within, Loop) and _holds_from_then_on(parent.test, within, holds=node is parent.body):
+                    node = parent
+                    continue
                 tests = _beside_number(parent.test) if not by_number and node is parent.body else [parent.test]
                 if any(self._differs(test, parent, at, within, by_data=by_data) for test in tests):
                     return True
@@ -262,6 +265,33 @@ def _begins_late(test: cst.BaseExpression) -> bool:
         return False
     (target,) = test.comparisons
     return isinstance(target.operator, cst.GreaterThan | cst.GreaterThanEqual) and not isinstance(test.left, cst.Call)
+
+
+def _holds_from_then_on(test: cst.BaseExpression, loop: Loop, *, holds: bool) -> bool:
+    """Whether a branch is taken in all turns but the first ones: ``if step >= warmup:``, or else of ``step < warmup``.
+
+    Args:
+        test: the condition.
+        loop: what counts the turns.
+        holds: whether the branch is taken where the condition holds, or where it does not.
+    """
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1 or not isinstance(loop.syntax, cst.For):
+        return False
+    other = test.comparisons[0]
+    rising = (cst.GreaterThan, cst.GreaterThanEqual) if holds else (cst.LessThan, cst.LessThanEqual, cst.Equal)
+    if not isinstance(other.operator, rising) or not isinstance(test.left, cst.Name):
+        return False
+    is_fixed = assigned_in(loop.syntax).isdisjoint(_mentioned(other.comparator))
+    return is_fixed and test.left.value == _counter(loop.syntax)
+
+
+def _counter(loop: cst.For) -> str | None:
+    """The name under which a loop over ``range`` or ``enumerate`` counts its turns."""
+    name = dotted(loop.iter.func) if isinstance(loop.iter, cst.Call) else None
+    counter: cst.BaseExpression | None = loop.target if name == "range" else None
+    if name == "enumerate" and isinstance(loop.target, cst.Tuple) and loop.target.elements:
+        counter = loop.target.elements[0].value
+    return counter.value if isinstance(counter, cst.Name) else None
 
 
 def _method(call: cst.Call) -> str:
