@@ -73,15 +73,19 @@ class _Search:
 
     def found(self) -> list[UntrainedForward]:
         """See :func:`untrained_forwards`."""
-        inferred = {call for inference in self.facts.inferences.found.values() for call in inference.forwards}
         found: dict[cst.CSTNode, list[UntrainedForward]] = defaultdict(list)
         for call in self.facts.calls():
-            if call.statement is None or call in inferred:
+            if call.statement is None or call in self._inferred:
                 continue
             one = self._of(call)
             if one is not None:
                 found[call.statement].append(one)
         return list(map(_together, found.values()))
+
+    @cached_property
+    def _inferred(self) -> frozenset[Value]:
+        """Forwards of inference, which another rule tells of."""
+        return frozenset(call for one in self.facts.inferences.found.values() for call in one.forwards)
 
     def _of(self, call: Value) -> UntrainedForward | None:
         if call not in self._wasted:
@@ -132,7 +136,7 @@ class _Search:
         Where what is said holds for all that are handed over, it is said in the function.
         """
         forward = self.forwarded.by_helper(call)
-        if forward is None or self._of(forward) is not None:
+        if forward is None or forward in self._inferred or self._of(forward) is not None:
             return None
         return self.solution.callers[forward.function][call].get(called_object(forward))
 
