@@ -160,6 +160,13 @@ HELPERS = """
         def note(self, *args):
             pass
 
+    def attach(optimizer, code, rate):
+        optimizer.add_param_group({"params": [code], "lr": rate})
+
+    def attach_late(optimizer, code, step):
+        if step == 1000:
+            optimizer.add_param_group({"params": [code]})
+
     def recorder(folder):
         return torch.profiler.profile(on_trace_ready=torch.profiler.tensorboard_trace_handler(folder))
 
@@ -292,3 +299,37 @@ def test_a_profiler_that_a_helper_makes_is_known(tmp_path: Path, made: str, run:
                 tools.{run}
     """
     assert found(tmp_path, text) == codes
+
+
+GROUPS = """
+    import torch
+    import tools
+
+    def main(loader, net, groups):
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        {before}
+        for step, x in enumerate(loader):
+            code = torch.nn.Parameter(torch.zeros(x.shape[0]))
+            {each}
+            loss = net(x + code).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "each", "codes"),
+    [
+        ("pass", "tools.attach(optimizer, code, 0.1)", ["TLK304"]),
+        ("pass", "tools.attach(rate=0.1, code=code, optimizer=optimizer)", ["TLK304"]),
+        ("pass", "tools.attach_late(optimizer, code, step)", []),
+        ("pass", "tools.attach(groups, code, 0.1)", []),
+        ("pass", "tools.attach(optimizer, code, 0.1); optimizer.param_groups.pop()", []),
+        ("pass", "optimizer = torch.optim.SGD([code]); tools.attach(optimizer, code, 0.1)", []),
+        ("tools.attach(optimizer, torch.nn.Parameter(torch.zeros(3)), 0.1)", "pass", []),
+    ],
+)
+def test_groups_that_a_helper_adds_in_each_step_stay(tmp_path: Path, before: str, each: str, codes: list[str]) -> None:
+    text = GROUPS.format(before=before, each=each)
+    assert [code for code in found(tmp_path, text) if code != "TLK301"] == codes

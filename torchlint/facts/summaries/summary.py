@@ -159,6 +159,8 @@ class EffectKind(Symbol):
     """It makes a profiler that records from its start to its end."""
     JOINS = "joins"
     """It returns one tensor that is made of several which it is given."""
+    GROWS = "grows"
+    """It adds a group of parameters to an optimizer that it is given, the first of those that are named."""
     HOOKS = "hooks"
     """It registers a hook on a module that it is given, or on parts of it, and returns the handle or drops it."""
 
