@@ -333,3 +333,33 @@ GROUPS = """
 def test_groups_that_a_helper_adds_in_each_step_stay(tmp_path: Path, before: str, each: str, codes: list[str]) -> None:
     text = GROUPS.format(before=before, each=each)
     assert [code for code in found(tmp_path, text) if code != "TLK301"] == codes
+
+
+JOURNAL = """
+    import matplotlib.pyplot as plt
+    from tools import {name}
+
+    class Journal:
+        def show(self, path, values):
+            figure = {name}(values)
+            figure.savefig(path)
+            {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "after", "codes"),
+    [
+        ("drawn", "pass", ["TLK503"]),
+        ("drawn", "plt.close(figure)", []),
+        ("drawn", "self.sink(figure)", []),
+        ("read_table", "pass", []),
+        ("elsewhere", "pass", []),
+    ],
+)
+def test_a_figure_that_comes_through_two_files_stays_open(
+    tmp_path: Path, name: str, after: str, codes: list[str]
+) -> None:
+    (tmp_path / "journal.py").write_text(dedent(JOURNAL.format(name=name, after=after)))
+    text = training(before="journal = Journal()", each="journal.show('a.png', y)").lstrip("\n")
+    assert found(tmp_path, "    from journal import Journal\n" + text) == codes

@@ -57,6 +57,7 @@ EFFECTS: dict[EffectKind, Callable[[Facts, Value], bool]] = {
     EffectKind.COMPILES: compiling.compiles,
     EffectKind.LOADS: reloading.may_read_model,
     EffectKind.DRAWS: figures.leaves_open,
+    EffectKind.DRAWS_BY: figures.leaves_given_open,
     EffectKind.CLOSES: figures.may_close_any,
     EffectKind.PROFILES: profiling.records_all,
 }

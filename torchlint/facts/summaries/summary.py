@@ -153,6 +153,8 @@ class EffectKind(Symbol):
     """It reads a model or weights from a file."""
     DRAWS = "draws"
     """It makes a figure, and does not close it."""
+    DRAWS_BY = "draws by"
+    """What it imports under the name gives it something that it uses as a figure, and does not close."""
     CLOSES = "closes"
     """It may close figures."""
     PROFILES = "profiles"
