@@ -74,6 +74,14 @@ HELPERS = """
     def read_table(path):
         return torch.load(path, map_location="cpu")
 
+    def restored(path):
+        if path is None:
+            return None
+        return torch.load(path)
+
+    def restored_steps(path):
+        return len(torch.load(path)["steps"])
+
     def drawn(values):
         figure, axes = plt.subplots()
         axes.plot(values)
@@ -363,3 +371,18 @@ def test_a_figure_that_comes_through_two_files_stays_open(
     (tmp_path / "journal.py").write_text(dedent(JOURNAL.format(name=name, after=after)))
     text = training(before="journal = Journal()", each="journal.show('a.png', y)").lstrip("\n")
     assert found(tmp_path, "    from journal import Journal\n" + text) == codes
+
+
+@pytest.mark.parametrize(
+    ("before", "codes"),
+    [
+        ("state = tools.restored(path); net.load_state_dict(state['net'])", ["TLK403"]),
+        ("net.load_state_dict(tools.restored(path)['net'])", []),
+        ("state = tools.restored(path)\n        net.load_state_dict(state['net'])\n        del state", []),
+        ("state = tools.read_table(path); net.load_state_dict(state['net'])", []),
+        ("state = tools.restored(path); print(state['epoch'])", []),
+        ("steps = tools.restored_steps(path)", []),
+    ],
+)
+def test_what_a_helper_reads_and_returns_is_kept_by_who_calls_it(tmp_path: Path, before: str, codes: list[str]) -> None:
+    assert found(tmp_path, training(before=before)) == codes

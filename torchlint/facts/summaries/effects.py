@@ -23,6 +23,9 @@ MOST_EFFECTS = 8
 """Of a function that does more than this the first things are told."""
 
 
+POSSIBLE = (EffectKind.CLOSES, EffectKind.GIVES_LOADED)
+"""What is told of a function that only may do it."""
+
 GROUPING = "add_param_group"
 """The method of optimizers that gives them more parameters."""
 
@@ -100,7 +103,7 @@ class Doings:
     def _done_in(self, function: Function) -> Iterator[EffectSummary]:
         for call in self.facts.steps.calls_in(function):
             for done in (*self._done_at(call), *self._passed_on(call)):
-                if done.kind is EffectKind.CLOSES or self._is_sure(call, function):
+                if done.kind in POSSIBLE or self._is_sure(call, function):
                     yield replace(done, is_returned=done.is_returned and returns(function, call))
 
     def _done_at(self, call: Value) -> Iterator[EffectSummary]:

@@ -12,6 +12,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.host import emptying, figures, profiling
+from torchlint.facts.keeping import loading
 from torchlint.facts.repeated import compiling, reloading
 from torchlint.facts.summaries.effects import Doings
 from torchlint.facts.summaries.shapes import Shapes, name_of
@@ -56,6 +57,7 @@ EFFECTS: dict[EffectKind, Callable[[Facts, Value], bool]] = {
     EffectKind.TIDIES: emptying.tidies,
     EffectKind.COMPILES: compiling.compiles,
     EffectKind.LOADS: reloading.may_read_model,
+    EffectKind.GIVES_LOADED: loading.gives_loaded,
     EffectKind.DRAWS: figures.leaves_open,
     EffectKind.DRAWS_BY: figures.leaves_given_open,
     EffectKind.CLOSES: figures.may_close_any,

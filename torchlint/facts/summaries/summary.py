@@ -151,6 +151,8 @@ class EffectKind(Symbol):
     COMPILES = "compiles"
     LOADS = "loads"
     """It reads a model or weights from a file."""
+    GIVES_LOADED = "gives loaded"
+    """It may return what it reads from a file, put on the device where that was saved."""
     DRAWS = "draws"
     """It makes a figure, and does not close it."""
     DRAWS_BY = "draws by"
@@ -169,7 +171,7 @@ class EffectKind(Symbol):
 
 @dataclass(frozen=True, slots=True)
 class EffectSummary:
-    """A function does something whenever it is called; of closing a figure it is enough that it may.
+    """A function does something whenever it is called; of some kinds it is enough that it may.
 
     Attributes:
         kind: what.
