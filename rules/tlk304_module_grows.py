@@ -70,7 +70,7 @@ class ModuleGrows(Rule):
                 ["add_module", "register_module", "register_parameter", "register_buffer", "add_param_group", "setattr"]
             )
         ),
-        Trigger(imports=True),
+        Trigger(calls=frozenset(["step"]), imports=True),
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
