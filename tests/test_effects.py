@@ -386,3 +386,71 @@ def test_a_figure_that_comes_through_two_files_stays_open(
 )
 def test_what_a_helper_reads_and_returns_is_kept_by_who_calls_it(tmp_path: Path, before: str, codes: list[str]) -> None:
     assert found(tmp_path, training(before=before)) == codes
+
+
+REGISTRY = """
+    class Registry:
+        def __init__(self):
+            self.known = {}
+
+        def add(self, name, function):
+            self.known[name] = function
+
+        def show(self, name, function):
+            print(name, function())
+"""
+
+EPISODE = """
+    import functools
+    import torch
+    from registry import Registry
+
+    class Episode(Registry):
+        def __init__(self, length):
+            super().__init__()
+            self.seen = {rows}
+            {added}
+
+        def end(self, factor):
+            return self.seen * factor
+"""
+
+ROLLOUTS = """
+    import torch
+    from torch import nn
+    from episode import Episode
+
+    @torch.no_grad()
+    def play(net, x):
+        episode = Episode(100)
+        for step in range(100):
+            episode.seen[step] = net(x)
+        return episode.seen.sum()
+
+    def main(loader):
+        net = nn.Linear(3, 3)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for x, y in loader:
+            loss = net(x).sum() * play(net, x)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "added", "codes"),
+    [
+        ("torch.zeros(length, 3)", "self.add('end', functools.partial(self.end, 2))", ["TLK407"]),
+        ("torch.zeros(length, 3)", "self.add('end', self.end)", ["TLK407"]),
+        ("torch.zeros(length, 3)", "self.add('end', max)", []),
+        ("torch.zeros(length, 3)", "self.show('end', self.end)", []),
+        ("[0] * length", "self.add('end', self.end)", []),
+    ],
+)
+def test_an_object_that_hands_itself_to_what_it_inherits_is_in_a_circle(
+    tmp_path: Path, rows: str, added: str, codes: list[str]
+) -> None:
+    (tmp_path / "registry.py").write_text(dedent(REGISTRY))
+    (tmp_path / "episode.py").write_text(dedent(EPISODE.format(rows=rows, added=added)))
+    assert found(tmp_path, ROLLOUTS) == codes

@@ -21,6 +21,7 @@ from torchlint.facts.summaries.summary import (
     ClassSummary,
     EffectSummary,
     FunctionSummary,
+    KeepSummary,
     ParameterSummary,
     Part,
     PartKind,
@@ -236,7 +237,9 @@ class Linker:
                 function.result.feed(self._attribute(0, part.name.split("."), function, Mode.INHERITED))
         self.foreign.keeps[function] = summary.keeps
         if summary.effects:
-            self.foreign.effects[function] = followed(summary.effects, partial(self._effects_of, unit))
+            self.foreign.effects[function] = followed(
+                summary.effects, partial(self._effects_of, unit), partial(self._keeps_of, function.owner)
+            )
         if summary.trains_long:
             self.foreign.trainings.add(function)
         if summary.lists:
@@ -250,6 +253,10 @@ class Linker:
             return ()
         linked[0].open()
         return self.foreign.effects.get(linked[0], ())
+
+    def _keeps_of(self, cls: Class | None, name: str) -> tuple[KeepSummary, ...]:
+        method = cls.method(name) if cls is not None else None
+        return self.foreign.keeps.get(method, ()) if method is not None else ()
 
     def _parameter(self, summary: ParameterSummary, position: int, function: Function, unit: Unit) -> Value:
         inputs = (self._given(summary.default, unit, function),) if summary.default else ()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.hooks import circles
 from torchlint.facts.host import emptying, figures, profiling
 from torchlint.facts.keeping import loading
 from torchlint.facts.repeated import compiling, reloading
@@ -20,6 +21,7 @@ from torchlint.facts.summaries.summary import (
     CallSummary,
     ClassSummary,
     EffectKind,
+    EffectSummary,
     FunctionSummary,
     KeepSummary,
     ParameterSummary,
@@ -139,12 +141,16 @@ class _Summariser:
             is_generator=function.is_generator,
             calls=tuple(calls.values()),
             keeps=self._keeps(function),
-            effects=self._doings.of(function),
+            effects=(*self._doings.of(function), *self._handed_to_itself(function)),
             resets=tuple(sorted(self._resets(function))),
             trains=trains,
             trains_long=trains and self.facts.loop_lengths.trains_long(function),
             lists=self._sizes.gives_many(function),
         )
+
+    def _handed_to_itself(self, function: Function) -> Iterator[EffectSummary]:
+        for name, position in circles.handed_to_itself(self.facts, function) if function.name == "__init__" else ():
+            yield EffectSummary(EffectKind.HANDS_ITSELF, name, (position,))
 
     def _parameter(self, parameter: Value) -> ParameterSummary:
         syntax = parameter.syntax

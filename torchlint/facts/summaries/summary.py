@@ -165,6 +165,10 @@ class EffectKind(Symbol):
     """It returns one tensor that is made of several which it is given."""
     GROWS = "grows"
     """It adds a group of parameters to an optimizer that it is given, the first of those that are named."""
+    HANDS_ITSELF = "hands itself"
+    """It gives the method of its own object that is named, for these parameters, a function that holds the object."""
+    CIRCLES = "circles"
+    """Its object, which has tensors of its own, keeps under the name a function that holds it."""
     HOOKS = "hooks"
     """It registers a hook on a module that it is given, or on parts of it, and returns the handle or drops it."""
 
