@@ -70,6 +70,7 @@ class ModuleGrows(Rule):
                 ["add_module", "register_module", "register_parameter", "register_buffer", "add_param_group", "setattr"]
             )
         ),
+        Trigger(calls=frozenset(["step"]), imports=True),
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
@@ -82,6 +83,7 @@ def _finding(facts: Facts, growth: Growth) -> Finding:
     place = growth.repeated_by
     often, where = facts.each_turn(place), (" ", *facts.outside(place))
     what = "another group of parameters" if growth.is_optimizer else "another member"
+    what = f"{what} by {facts.done_by(growth.by.call, growth.by)}" if growth.by is not None else what
     return Finding(
         node=growth.statement,
         message=(

@@ -18,8 +18,8 @@ class ViewKeepsBase(Rule):
 
     ## What it does
     Finds parts of a tensor (`out[0]`, `hidden[:, 0]`, `x[:4]`, one window `x[a:b]` of each, `select`, `narrow`, a
-    piece of `chunk`) that are put into a container which lives longer than the step, or are written by `torch.save`,
-    without a copy.
+    piece of `chunk`, a row `out[i]` by a number) that are put into a container which lives longer than the step, or are
+    written by `torch.save`, without a copy. Where the container gives up its oldest when it is full it is a note.
 
     ## Why is this bad?
     A view has no memory of its own: it points into that of the tensor from which it was taken, and as long as the
@@ -76,17 +76,20 @@ class ViewKeepsBase(Rule):
             where: tuple[str | LineOf, ...] = (
                 (" (made in line ", LineOf(kept.made), ")") if kept.made is not None else ()
             )
+            cost = (
+                "each of its items holds all of one, not the part" if kept.is_window
+                else "tensor memory grows each step by all of it, not by the part"
+            )  # fmt: skip
             message = (
-                f"`{kept.name}`", *where, f" keeps `{item}`, which{taken}: tensor memory grows each step by all of it,"
-                f" not by the part; store `{copied}`",
+                f"`{kept.name}`", *where, f" keeps `{item}`, which{taken}: {cost}; store `{copied}`",
             )  # fmt: skip
         has_graph = facts.flows.live(kept.item.value) is not None and kept.repeated_by is not None
         level = Level.ERROR if kept.repeated_by is not None else Level.WARNING
         return Finding(
             node=kept.statement,
             message=message,
-            level=level if kept.certain else Level.NOTE,
-            memory=Memory.DEVICE_GROWS if kept.repeated_by is not None else Memory.PEAK,
+            level=level if kept.certain and not kept.is_window else Level.NOTE,
+            memory=Memory.DEVICE_GROWS if kept.repeated_by is not None and not kept.is_window else Memory.PEAK,
             evidence=evidence,
             fix=None if has_graph else _fix(facts, kept),
             explained_by="TLK102" if has_graph else None,

@@ -69,6 +69,7 @@ class CheckpointOnDevice(Rule):
     symptoms = (Symptom.NOT_FREED,)
     triggers = (
         Trigger(names=frozenset(["load", "load_state_dict_from_url", "load_url", "load_file", "from_pretrained"])),
+        Trigger(calls=frozenset(["load_state_dict"]), imports=True),
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:

@@ -415,6 +415,31 @@ KNOWN(predict, "text", "text").launch()
     finds=True,
 )
 
+STARTS_RECORDING = ContractProgram(
+    """
+app = KNOWN()
+
+def record():
+    torch.cuda.memory._record_memory_history()
+
+app.add_event_handler("startup", record)
+""",
+    "TLK504",
+    finds=True,
+)
+
+STARTS_RECORDING_FOR_LIFE = ContractProgram(
+    """
+async def life(app):
+    torch.cuda.memory._record_memory_history()
+    yield
+
+app = KNOWN(ARGUMENT=life)
+""",
+    "TLK504",
+    finds=True,
+)
+
 _BY_KIND = {
     Holds.NO_GRAD: INFERS,
     Holds.TRAINED: LOSS_KEPT,
@@ -435,9 +460,15 @@ _BY_KIND = {
     Holds.GUARDED: GUARDS_ITSELF,
     Holds.HANDLERS: HANDLES_CLICKS,
     Holds.ROUTES: HANDLES_REQUESTS,
+    Holds.STARTS: STARTS_RECORDING,
 }
 
-_OF_FUNCTIONS = {Holds.KEEPS: SUMMED_BY_A_FUNCTION, Holds.EACH_STEP: GIVEN_A_STEP, Holds.HANDLERS: HANDLES_ALL}
+_OF_FUNCTIONS = {
+    Holds.KEEPS: SUMMED_BY_A_FUNCTION,
+    Holds.EACH_STEP: GIVEN_A_STEP,
+    Holds.HANDLERS: HANDLES_ALL,
+    Holds.STARTS: STARTS_RECORDING_FOR_LIFE,
+}
 
 _SPECIAL = {
     ("fairseq", Holds.TRAINED): LOSS_KEPT_FROM_TUPLE,

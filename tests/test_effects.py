@@ -74,6 +74,14 @@ HELPERS = """
     def read_table(path):
         return torch.load(path, map_location="cpu")
 
+    def restored(path):
+        if path is None:
+            return None
+        return torch.load(path)
+
+    def restored_steps(path):
+        return len(torch.load(path)["steps"])
+
     def drawn(values):
         figure, axes = plt.subplots()
         axes.plot(values)
@@ -159,6 +167,13 @@ HELPERS = """
 
         def note(self, *args):
             pass
+
+    def attach(optimizer, code, rate):
+        optimizer.add_param_group({"params": [code], "lr": rate})
+
+    def attach_late(optimizer, code, step):
+        if step == 1000:
+            optimizer.add_param_group({"params": [code]})
 
     def recorder(folder):
         return torch.profiler.profile(on_trace_ready=torch.profiler.tensorboard_trace_handler(folder))
@@ -292,3 +307,150 @@ def test_a_profiler_that_a_helper_makes_is_known(tmp_path: Path, made: str, run:
                 tools.{run}
     """
     assert found(tmp_path, text) == codes
+
+
+GROUPS = """
+    import torch
+    import tools
+
+    def main(loader, net, groups):
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        {before}
+        for step, x in enumerate(loader):
+            code = torch.nn.Parameter(torch.zeros(x.shape[0]))
+            {each}
+            loss = net(x + code).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "each", "codes"),
+    [
+        ("pass", "tools.attach(optimizer, code, 0.1)", ["TLK304"]),
+        ("pass", "tools.attach(rate=0.1, code=code, optimizer=optimizer)", ["TLK304"]),
+        ("pass", "tools.attach_late(optimizer, code, step)", []),
+        ("pass", "tools.attach(groups, code, 0.1)", []),
+        ("pass", "tools.attach(optimizer, code, 0.1); optimizer.param_groups.pop()", []),
+        ("pass", "optimizer = torch.optim.SGD([code]); tools.attach(optimizer, code, 0.1)", []),
+        ("tools.attach(optimizer, torch.nn.Parameter(torch.zeros(3)), 0.1)", "pass", []),
+    ],
+)
+def test_groups_that_a_helper_adds_in_each_step_stay(tmp_path: Path, before: str, each: str, codes: list[str]) -> None:
+    text = GROUPS.format(before=before, each=each)
+    assert [code for code in found(tmp_path, text) if code != "TLK301"] == codes
+
+
+JOURNAL = """
+    import matplotlib.pyplot as plt
+    from tools import {name}
+
+    class Journal:
+        def show(self, path, values):
+            figure = {name}(values)
+            figure.savefig(path)
+            {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "after", "codes"),
+    [
+        ("drawn", "pass", ["TLK503"]),
+        ("drawn", "plt.close(figure)", []),
+        ("drawn", "self.sink(figure)", []),
+        ("read_table", "pass", []),
+        ("elsewhere", "pass", []),
+    ],
+)
+def test_a_figure_that_comes_through_two_files_stays_open(
+    tmp_path: Path, name: str, after: str, codes: list[str]
+) -> None:
+    (tmp_path / "journal.py").write_text(dedent(JOURNAL.format(name=name, after=after)))
+    text = training(before="journal = Journal()", each="journal.show('a.png', y)").lstrip("\n")
+    assert found(tmp_path, "    from journal import Journal\n" + text) == codes
+
+
+@pytest.mark.parametrize(
+    ("before", "codes"),
+    [
+        ("state = tools.restored(path); net.load_state_dict(state['net'])", ["TLK403"]),
+        ("net.load_state_dict(tools.restored(path)['net'])", []),
+        ("state = tools.restored(path)\n        net.load_state_dict(state['net'])\n        del state", []),
+        ("state = tools.read_table(path); net.load_state_dict(state['net'])", []),
+        ("state = tools.restored(path); print(state['epoch'])", []),
+        ("steps = tools.restored_steps(path)", []),
+    ],
+)
+def test_what_a_helper_reads_and_returns_is_kept_by_who_calls_it(tmp_path: Path, before: str, codes: list[str]) -> None:
+    assert found(tmp_path, training(before=before)) == codes
+
+
+REGISTRY = """
+    class Registry:
+        def __init__(self):
+            self.known = {}
+
+        def add(self, name, function):
+            self.known[name] = function
+
+        def show(self, name, function):
+            print(name, function())
+"""
+
+EPISODE = """
+    import functools
+    import torch
+    from registry import Registry
+
+    class Episode(Registry):
+        def __init__(self, length):
+            super().__init__()
+            self.seen = {rows}
+            {added}
+
+        def end(self, factor):
+            return self.seen * factor
+"""
+
+ROLLOUTS = """
+    import torch
+    from torch import nn
+    from episode import Episode
+
+    @torch.no_grad()
+    def play(net, x):
+        episode = Episode(100)
+        for step in range(100):
+            episode.seen[step] = net(x)
+        return episode.seen.sum()
+
+    def main(loader):
+        net = nn.Linear(3, 3)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for x, y in loader:
+            loss = net(x).sum() * play(net, x)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "added", "codes"),
+    [
+        ("torch.zeros(length, 3)", "self.add('end', functools.partial(self.end, 2))", ["TLK407"]),
+        ("torch.zeros(length, 3)", "self.add('end', self.end)", ["TLK407"]),
+        ("torch.zeros(length, 3)", "self.add('end', max)", []),
+        ("torch.zeros(length, 3)", "self.show('end', self.end)", []),
+        ("[0] * length", "self.add('end', self.end)", []),
+    ],
+)
+def test_an_object_that_hands_itself_to_what_it_inherits_is_in_a_circle(
+    tmp_path: Path, rows: str, added: str, codes: list[str]
+) -> None:
+    (tmp_path / "registry.py").write_text(dedent(REGISTRY))
+    (tmp_path / "episode.py").write_text(dedent(EPISODE.format(rows=rows, added=added)))
+    assert found(tmp_path, ROLLOUTS) == codes

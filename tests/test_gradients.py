@@ -125,3 +125,38 @@ def test_what_asks_for_zeros_is_passed_on(clearing: str, given: str, count: int)
     facts = Program(TRAINING + HELPED.format(clearing, given)).facts
     assert len(facts.zeroings) == count
     assert all(facts.free_gradients(one) is None for one in facts.zeroings)
+
+
+WRAPPED = """
+class Updater:
+    def __init__(self, parameters):
+        self.optimizer = torch.optim.SGD(parameters, lr=0.1)
+    def clear(self):
+        {clearing}
+    def descend(self, loss):
+        {before}
+        loss.backward()
+        {stepping}
+    def other(self):
+        {other}
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "count"),
+    [
+        ({}, 1),
+        ({"stepping": "self.optimizer.step(); print([g['params'][0].grad for g in self.optimizer.param_groups])"}, 1),
+        ({"clearing": "if self.count % 4 == 0: self.optimizer.zero_grad(set_to_none=False)"}, 0),
+        ({"stepping": "if self.count % 4 == 0: self.optimizer.step()"}, 0),
+        ({"stepping": "pass", "other": "self.optimizer.step()"}, 0),  # who accumulates keeps the gradients anyway
+        ({"before": "self.noise.add_(self.weight.grad)"}, 0),
+        ({"other": "return self.weight.grad.norm()"}, 0),
+    ],
+)
+def test_an_object_that_steps_with_each_backward_is_zeroed_in_each_step(lines: dict[str, str], count: int) -> None:
+    usual = {
+        "clearing": "self.optimizer.zero_grad(set_to_none=False)", "stepping": "self.optimizer.step()",
+        "before": "pass", "other": "pass",
+    }  # fmt: skip
+    assert len(Program(WRAPPED.format(**{**usual, **lines})).facts.zeroings) == count

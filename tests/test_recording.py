@@ -203,3 +203,61 @@ train(loader)
 )
 def test_options_that_are_made_elsewhere(more: str, call: str, given: str, count: int) -> None:
     assert recorded(OPTIONS.format(more, call, given)) == count
+
+
+SERVER = """
+from contextlib import asynccontextmanager
+from fastapi import FastAPI
+
+class Watch:
+    def begin(self):
+        memory._record_memory_history()
+
+watch = Watch()
+
+@asynccontextmanager
+async def life(app):
+    {before}
+    yield
+    {after}
+
+def load():
+    {loaded}
+
+app = FastAPI({given})
+{added}
+
+@app.{asked}("/answer")
+def answer(x):
+    {answered}
+"""
+
+
+@pytest.mark.parametrize(
+    ("places", "recordings"),
+    [
+        ({"before": "watch.begin()", "given": "lifespan=life"}, 1),
+        ({"before": "watch.begin()"}, 0),  # nobody is seen to run it
+        ({"after": "watch.begin()", "given": "lifespan=life"}, 0),
+        ({"loaded": "watch.begin()", "added": "app.add_event_handler('startup', load)"}, 1),
+        ({"loaded": "watch.begin()", "added": "app.add_event_handler('shutdown', load)"}, 0),
+        ({"loaded": "if flag: watch.begin()", "added": "app.add_event_handler('startup', load)"}, 0),
+        ({"answered": "watch.begin()"}, 0),  # somebody asks for it
+        ({"added": "watch.begin()"}, 0),
+        ({"added": "memory._record_memory_history()"}, 1),
+        ({"added": "memory._record_memory_history()", "asked": "template"}, 0),
+    ],
+)
+def test_a_server_that_records_from_its_start_records_for_its_life(places: dict[str, str], recordings: int) -> None:
+    names = dict.fromkeys(("before", "after", "loaded", "answered"), "pass")
+    source = SERVER.format(**{**names, "given": "", "added": "", "asked": "post", **places})
+    assert len(Program(HEAD + source).facts.recordings) == recordings
+
+
+def test_a_decorated_start_handler_runs_once() -> None:
+    source = SERVER.format(
+        before="pass", after="pass", loaded="pass", given="", asked="post", answered="pass",
+        added="@app.on_event('{}')\nasync def start():\n    watch.begin()",
+    )  # fmt: skip
+    assert len(Program(HEAD + source.format("startup")).facts.recordings) == 1
+    assert len(Program(HEAD + source.format("shutdown")).facts.recordings) == 0

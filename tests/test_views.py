@@ -33,7 +33,7 @@ def view(expression: str) -> str:
     [
         "h[0]", "h[:2]", "h[-1:]", "h[:, 1]", "h[0, :2]", "h[..., 2]", "h[0].detach()", "h.detach()[0].view(2, 2)",
         "h.select(0, 1)", "torch.narrow(h, 0, 0, 1)", "h.chunk(2)[0]", "torch.split(h, 2)[0]", "h.T[0]", "h[::2]",
-        "h.softmax(1)[:, 0]", "rnn(x)[0][:, -1]",
+        "h.softmax(1)[:, 0]", "rnn(x)[0][:, -1]", "h[int(y.argmax())]", "h[y.argmax().item()]", "h[:, len(y) // 2 - 1]",
     ],
 )  # fmt: skip
 def test_a_part_keeps_all_of_it(expression: str) -> None:
@@ -45,7 +45,8 @@ def test_a_part_keeps_all_of_it(expression: str) -> None:
     [
         "h", "h[:]", "h.detach()", "h[0].clone()", "h[mask]", "h[[0, 1]]", "h[h > 0]", "h[:, 0] + 1", "h[0].cpu()",
         "h[1:]", "h[:-1]", "h[None]", "one(x)[:, 0]", "net(x[None])[0]", "h.mean(0)", "'a,b'.split(',')[0]",
-        "h[:len(y)]", "unknown(x)[0]",
+        "h[:len(y)]", "unknown(x)[0]", "h[y]", "h[unknown(y)]",
+        "[h[i.item()] for i in y][0]", "h[int(y.max())].clone()",
     ],
 )  # fmt: skip
 def test_what_has_memory_of_its_own_or_may_have(expression: str) -> None:
@@ -99,3 +100,45 @@ def run(loader, net):
 )
 def test_a_part_that_outlives_its_turn(body: str, expected: int) -> None:
     assert len(Program(KEPT.format(body=body)).facts.kept_views) == expected
+
+
+PICKED = """
+def pick(rows, at):
+    return rows[at]
+
+class Memory:
+    def __init__(self, most):
+        self.most, self.rows = most, dict()
+    def put(self, number, row):
+        {full}
+        self.rows[number] = row
+
+def run(loader, net):
+    memory = Memory(int(input()))
+    for number, (x, y) in enumerate(loader):
+        h = net(x).detach() * 2
+        memory.put(number, pick(h, {at}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "full", "is_window"),
+    [
+        ("int(y.argmax())", "pass", [False]),
+        ("int(y.argmax())", "if len(self.rows) > self.most: del self.rows[next(iter(self.rows))]", [True]),
+        ("int(y.argmax())", "if len(self.rows) > self.most: self.rows.popitem()", [True]),
+        ("int(y.argmax())", "self.rows.clear()", []),
+        ("y.argmax()", "pass", []),
+        ("y", "pass", []),
+    ],
+)
+def test_a_part_that_a_function_picks_by_a_number(at: str, full: str, is_window: list[bool]) -> None:
+    kept = Program(PICKED.format(at=at, full=full)).facts.kept_views
+    assert [view.is_window for view in kept] == is_window
+
+
+def test_a_window_that_drops_items_by_itself() -> None:
+    source = KEPT.format(body="kept.append(h[:, 1])").replace("[], []", "deque(maxlen={}), []")
+    source = "from collections import deque\n" + source
+    assert [view.is_window for view in Program(source.replace("{}", "500")).facts.kept_views] == [True]
+    assert Program(source.replace("{}", "4")).facts.kept_views == []

@@ -30,6 +30,7 @@ class Holds(Symbol):
     GUARDED = "the method, or the call, of an object that runs a model switches gradients off by itself"
     HANDLERS = "the call takes a function that is called once for each request"
     ROUTES = "the object decorates functions that are called once for each request"
+    STARTS = "the call is given a function that is called once, before the first request"
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ IGNITE_METRICS = (
 SERVERS = (
     "fastapi.*", "flask.*", "starlette.*", "sanic.*", "bottle.*", "aiohttp.*", "quart.*", "litestar.*", "robyn.*",
 )  # fmt: skip
+STARTING = ("fastapi.FastAPI", "fastapi.APIRouter", "starlette.applications.Starlette", "starlette.routing.Router")
 GRADIO_COMPONENTS = ("gradio.*",)
 GRADIO_EVENTS = ("click", "submit", "change", "input", "upload", "select", "release", "load")
 
@@ -294,6 +295,9 @@ SERVING = (
     Row("Cog", ("cog.BasePredictor",), Holds.EACH_STEP, "https://cog.run/python/", ("predict",)),
     Row("web frameworks", SERVERS, Holds.ROUTES, "https://fastapi.tiangolo.com/tutorial/first-steps/",
         ("route", "get", "post", "put", "patch", "websocket")),
+    Row("FastAPI", STARTING, Holds.STARTS, "https://fastapi.tiangolo.com/advanced/events/",
+        ("on_event", "add_event_handler"), (0, "event_type")),
+    Row("FastAPI", STARTING, Holds.STARTS, "https://fastapi.tiangolo.com/advanced/events/", argument=(-1, "lifespan")),
     Row("gradio", ("gradio.Interface", "gradio.ChatInterface"), Holds.HANDLERS, f"{_GRADIO}/interface",
         argument=(0, "fn")),
     Row("gradio", GRADIO_COMPONENTS, Holds.HANDLERS, f"{_GRADIO}/button#event-listeners", GRADIO_EVENTS, (0, "fn")),

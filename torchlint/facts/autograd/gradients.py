@@ -12,7 +12,8 @@ import libcst as cst
 from torchlint.edits import replace
 from torchlint.facts.values.domain import ClassReference, Container, Instance, Module, Plain, Tensor, Tool
 from torchlint.facts.values.frameworks import is_module_class
-from torchlint.facts.values.graph import Backward, Function, Kind, Loop, Op, Store, Value
+from torchlint.facts.values.graph import Backward, Function, Kind, Loop, Op, Place, Store, Value
+from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.origins import agreed, spread_options
 from torchlint.frameworks import Holds, method_names
@@ -120,14 +121,44 @@ def _repeated_by(facts: Facts, call: Value) -> Loop | Function | None:
         return None
     # What builds its own optimizer is a whole training, of one step.
     is_given = call.callee.inputs[0].op in (Op.PARAMETER, Op.READ, Op.ATTRIBUTE)
-    return function if is_given and facts.steps.trains(function) else None
+    return function if is_given and facts.steps.trains(function) else _stepped_by(facts, call)
+
+
+def _stepped_by(facts: Facts, call: Value) -> Function | None:
+    """The method of the same object that runs a backward and steps with it the optimizer that ``call`` zeroes.
+
+    Each call of it is a step, and who did not zero in between would add to gradients that were stepped already.
+    """
+    owner = call.function.owner
+    places = set(places_of(facts.solution, call.callee.inputs[0]))
+    methods = [method for cls in owner.lineage() for method in cls.methods.values()] if owner is not None else []
+    others = [method for method in methods if method is not call.function]
+    for method in others:
+        if not facts.solution.callers.get(method) and _is_whole_step(facts, method, places):
+            looking = (_Turn(facts, call).of(other) for other in others if other is not method)
+            return method if not any(_is_read(event) for events in looking for event in events) else None
+    return None
+
+
+def _is_whole_step(facts: Facts, method: Function, optimizer: set[Place]) -> bool:
+    """Whether each call of a method runs a backward and steps an optimizer."""
+    calls = [call for call in facts.steps.calls_in(method) if call.loop is None]
+    backwards = {backward.call for backward in facts.graph.backwards if not backward.by_contract}
+    stepping = [call for call in calls if facts.repetitions.steps_optimizer(call)]
+    subjects = [subject for call in stepping for subject in (call.callee.inputs[0], *call.arguments[:1])]
+    if optimizer.isdisjoint(place for subject in subjects for place in places_of(facts.solution, subject)):
+        return False
+    run = [call for call in calls if call in backwards]
+    return bool(run) and not any(facts.skipping.is_skipped(call, method) for call in (*run, *stepping))
 
 
 def _is_read_before_backward(facts: Facts, call: Value, by: Loop | Function) -> bool:
     """Whether a turn reads a ``.grad`` after ``call`` and before the next backward; any read, if none is seen."""
     events = list(_Turn(facts, call).of(by))
     if call not in events:
-        return any(_is_read(event) for event in events)
+        is_before = _stepped_by(facts, call) is by
+        first = next((i for i, event in enumerate(events) if isinstance(event, Backward)), len(events))
+        return any(_is_read(event) for event in (events[:first] if is_before else events))
     start = events.index(call)
     for event in (*events[start + 1 :], *events[:start]):
         if isinstance(event, Backward):

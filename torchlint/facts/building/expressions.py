@@ -105,10 +105,9 @@ class ExpressionBuilder(SpreadBuilder):
         if path is not None and (known := self.state.variables.get(path)) is not None:
             return known
         base = self.visit(node.value)
-        for element in node.slice:
-            if isinstance(element.slice, cst.Index):
-                self.visit(element.slice.value)
+        indices = tuple(self.visit(at.slice.value) for at in node.slice if isinstance(at.slice, cst.Index))
         value = self.make(Op.SUBSCRIPT, (base,), node, keys=(constant_key(node),))
+        self.graph.indices[value] = indices
         if path is not None:
             self.state.variables[path] = value
         return value
@@ -276,7 +275,7 @@ class ExpressionBuilder(SpreadBuilder):
         elif name in INSERTING and call.arguments:
             self.insert(node, function, call)
         elif name in EMPTYING:
-            self.graph.resets.append(Reset(receiver, self.function, self.loop))
+            self.graph.resets.append(Reset(receiver, self.function, self.loop, is_item=name.startswith("pop")))
         elif changes_receiver(name):
             added = call.arguments[0] if call.arguments else None
             self.update(function.value, call, added, node.args[0].value if node.args else None)

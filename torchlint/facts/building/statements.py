@@ -124,7 +124,8 @@ class StatementBuilder(ExpressionBuilder):
         targets = [e.value for e in node.target.elements] if isinstance(node.target, cst.Tuple) else [node.target]
         for target in targets:
             if isinstance(target, cst.Subscript):
-                self.graph.resets.append(Reset(self.visit(target.value), self.function, self.loop))
+                is_item = all(isinstance(element.slice, cst.Index) for element in target.slice)
+                self.graph.resets.append(Reset(self.visit(target.value), self.function, self.loop, is_item))
             elif isinstance(target, cst.Attribute):
                 self.graph.resets.append(Reset(self.visit(target), self.function, self.loop))
                 if (path := path_of(target)) is not None:

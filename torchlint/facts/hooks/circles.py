@@ -17,6 +17,8 @@ import libcst as cst
 
 from torchlint.facts.hooks.holding import Held, Holding
 from torchlint.facts.hooks.makers import Makers
+from torchlint.facts.summaries.effects import Effect
+from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.values.domain import (
     Carrier,
     Container,
@@ -84,6 +86,24 @@ def circles(facts: Facts) -> list[Circle]:
     return list(best.values())
 
 
+def handed_to_itself(facts: Facts, method: Function) -> list[tuple[str, int]]:
+    """The methods that are not seen to which a method gives a function that holds its object, and at what parameter.
+
+    Nothing where the object has no tensors of its own.
+    """
+    if method.owner is None or not method.parameters:
+        return []
+    search, itself = _Search(facts), method.parameters[0]
+    found = [
+        (call.callee.name, key + 1)
+        for call in facts.steps.calls_in(method)
+        if call.callee.op is Op.ATTRIBUTE and call.callee.inputs[0] is itself and not facts.solution.functions_of(call)
+        for key, argument in zip(call.keys[1:], call.arguments, strict=True)
+        if isinstance(key, int) and any(held.value is itself for held in search.holding.held_by(argument))
+    ]
+    return found if found and search.is_heavy(method.owner) else []
+
+
 class _Search:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
@@ -100,6 +120,8 @@ class _Search:
             yield from self._of_store(store)
         for function in self.facts.graph.functions:
             yield from self._of_function(function)
+        for effect in self.facts.effects.of(EffectKind.CIRCLES):
+            yield from self._of_effect(effect)
 
     # -- hooks ----------------------------------------------------------------------------------------------------
 
@@ -120,7 +142,7 @@ class _Search:
             if owner is None or not self._is_own(subject, owner):
                 continue
             by, is_seldom = self.makers.maker(owner)
-            if by is not None and self._is_heavy(owner):
+            if by is not None and self.is_heavy(owner):
                 is_forever = call.callee.name == "register_post_accumulate_grad_hook"
                 holder, written = self._receiver(call), self._written(one)
                 statement = self.facts.statement_of(call)
@@ -210,10 +232,18 @@ class _Search:
             place = self._attribute_of(store, owner)
             by, is_seldom = self.makers.maker(owner)
             if place is not None and by is not None and not self._is_dropped(place):
-                if self._is_heavy(owner):
+                if self.is_heavy(owner):
                     holder, written = f"{function.parameters[0].name}.{place.path}", self._written(held)
                     yield Circle(store.statement, Through.OBJECT, holder, written, by, owner, False, is_seldom)
             return
+
+    def _of_effect(self, effect: Effect) -> Iterator[Circle]:
+        """An instance that keeps, by its ``__init__`` in another file, a function that holds it."""
+        owner = effect.function.owner
+        by, is_seldom = self.makers.maker(owner) if owner is not None else (None, False)
+        if owner is not None and by is not None:
+            statement, holder = self.facts.statement_of(effect.call), f"{owner.name}.{effect.done.name}"
+            yield Circle(statement, Through.OBJECT, holder, "self", by, owner, False, is_seldom)
 
     def _is_of_object(self, held: Value, method: Function) -> bool:
         """Whether what is held is the object of a method, not another one of its class that a caller has."""
@@ -283,7 +313,7 @@ class _Search:
         parts = (part for target in targets for part in walk(target))
         return frozenset(part.attr.value for part in parts if isinstance(part, cst.Attribute))
 
-    def _is_heavy(self, owner: Class) -> bool:
+    def is_heavy(self, owner: Class) -> bool:
         """Whether each instance has tensors of its own; a model that it was handed lives on anyway."""
         return any(self._is_fresh(value, owner) for value in self._kept_by(owner))
 

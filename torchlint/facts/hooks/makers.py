@@ -46,8 +46,19 @@ class Makers:
         if repetition is not None:
             return repetition.by, False
         let_go = (one for call in self._calls_of(owner) for one in self._given_up(call, BUILDERS))
-        trials = (self.repetitions.trial_of(call) for call in let_go)
+        trials = (self.repetitions.trial_of(call) or self._rollout_of(call) for call in let_go)
         return next((loop for loop in trials if loop is not None), None), True
+
+    def _rollout_of(self, call: Value) -> Loop | None:
+        """The loop of training each turn of which runs a function with steps of its own, in which ``call`` stands."""
+        function = call.function
+        if call.loop is not None or not self.repetitions.holds(function):
+            return None
+        for caller in sorted(self.solution.callers.get(function, ()), key=lambda value: value.index):
+            for loop in caller.loop.around() if caller.loop is not None else ():
+                if self.repetitions.turn(loop) is Turn.TRAINS and not self.facts.skipping.is_skipped(caller, loop):
+                    return loop
+        return None
 
     def _given_up(self, call: Value, hops: int) -> Iterator[Value]:
         """The call after which an instance is not kept: its own, or those of a builder that returns it."""

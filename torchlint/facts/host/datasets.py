@@ -135,7 +135,8 @@ class _Reading:
                     yield Hoard(store.statement, self._name(place), self.cls, self.loader, True)
 
     def _name(self, place: Place) -> str:
-        return f"self.{place.path}"
+        held_by = self._helpers.get(place.owner) if isinstance(place.owner, Class) else None
+        return f"self.{place.path}" if held_by is None else f"self.{held_by.path}.{place.path}"
 
     @cached_property
     def functions(self) -> dict[Function, None]:
@@ -157,6 +158,17 @@ class _Reading:
         )
         found = dict.fromkeys(place for value in reads for place in places_of(self.solution, value))
         return [place for place in found if place.owner is self.cls.root()]
+
+    @cached_property
+    def _helpers(self) -> dict[Class, Place]:
+        """The other classes of the file of which the data set holds an instance, with the attribute that does."""
+        found: dict[Class, Place] = {}
+        for place in self.places:
+            for value in self.solution.stored.get(place, ()):
+                for atom in sorted_values(self.solution.final(value)):
+                    if isinstance(atom, Instance) and atom.cls.root() is not self.cls.root():
+                        found.setdefault(atom.cls.root(), place)
+        return found
 
     def _stores_of(self, place: Place) -> list[Store]:
         stores = (store for store in self.facts.graph.stores if store.kind is Kind.ASSIGN)
@@ -190,8 +202,21 @@ class _Reading:
         return [
             place
             for place in places
-            if place.owner is self.cls.root() and self._is_container(place) and not self._is_kept_small(place)
+            if (place.owner is self.cls.root() or (place.owner in self._helpers and self._is_index(store.index)))
+            and self._is_container(place)
+            and not self._is_kept_small(place)
         ]
+
+    def _is_index(self, key: Value | None) -> bool:
+        """Whether a key is the very index that the loader asks for, passed on from function to function."""
+        method = self.cls.method(READING[0])
+        asked = set(method.parameters[1:2]) if method is not None else set()
+        given = [key] if key is not None else []
+        for _ in range(DEPTH):
+            if not asked.isdisjoint(given):
+                return True
+            given = [one for value in given if value.op is Op.PARAMETER for one in self.solution.arguments_of(value)]
+        return False
 
     def _is_container(self, place: Place) -> bool:
         made = self.solution.stored.get(place, ())

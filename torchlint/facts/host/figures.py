@@ -30,6 +30,9 @@ MAKERS = {"figure": (0, "num"), "subplots": (-1, "num"), "subplot_mosaic": (-1, 
 READERS = ("matplotlib.", "wandb.", "mlflow.", "numpy.", "seaborn.", "sklearn.", "builtins.", "io.", "PIL.", "torch.")
 """Packages whose functions look at a figure and do not close it."""
 
+OF_FIGURES = frozenset(["savefig", "tight_layout", "suptitle", "set_size_inches", "subplots_adjust", "get_axes"])
+"""Methods that figures have, and hardly anything else."""
+
 DEPTH = 3
 """How many calls down a close is looked for."""
 
@@ -62,6 +65,15 @@ def leaves_open(facts: Facts, call: Value) -> bool:
     return maker_of(call) is not None and _Search(facts).is_left_open(call)
 
 
+def leaves_given_open(facts: Facts, call: Value) -> bool:
+    """Whether a function uses as a figure what a CALL of something imported gives it, and does not close that."""
+    if maker_of(call) is not None or call.callee.name.startswith(READERS):
+        return False
+    given = [call, *(user for user in call.users if user.op in (Op.ELEMENT, Op.SUBSCRIPT))]
+    is_figure = any(user.op is Op.ATTRIBUTE and user.name in OF_FIGURES for one in given for user in one.users)
+    return is_figure and not _Search(facts).is_closed(call)
+
+
 def may_close_any(facts: Facts, call: Value) -> bool:
     """Whether a CALL may close figures, or shows them."""
     return _is_pyplot(call, "close") or _is_pyplot(call, "show")
@@ -88,7 +100,11 @@ class _Search:
 
     def is_left_open(self, call: Value) -> bool:
         """Whether nothing in the function of a CALL closes the figure that it makes."""
-        return not self._is_used_again(call) and not self._is_closed((call,), None)
+        return not self._is_used_again(call) and not self.is_closed(call)
+
+    def is_closed(self, call: Value) -> bool:
+        """Whether something in the function of a CALL closes the figure that it gives."""
+        return self._is_closed((call,), None)
 
     @cached_property
     def makers(self) -> list[Value]:

@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.edits import replace
 from torchlint.facts.host.process import is_of_tests, is_optional, prepares_process
+from torchlint.facts.turns.serving import runs_at_start
 from torchlint.facts.values.frameworks import is_start
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.origins import agreed, origins, spread_options
@@ -53,11 +54,18 @@ def recordings(facts: Facts) -> list[Recording]:
 
 
 def _stays_on(facts: Facts, call: Value) -> bool:
-    """Whether nobody chose to record, and what is done meanwhile is not seen: the process goes on recording."""
+    """Whether nobody chose to record, and what is done meanwhile is not seen: the process goes on recording.
+
+    A server answers requests for as long as it lives.
+    """
     if is_of_tests(facts, call) or facts.loop_lengths.has_few_steps or is_optional(facts, call, None):
         return False
     if call.function.parent is None:
-        return not facts.steps.trains(call.function) and _offers_training(facts)
+        return not facts.steps.trains(call.function) and (
+            _offers_training(facts) or bool(facts.repetitions.request_handlers)
+        )
+    if runs_at_start(facts, call):
+        return True
     return prepares_process(facts, call.function) or _enters(call.function) or _begins_training(call.function)
 
 

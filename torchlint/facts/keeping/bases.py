@@ -53,7 +53,8 @@ class Bases:
             return False
         callee = value.callee
         known = torch_api.function(callee.name) if callee.op is Op.EXTERNAL else None
-        if callee.op is Op.ATTRIBUTE and not self.steps.calls_module(value):
+        functions = self.solution.functions_of(value)
+        if callee.op is Op.ATTRIBUTE and not functions and not self.steps.calls_module(value):
             known = torch_api.method(callee.name)
             if callee.name not in ONLY_OF_TENSORS and not self.is_tensor(callee.inputs[0], depth - 1):
                 return False  # an array has methods of the same names
@@ -62,7 +63,6 @@ class Bases:
         made = self._made(callee)
         if made is not None:
             return made.callee.name not in RECURRENT and "MultiheadAttention" not in made.callee.name
-        functions = self.solution.functions_of(value)
         results = [f.result for f in functions if f.result is not None]
         return bool(results) and all(self.is_tensor(result, depth - 1) for result in results)
 

@@ -53,7 +53,7 @@ def checkpoints(facts: Facts) -> list[Checkpoint]:
     """Everything that was loaded, copied and kept, at most one for each call that loads."""
     search = _Search(facts)
     found: dict[tuple[tuple[str, ...], cst.CSTNode | None], Checkpoint] = {}
-    for load in facts.loads.found:
+    for load in (*facts.loads.found, *facts.loads.given):
         kept = search.of(load)
         if kept is not None:
             found.setdefault((kept.names, kept.through), kept)  # one name that either of two branches binds

@@ -87,13 +87,9 @@ class _Search:
     def inserted(self) -> Iterator[Collection]:
         """``outs.append(net(x))`` in a pass."""
         for store in self.facts.graph.stores:
-            if (
-                store.kind is not Kind.INSERT
-                or store.holder is None
-                or not self.gathering.positions.get(store.statement)
-            ):
+            if store.kind is not Kind.INSERT or store.holder is None:
                 continue
-            repetition = self.gathering.repetition(self.gathering.positions[store.statement])
+            repetition = self.gathering.repetition(self.gathering.position(store))
             if (
                 repetition is None
                 or self._is_counted_out(repetition.by)

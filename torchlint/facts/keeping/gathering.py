@@ -9,9 +9,8 @@ import libcst as cst
 
 from torchlint.facts.autograd.insertions import is_bounded
 from torchlint.facts.turns.repetition import HOPS, Repetition, Turn, changes_with
-from torchlint.facts.values.domain import Container
 from torchlint.facts.values.frameworks import is_called_each_step
-from torchlint.facts.values.graph import Function, Loop, Mode, Op, Store, Value
+from torchlint.facts.values.graph import Function, Loop, Mode, Op, Reset, Store, Value
 from torchlint.facts.values.homes import allocations_of
 from torchlint.facts.values.literals import literal
 
@@ -32,9 +31,15 @@ class Gathering:
         self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
         self.repetitions = facts.repetitions
 
+    def position(self, store: Store) -> Value:
+        """A value that stands for the place of a store; its statement need not compute one that is not known yet."""
+        known = self._positions.get(store.statement)
+        if known is not None:
+            return known
+        return Value(-1, Op.CONSTANT, (), store.function, store.loop, store.mode, statement=store.statement)
+
     @cached_property
-    def positions(self) -> dict[cst.CSTNode, Value]:
-        """For each statement a value that stands for its place in the program."""
+    def _positions(self) -> dict[cst.CSTNode, Value]:
         return {v.statement: v for v in self.facts.graph.values if v.statement is not None}
 
     def adds_item(self, store: Store, by: Loop | Function) -> bool:
@@ -42,7 +47,9 @@ class Gathering:
         if store.key is not None or store.index is None:
             return False
         parts = list(store.index.computed_from())
-        parts += [given for part in parts if part.op is Op.PARAMETER for given in self.solution.arguments_of(part)]
+        for _ in range(HOPS):
+            given = [one for part in parts if part.op is Op.PARAMETER for one in self.solution.arguments_of(part)]
+            parts = list(dict.fromkeys((*parts, *given)))
         return isinstance(by, Function) or any(changes_with(part, by) for part in parts)
 
     def any_repetition(self, call: Value) -> Repetition | None:
@@ -121,11 +128,38 @@ class Gathering:
         made = self._containers(store.holder)
         if not made or any(self.is_within(one.function, one.loop, repetition) or is_bounded(one) for one in made):
             return None
-        for reset in self.facts.graph.resets:
-            held = [a.allocation for a in self.solution.final(reset.holder) if isinstance(a, Container)]
-            if any(one in made for one in held) and self.is_within(reset.function, reset.loop, repetition):
-                return None
-        return made[0]
+        return None if self._resets_within(made, repetition) else made[0]
+
+    def window(self, store: Store, repetition: Repetition) -> Value | None:
+        """The container that takes it, if it lives through the turns and gives up its oldest where it is full."""
+        assert store.holder is not None
+        made = self._containers(store.holder)
+        if len(made) != 1 or self.is_within(made[0].function, made[0].loop, repetition):
+            return None
+        if is_bounded(made[0]):
+            most = literal(self.solution, made[0].argument(1, "maxlen"))
+            return None if isinstance(most, int) and most <= MOST_PARTS else made[0]
+        resets = self._resets_within(made, repetition)
+        gives_up = bool(resets) and all(reset.is_item for reset in resets) and self._is_asked_for_length(made[0])
+        return made[0] if gives_up else None
+
+    def _is_asked_for_length(self, made: Value) -> bool:
+        """``if len(self.rows) > self.most:``"""
+        lengths = (call for call in self.facts.calls() if call.callee.name == "builtins.len" and call.arguments)
+        return any(
+            made in allocations_of(self.solution, call.arguments[0])
+            and any(user.op is Op.COMPARISON for user in call.users)
+            for call in lengths
+        )
+
+    def _resets_within(self, made: list[Value], repetition: Repetition) -> list[Reset]:
+        """What takes something out of one of the containers in each turn."""
+        return [
+            reset
+            for reset in self.facts.graph.resets
+            if not set(made).isdisjoint(allocations_of(self.solution, reset.holder))
+            and self.is_within(reset.function, reset.loop, repetition)
+        ]
 
     def _containers(self, holder: Value) -> list[Value]:
         """The containers that a holder may be; a list that a ``defaultdict`` makes lives as long as that does."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -31,6 +31,7 @@ class KeptView:
         name: how the program names the container, "" for a file.
         made: where the container was made, if that is seen.
         repeated_by: what repeats the statement, None for a file.
+        is_window: True where the container gives up its oldest when it is full.
     """
 
     statement: cst.CSTNode
@@ -41,6 +42,7 @@ class KeptView:
     name: str
     made: cst.CSTNode | None
     repeated_by: Loop | Function | None
+    is_window: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class _Holder:
     name: str = ""
     made: cst.CSTNode | None = None
     by: Loop | Function | None = None
+    is_window: bool = False
 
 
 def kept_views(facts: Facts) -> list[KeptView]:
@@ -72,18 +75,20 @@ class _Search:
     def inserted(self) -> Iterator[KeptView]:
         """``firsts.append(hidden[:, 0])`` in a loop."""
         for store in self.facts.graph.stores:
-            at = self.gathering.positions.get(store.statement)
-            if store.kind is not Kind.INSERT or store.holder is None or at is None:
+            if store.kind is not Kind.INSERT or store.holder is None:
                 continue
+            at = self.gathering.position(store)
             items = self._items(store.value, store.syntax)
             found = [(item, view) for item in items if (view := self.views.of(item.value)) is not None]
             repetition = self._repetition(at, found[0][1].base) if found else None
             if repetition is None or (store.is_item and not self.gathering.adds_item(store, repetition.by)):
                 continue
-            made = self.gathering.allocation(store, repetition)
+            grows, window = (f(store, repetition) for f in (self.gathering.allocation, self.gathering.window))
+            made = grows or window
             if made is None:
                 continue
-            kept_in = _Holder(text_of(store.target, store.holder), made.statement, repetition.by)
+            name = text_of(store.target, store.holder)
+            kept_in = _Holder(name, made.statement, repetition.by, is_window=grows is None)
             for item, view in found:
                 if self._is_made_in_turn(view, repetition) and not self._is_kept_whole(view):
                     yield self._kept(store.statement, kept_in, item, view)
@@ -123,7 +128,8 @@ class _Search:
 
     def _kept(self, statement: cst.CSTNode, holder: _Holder, item: Use, view: View) -> KeptView:
         written = self._is_written(view.base)
-        return KeptView(statement, item, view.base, view.surely_smaller, written, holder.name, holder.made, holder.by)
+        kept = KeptView(statement, item, view.base, view.surely_smaller, written, holder.name, holder.made, holder.by)
+        return replace(kept, is_window=holder.is_window)
 
     def _items(self, value: Value, syntax: cst.CSTNode | None) -> list[Use]:
         """What is put in: the value itself, or what is in the tuple or dict that is written there."""

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import constant_of
+from torchlint.facts.summaries.effects import returns
+from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.values.domain import Atom, Container, External, Instance, Module, Tensor, Tool, sorted_values
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class
@@ -104,6 +106,12 @@ class Loads:
     def found(self) -> list[Load]:
         """Every such call in the order of the walk."""
         return [load for call in self.facts.calls() if (load := self.of(call)) is not None]
+
+    @cached_property
+    def given(self) -> list[Load]:
+        """The calls of functions of other files that return what they read."""
+        effects = self.facts.effects.of(EffectKind.GIVES_LOADED)
+        return [Load(effect.call, effect.done.name, False, "saved") for effect in effects if effect.done.is_returned]
 
     def of(self, call: Value) -> Load | None:
         """What a CALL reads; None for one that does nothing of the kind."""
@@ -285,6 +293,12 @@ class Loads:
     def _results(self) -> dict[Value, Function]:
         functions = self.facts.graph.functions
         return {function.result: function for function in functions if function.result is not None}
+
+
+def gives_loaded(facts: Facts, call: Value) -> bool:
+    """Whether a CALL reads weights and puts them where they were saved, and its function returns them."""
+    load = facts.loads.of(call)
+    return load is not None and not load.is_model and load.device == "saved" and returns(call.function, call)
 
 
 def external_name(facts: Facts, call: Value) -> str | None:

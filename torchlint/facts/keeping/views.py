@@ -6,13 +6,13 @@ computed, through other views; where anything on the way may copy, it is none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
 
 import libcst as cst
 
 from torchlint.facts.keeping.bases import ONLY_OF_TENSORS, Bases, number_of, slices_of
+from torchlint.facts.keeping.numbers import is_known_with, number_behind
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Container, Tensor
 from torchlint.facts.values.graph import Function, Op, Value
@@ -58,12 +58,16 @@ class _Walked:
         parts: those of the views that take a part.
         is_squeezed: whether one of them takes it of a dimension behind one that was taken off.
         entered: the calls by which functions were entered on the way.
+        numbers: what computes the numbers that the parts are indexed by, where these are not written there.
+        way: all values on the way.
     """
 
     base: Value
     parts: tuple[Value, ...]
     is_squeezed: bool
     entered: Mapping[Function, Value]
+    numbers: Sequence[Value]
+    way: Set[Value]
 
 
 class Views:
@@ -85,6 +89,8 @@ class Views:
         base, parts = found.base, found.parts
         if not self.windows and any(_is_one_of_many(part, base) for part in parts if _is_window(part)):
             return None  # window after window they may be all of it
+        if not all(any(is_known_with(number, value) for value in found.way) for number in found.numbers):
+            return None  # and so may row after row
         if not parts or not self._is_tensor(base, parts) or (self.bases.has_one_row(base) and not found.is_squeezed):
             return None
         width = self.bases.width(base)
@@ -104,17 +110,19 @@ class Views:
         """What is behind views; None when all is copied."""
         parts: list[Value] = []
         entered: dict[Function, Value] = {}
+        numbers: list[Value] = []
         seen: set[Value] = set()
         is_squeezed = False
         while value not in seen:
             seen.add(value)
-            kind, source = self._given(value, entered) or self._view(value)
+            kind, source = self._given(value, entered) or self._view(value, entered)
             if kind == "none" or (kind == "maybe" and parts):
-                return _Walked(value, tuple(parts), is_squeezed, entered)
+                return _Walked(value, tuple(parts), is_squeezed, entered, numbers, seen)
             if kind in ("unknown", "maybe") or source is None:
                 return None
             if kind == "part":
                 parts.append(value)
+                numbers += self._numbers(value, entered)
             if value.op is Op.CALL:
                 if source.function is not value.function:
                     entered[source.function] = value
@@ -128,13 +136,13 @@ class Views:
         given = self.solution.callers[value.function].get(call, {}).get(value) if call is not None else None
         return None if given is None else ("whole", given)
 
-    def _view(self, value: Value) -> tuple[str, Value | None]:
+    def _view(self, value: Value, entered: Mapping[Function, Value]) -> tuple[str, Value | None]:
         """One step back: "whole" or "part" of the source, "none" for what is no view, "unknown".
 
         "maybe" is all of the source or a copy of it: as large as that, but whoever keeps it may keep nothing else.
         """
         if value.op is Op.SUBSCRIPT:
-            return self._subscript(value)
+            return self._subscript(value, entered)
         if value.op is Op.ELEMENT:
             base = value.inputs[0]
             pieces = _pieces_of(base)
@@ -151,7 +159,7 @@ class Views:
             return ("whole", given[0]) if len(given) == 1 else ("unknown" if given else "none", None)
         if value.op is Op.PHI or value.op is Op.READ:
             return ("unknown", None)
-        return self._call(value) if value.op is Op.CALL else ("none", None)
+        return self._call(value, entered) if value.op is Op.CALL else ("none", None)
 
     def _rows_of(self, value: Value) -> Value | None:
         """The tensor of which a loop takes one row after the other, all of them together the whole."""
@@ -164,7 +172,7 @@ class Views:
         is_stored = any(self.solution.stored.get(place) for place in places_of(self.solution, value))
         return ("unknown" if is_stored else "none", None)
 
-    def _call(self, call: Value) -> tuple[str, Value | None]:
+    def _call(self, call: Value, entered: Mapping[Function, Value]) -> tuple[str, Value | None]:
         callee = call.callee
         name = callee.name.rpartition(".")[2]
         source = callee.inputs[0] if callee.op is Op.ATTRIBUTE else call.arguments[0] if call.arguments else None
@@ -181,7 +189,7 @@ class Views:
             if call in self._followed or self.steps.calls_module(call):
                 return ("none", None)  # a function that returns what it returns itself says nothing
             self._followed.add(call)
-            kind = self._view(result)[0]
+            kind = self._view(result, {**entered, result.function: call})[0]
             self._followed.discard(call)
             if kind in ("whole", "part"):
                 return ("whole", result)
@@ -189,23 +197,26 @@ class Views:
 
     # -- an index -------------------------------------------------------------------------------------------------
 
-    def _subscript(self, value: Value) -> tuple[str, Value | None]:
+    def _subscript(self, value: Value, entered: Mapping[Function, Value]) -> tuple[str, Value | None]:
         pieces = _pieces_of(value.inputs[0])
         if pieces is not None:
             return ("part", pieces)
         if any(isinstance(atom, Container) for atom in self.solution.final(value.inputs[0])):
             return ("none", None)  # an item of a tuple or a list, and not of a tensor
-        kinds = [self._index(element.slice, value) for element in slices_of(value)]
+        indices = iter(self.solution.graph.indices.get(value, ()))
+        kinds = [
+            _range(element.slice) if isinstance(element.slice, cst.Slice)
+            else self._index(element.slice, next(indices, None), entered)
+            for element in slices_of(value)
+        ]  # fmt: skip
         if "copy" in kinds or not kinds:
             return ("none", None) if kinds == ["copy"] else ("unknown", None)
         if "unknown" in kinds:
             return ("unknown", None)
         return ("part" if "part" in kinds else "whole", value.inputs[0])
 
-    def _index(self, node: cst.BaseSlice, value: Value) -> str:
-        """What one element of an index does: "part", "whole", "copy" or "unknown"."""
-        if isinstance(node, cst.Slice):
-            return "part" if _lies_anywhere(node) else _slice(node)
+    def _index(self, node: cst.BaseSlice, known: Value | None, entered: Mapping[Function, Value]) -> str:
+        """What one element of an index that is no range does: "part", "whole", "copy" or "unknown"."""
         assert isinstance(node, cst.Index)
         index = node.value
         if isinstance(index, cst.Ellipsis) or (isinstance(index, cst.Name) and index.value == "None"):
@@ -214,13 +225,15 @@ class Views:
             return "part"
         if isinstance(index, cst.List | cst.Comparison):
             return "copy"
-        known = self._by_syntax.get(index)
+        if known is not None and number_behind(self.solution, known, entered) is not None:
+            return "part"
         atoms = self.solution.final(known) if known is not None else frozenset()
         return "copy" if atoms and all(isinstance(atom, Tensor) for atom in atoms) else "unknown"
 
-    @cached_property
-    def _by_syntax(self) -> dict[cst.CSTNode, Value]:
-        return {value.syntax: value for value in self.solution.graph.values if value.syntax is not None}
+    def _numbers(self, part: Value, entered: Mapping[Function, Value]) -> list[Value]:
+        """What computes the numbers by which a part is indexed."""
+        behind = (number_behind(self.solution, i, entered) for i in self.solution.graph.indices.get(part, ()))
+        return [number for number in behind if number is not None]
 
     # -- whether it is smaller -------------------------------------------------------------------------------------
 
@@ -257,6 +270,11 @@ class Views:
     def _selects_column(self, part: Value) -> bool:
         slices = [element.slice for element in slices_of(part)] if part.op is Op.SUBSCRIPT else []
         return len(slices) == 2 and isinstance(slices[0], cst.Slice) and isinstance(slices[1], cst.Index)
+
+
+def _range(node: cst.Slice) -> str:
+    """What a range takes, the window between two variables counted as a part."""
+    return "part" if _lies_anywhere(node) else _slice(node)
 
 
 def _slice(node: cst.Slice) -> str:

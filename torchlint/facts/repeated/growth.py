@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import constant_of
+from torchlint.facts.summaries.effects import GROUPING, Effect
+from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.turns.repetition import Repetition, Turn
 from torchlint.facts.values.domain import Instance, Tool
@@ -40,6 +42,7 @@ class Growth:
         added: what is added.
         is_optimizer: True for a group of parameters.
         repeated_by: the loop each turn of which adds, or the method that does with each call.
+        by: what adds it in another file; None where that is seen.
     """
 
     statement: cst.CSTNode
@@ -47,6 +50,7 @@ class Growth:
     added: Value
     is_optimizer: bool
     repeated_by: Loop | Function
+    by: Effect | None = None
 
 
 def growths(facts: Facts) -> list[Growth]:
@@ -87,6 +91,7 @@ class _Addition:
     name: str
     statement: cst.CSTNode
     is_optimizer: bool = False
+    by: Effect | None = None
 
 
 class _Search:
@@ -105,10 +110,11 @@ class _Search:
             elif store.holder is not None and isinstance(store.target, cst.Call) and self._is_computed_name(store):
                 name = text_of(store.target.args[0].value, store.holder)
                 yield _Addition(store.holder, store.value, self._where(store), name, store.statement)
-        for call in self.facts.calls():
-            addition = self._of_call(call)
-            if addition is not None:
-                yield addition
+        found = [
+            *map(self._of_call, self.facts.calls()),
+            *map(self._of_effect, self.facts.effects.of(EffectKind.GROWS)),
+        ]
+        yield from (addition for addition in found if addition is not None)
 
     def _is_registered(self, store: Store) -> bool:
         """Whether a store makes a container of modules longer: no item of a list, no constant key."""
@@ -156,7 +162,7 @@ class _Search:
         callee, statement = call.callee, self.facts.statement_of(call)
         if callee.op is Op.ATTRIBUTE:
             holder, first, second = callee.inputs[0], call.argument(0, "name"), call.argument(1)
-            if callee.name == "add_param_group" and call.arguments and self._is_optimizer(holder):
+            if callee.name == GROUPING and call.arguments and self._is_optimizer(holder):
                 name = text_of(_receiver(call), holder)
                 return _Addition(holder, call.arguments[0], call, name, statement, is_optimizer=True)
             if callee.name in REGISTERING and first is not None and self.facts.tensors.is_module(holder):
@@ -170,6 +176,22 @@ class _Search:
                 written = call.syntax.args[0].value if isinstance(call.syntax, cst.Call) else None
                 return _Addition(holder, added, call, text_of(written, holder), statement)
         return None
+
+    def _of_effect(self, effect: Effect) -> _Addition | None:
+        """What a function of another file adds to the optimizer that it is given."""
+        holder, *added = effect.given
+        made = [value for value in added if value.op is not Op.CONSTANT]
+        if not made or not self._is_optimizer(holder):
+            return None
+        statement = self.facts.statement_of(effect.call)
+        name = text_of(self._written(effect.call, holder), holder)
+        return _Addition(holder, made[0], effect.call, name, statement, is_optimizer=True, by=effect)
+
+    def _written(self, call: Value, given: Value) -> cst.CSTNode | None:
+        """How an argument is written in a CALL."""
+        nodes = [argument.value for argument in call.syntax.args] if isinstance(call.syntax, cst.Call) else []
+        passed = [node for node, value in zip(nodes, call.arguments, strict=False) if value is given]
+        return passed[0] if passed else None
 
     def _is_optimizer(self, value: Value) -> bool:
         return any(isinstance(atom, Tool) and atom.kind == "optimizer" for atom in self.solution.final(value))
@@ -187,7 +209,9 @@ class _Search:
             return None
         if not self._outlives(addition, repetition):
             return None
-        return Growth(addition.statement, addition.name, addition.added, addition.is_optimizer, repetition.by)
+        return Growth(
+            addition.statement, addition.name, addition.added, addition.is_optimizer, repetition.by, addition.by
+        )
 
     def _repetition(self, addition: _Addition) -> Repetition | None:
         """What repeats an addition; a forward that adds a layer for some batches never ends to grow either."""

@@ -23,6 +23,12 @@ MOST_EFFECTS = 8
 """Of a function that does more than this the first things are told."""
 
 
+POSSIBLE = (EffectKind.CLOSES, EffectKind.GIVES_LOADED)
+"""What is told of a function that only may do it."""
+
+GROUPING = "add_param_group"
+"""The method of optimizers that gives them more parameters."""
+
 _HOLDING = (Op.PHI, Op.CONTAINER, Op.ELEMENT, Op.SUBSCRIPT)
 
 
@@ -85,14 +91,19 @@ class Doings:
         """What a function does on each call, by itself or by functions of its file."""
         if function not in self._known:
             self._known[function] = ()  # a cycle of calls does no more than it does
-            done = (*self._done_in(function), *self._hooked_in(function), *self._joined_in(function))
+            done = (
+                *self._done_in(function),
+                *self._hooked_in(function),
+                *self._joined_in(function),
+                *self._grown_in(function),
+            )
             self._known[function] = tuple(dict.fromkeys(done))[:MOST_EFFECTS]
         return self._known[function]
 
     def _done_in(self, function: Function) -> Iterator[EffectSummary]:
         for call in self.facts.steps.calls_in(function):
             for done in (*self._done_at(call), *self._passed_on(call)):
-                if done.kind is EffectKind.CLOSES or self._is_sure(call, function):
+                if done.kind in POSSIBLE or self._is_sure(call, function):
                     yield replace(done, is_returned=done.is_returned and returns(function, call))
 
     def _done_at(self, call: Value) -> Iterator[EffectSummary]:
@@ -106,7 +117,7 @@ class Doings:
         """What a call does by functions of the file."""
         for callee in self.facts.solution.functions_of(call):
             for done in self.of(callee):
-                if done.kind not in (EffectKind.HOOKS, EffectKind.JOINS):
+                if done.kind not in (EffectKind.HOOKS, EffectKind.JOINS, EffectKind.GROWS):
                     yield replace(done, of=_behind(self._given(call, callee, done), call.function))
 
     def _given(self, call: Value, callee: Function, done: EffectSummary) -> tuple[Value, ...]:
@@ -118,6 +129,20 @@ class Doings:
         of = joined_by(self.facts, function)
         if of:
             yield EffectSummary(EffectKind.JOINS, "torch.cat", of, is_returned=True)
+
+    def _grown_in(self, function: Function) -> Iterator[EffectSummary]:
+        """The groups of parameters that a function adds to an optimizer which it is given."""
+        for call in self.facts.steps.calls_in(function):
+            optimizer = call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else None
+            if (
+                call.callee.name != GROUPING
+                or optimizer not in function.parameters
+                or not self._is_sure(call, function)
+            ):
+                continue
+            first = function.parameters.index(optimizer)
+            added = (position for position in _behind(call.arguments, function) if position != first)
+            yield EffectSummary(EffectKind.GROWS, call.callee.name, (first, *added))
 
     def _hooked_in(self, function: Function) -> Iterator[EffectSummary]:
         """The hooks that a function leaves on what it is given, be it one for each of many parts."""

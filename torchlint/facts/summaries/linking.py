@@ -13,12 +13,15 @@ from functools import partial
 import libcst as cst
 
 from torchlint.facts.building.names import all_parameters
+from torchlint.facts.summaries.following import followed
 from torchlint.facts.summaries.imports import Found, Imports, Kind
 from torchlint.facts.summaries.skeletons import class_syntax, function_syntax
 from torchlint.facts.summaries.summary import (
     CallSummary,
     ClassSummary,
+    EffectSummary,
     FunctionSummary,
+    KeepSummary,
     ParameterSummary,
     Part,
     PartKind,
@@ -234,13 +237,26 @@ class Linker:
                 function.result.feed(self._attribute(0, part.name.split("."), function, Mode.INHERITED))
         self.foreign.keeps[function] = summary.keeps
         if summary.effects:
-            self.foreign.effects[function] = summary.effects
+            self.foreign.effects[function] = followed(
+                summary.effects, partial(self._effects_of, unit), partial(self._keeps_of, function.owner)
+            )
         if summary.trains_long:
             self.foreign.trainings.add(function)
         if summary.lists:
             self.foreign.lists.add(function)
         if summary.trains and not any(backward.function is function for backward in self.foreign.backwards):
             self._backward(self._given((Part(PartKind.UNKNOWN),), unit, function), function, None)
+
+    def _effects_of(self, unit: Unit, name: str) -> tuple[EffectSummary, ...]:
+        linked = self._linked(name, unit.found.imports, unit.hops + 1)
+        if linked is None or not isinstance(linked[0], Function):
+            return ()
+        linked[0].open()
+        return self.foreign.effects.get(linked[0], ())
+
+    def _keeps_of(self, cls: Class | None, name: str) -> tuple[KeepSummary, ...]:
+        method = cls.method(name) if cls is not None else None
+        return self.foreign.keeps.get(method, ()) if method is not None else ()
 
     def _parameter(self, summary: ParameterSummary, position: int, function: Function, unit: Unit) -> Value:
         inputs = (self._given(summary.default, unit, function),) if summary.default else ()

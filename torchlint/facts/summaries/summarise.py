@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.hooks import circles
 from torchlint.facts.host import emptying, figures, profiling
+from torchlint.facts.keeping import loading
 from torchlint.facts.repeated import compiling, reloading
 from torchlint.facts.summaries.effects import Doings
 from torchlint.facts.summaries.shapes import Shapes, name_of
@@ -19,6 +21,7 @@ from torchlint.facts.summaries.summary import (
     CallSummary,
     ClassSummary,
     EffectKind,
+    EffectSummary,
     FunctionSummary,
     KeepSummary,
     ParameterSummary,
@@ -56,7 +59,9 @@ EFFECTS: dict[EffectKind, Callable[[Facts, Value], bool]] = {
     EffectKind.TIDIES: emptying.tidies,
     EffectKind.COMPILES: compiling.compiles,
     EffectKind.LOADS: reloading.may_read_model,
+    EffectKind.GIVES_LOADED: loading.gives_loaded,
     EffectKind.DRAWS: figures.leaves_open,
+    EffectKind.DRAWS_BY: figures.leaves_given_open,
     EffectKind.CLOSES: figures.may_close_any,
     EffectKind.PROFILES: profiling.records_all,
 }
@@ -136,12 +141,16 @@ class _Summariser:
             is_generator=function.is_generator,
             calls=tuple(calls.values()),
             keeps=self._keeps(function),
-            effects=self._doings.of(function),
+            effects=(*self._doings.of(function), *self._handed_to_itself(function)),
             resets=tuple(sorted(self._resets(function))),
             trains=trains,
             trains_long=trains and self.facts.loop_lengths.trains_long(function),
             lists=self._sizes.gives_many(function),
         )
+
+    def _handed_to_itself(self, function: Function) -> Iterator[EffectSummary]:
+        for name, position in circles.handed_to_itself(self.facts, function) if function.name == "__init__" else ():
+            yield EffectSummary(EffectKind.HANDS_ITSELF, name, (position,))
 
     def _parameter(self, parameter: Value) -> ParameterSummary:
         syntax = parameter.syntax

@@ -151,21 +151,31 @@ class EffectKind(Symbol):
     COMPILES = "compiles"
     LOADS = "loads"
     """It reads a model or weights from a file."""
+    GIVES_LOADED = "gives loaded"
+    """It may return what it reads from a file, put on the device where that was saved."""
     DRAWS = "draws"
     """It makes a figure, and does not close it."""
+    DRAWS_BY = "draws by"
+    """What it imports under the name gives it something that it uses as a figure, and does not close."""
     CLOSES = "closes"
     """It may close figures."""
     PROFILES = "profiles"
     """It makes a profiler that records from its start to its end."""
     JOINS = "joins"
     """It returns one tensor that is made of several which it is given."""
+    GROWS = "grows"
+    """It adds a group of parameters to an optimizer that it is given, the first of those that are named."""
+    HANDS_ITSELF = "hands itself"
+    """It gives the method of its own object that is named, for these parameters, a function that holds the object."""
+    CIRCLES = "circles"
+    """Its object, which has tensors of its own, keeps under the name a function that holds it."""
     HOOKS = "hooks"
     """It registers a hook on a module that it is given, or on parts of it, and returns the handle or drops it."""
 
 
 @dataclass(frozen=True, slots=True)
 class EffectSummary:
-    """A function does something whenever it is called; of closing a figure it is enough that it may.
+    """A function does something whenever it is called; of some kinds it is enough that it may.
 
     Attributes:
         kind: what.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.turns.micro_steps import are_micro_steps
+from torchlint.facts.turns.serving import rows_of_method
 from torchlint.facts.values.domain import Tool
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import (
@@ -24,7 +25,6 @@ from torchlint.facts.values.frameworks import (
     is_forward,
     is_module,
     is_module_class,
-    promises,
     runs_without_gradients,
     trains_on_result,
 )
@@ -297,22 +297,13 @@ class Repetitions:
     @cached_property
     def request_handlers(self) -> frozenset[Function]:
         """Functions that an object of a web framework decorates or is given."""
-        routes = {call.syntax for call in self.facts.calls() if self._is_route(call.callee)}
+        routes = {call.syntax for call in self.facts.calls() if rows_of_method(self.facts, call.callee, Holds.ROUTES)}
         return self.steps.request_handlers | {
             function
             for function in self.facts.graph.functions
             if isinstance(function.syntax, cst.FunctionDef)
             and any(decorator.decorator in routes for decorator in function.syntax.decorators)
         }
-
-    def _is_route(self, method: Value) -> bool:
-        if method.op is not Op.ATTRIBUTE:
-            return False
-        made = [method.inputs[0]]
-        if made[0].place is not None:
-            made = self.solution.stored.get(made[0].place, [])
-        classes = [value.callee.name for value in made if value.op is Op.CALL]
-        return any(method.name in row.methods for name in classes for row in promises(name, Holds.ROUTES))
 
     def _is_lone_step(self, function: Function) -> bool:
         """Whether a function without callers in this file steps an optimizer once that it did not build itself."""

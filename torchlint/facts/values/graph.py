@@ -204,11 +204,12 @@ class Backward:
 
 @dataclass(eq=False, slots=True)
 class Reset:
-    """What a holder held is dropped: ``x.clear()``, ``del x[:]``, ``x.pop()``, ``del x``."""
+    """What a holder held is dropped: ``x.clear()``, ``del x[:]``, ``x.pop()``, ``del x``; or one item of it."""
 
     holder: Value
     function: Function
     loop: Loop | None
+    is_item: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -363,7 +364,8 @@ class ValueGraph:
 
     ``buffers`` has each ``register_buffer`` as (on what, which name); ``beginnings`` what is assigned where a condition
     says that nothing was before; ``resting`` what a module reads where it does not train, ``resting_choices`` each PHI
-    with what it is only then; ``foreign`` is what other files bring in.
+    with what it is only then; ``indices`` what a SUBSCRIPT is indexed by, slices left out; ``foreign`` is what other
+    files bring in.
     """
 
     module: Function
@@ -379,6 +381,7 @@ class ValueGraph:
     beginnings: set[Value] = field(default_factory=set)
     resting: set[Value] = field(default_factory=set)
     resting_choices: set[tuple[Value, Value]] = field(default_factory=set)
+    indices: dict[Value, tuple[Value, ...]] = field(default_factory=dict)
     foreign: Foreign = field(default_factory=Foreign)
 
     def all_values(self) -> Iterator[Value]:

@@ -1,0 +1,55 @@
+"""Indices that are whole numbers for certain: what they take of a tensor is a view, never a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.solve import Solution
+
+HOPS = 4
+"""Through so many parameters a number is followed."""
+
+GIVING = frozenset(
+    ["builtins.int", "builtins.len", "builtins.round", "random.randint", "random.randrange", "math.floor", "math.ceil"]
+)
+"""Functions that give a whole number, whatever they are given."""
+
+
+def number_behind(solution: Solution, index: Value, entered: Mapping[Function, Value]) -> Value | None:
+    """What computes the whole number that ``index`` is, None where it may be anything else.
+
+    Args:
+        solution: of the file.
+        index: the index.
+        entered: the calls by which the functions were entered in which it may be a parameter.
+    """
+    for _ in range(HOPS):
+        if index.op is not Op.PARAMETER:
+            return index if _is_number(index) else None
+        call = entered.get(index.function)
+        every = solution.arguments_of(index)
+        given = solution.callers[index.function].get(call, {}).get(index) if call is not None else None
+        if given is None and len(every) == 1:
+            given = every[0]
+        if given is None:
+            return None
+        index = given
+    return None
+
+
+def _is_number(value: Value) -> bool:
+    """``int(scores.argmax())``, ``scores.argmax().item()``, ``len(x) - 1``."""
+    if value.op is Op.OPERATION:
+        return all(part.op is Op.CONSTANT or _is_number(part) for part in value.inputs)
+    if value.op is not Op.CALL:
+        return False
+    callee = value.callee
+    return callee.name in GIVING if callee.op is Op.EXTERNAL else callee.op is Op.ATTRIBUTE and callee.name == "item"
+
+
+def is_known_with(number: Value, value: Value) -> bool:
+    """Whether a number is computed where ``value`` is, or before: once for it, and not again and again."""
+    if number.function is not value.function:
+        return False
+    return number.loop is None or (value.loop is not None and number.loop in value.loop.around())

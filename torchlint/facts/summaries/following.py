@@ -1,0 +1,34 @@
+"""What a function does by what it imports itself, told as if it did it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from torchlint.facts.summaries.summary import EffectKind, EffectSummary, KeepSummary
+
+
+def followed(
+    effects: Iterable[EffectSummary],
+    effects_of: Callable[[str], tuple[EffectSummary, ...]],
+    keeps_of: Callable[[str], tuple[KeepSummary, ...]],
+) -> tuple[EffectSummary, ...]:
+    """Effects, of which none is only a name any more.
+
+    Args:
+        effects: what a function does.
+        effects_of: what the function does that its file imports under a dotted name.
+        keeps_of: what the method of its object keeps that has a name.
+    """
+    found: list[EffectSummary] = []
+    for done in effects:
+        if done.kind is EffectKind.HANDS_ITSELF:
+            kept = (keep for keep in keeps_of(done.name) if keep.position in done.of and keep.into == 0)
+            found += [
+                replace(done, kind=EffectKind.CIRCLES, name=keep.attribute, of=()) for keep in kept if keep.attribute
+            ]
+        elif done.kind is not EffectKind.DRAWS_BY:
+            found.append(done)
+        elif any(inner.kind is EffectKind.DRAWS and inner.is_returned for inner in effects_of(done.name)):
+            found.append(replace(done, kind=EffectKind.DRAWS))
+    return tuple(found)
