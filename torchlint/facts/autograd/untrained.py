@@ -260,7 +260,7 @@ class _Search:
     @cached_property
     def _put_into(self) -> dict[bool, set[Value | Place]]:
         """The roots of all modules that are put into training mode (True), and into evaluation mode."""
-        found: dict[bool, set[Value | Place]] = {True: set(), False: set()}
+        found: dict[bool, set[Value | Place]] = {True: set(), False: set(self.facts.graph.foreign.evaluated)}
         for call in self.facts.calls():
             if call.callee.op is Op.ATTRIBUTE and call.callee.name in ("eval", "train"):
                 flag = call.argument(0, "mode")

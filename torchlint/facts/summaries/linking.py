@@ -297,6 +297,8 @@ class Linker:
     def _given(self, shape: Shape, unit: Unit, function: Function) -> Value:
         value = self._make(Op.GIVEN, (), function)
         self._shapes[value] = (shape, unit)
+        if shape and all(part.is_evaluated for part in shape):
+            self.foreign.evaluated.add(value)
         return value
 
     def _make(

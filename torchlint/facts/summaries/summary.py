@@ -48,7 +48,10 @@ class PartKind(Symbol):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One alternative of a :data:`Shape`; which fields count depends on the kind."""
+    """One alternative of a :data:`Shape`; which fields count depends on the kind.
+
+    ``is_evaluated``: it is made in this file and put into evaluation mode.
+    """
 
     kind: PartKind
     name: str = ""
@@ -56,6 +59,7 @@ class Part:
     flag: bool = False
     by: str = ""
     items: tuple[tuple[Key, Shape], ...] = ()
+    is_evaluated: bool = False
 
 
 Shape: TypeAlias = "tuple[Part, ...]"

@@ -30,6 +30,7 @@ class Foreign:
         lists: functions that give a list or a dict of very many objects.
         modules: parameters that are used as modules.
         frozen: parameters that are modules and are told not to require grad.
+        evaluated: networks that are made there and put into evaluation mode.
         leaving: calls whose graph leaves the function that they stand in.
         hands_on: parameters that are handed on to code that is not seen.
         files: the name of the file in which a function stands.
@@ -50,6 +51,7 @@ class Foreign:
     lists: set[Function] = field(default_factory=set)
     modules: list[Value] = field(default_factory=list)
     frozen: list[Value] = field(default_factory=list)
+    evaluated: set[Value] = field(default_factory=set)
     leaving: set[Value] = field(default_factory=set)
     hands_on: set[Value] = field(default_factory=set)
     files: dict[Function, str] = field(default_factory=dict)
