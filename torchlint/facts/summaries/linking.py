@@ -235,6 +235,7 @@ class Linker:
         self.foreign.keeps[function] = summary.keeps
         if summary.effects:
             self.foreign.effects[function] = summary.effects
+            self.foreign.found[function] = unit.found
         if summary.trains_long:
             self.foreign.trainings.add(function)
         if summary.lists:

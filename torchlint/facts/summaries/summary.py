@@ -165,6 +165,8 @@ class EffectKind(Symbol):
     """It returns one tensor that is made of several which it is given."""
     HOOKS = "hooks"
     """It registers a hook on a module that it is given, or on parts of it, and returns the handle or drops it."""
+    CALLS = "calls"
+    """It calls a function that its file imports, which may do any of these."""
 
 
 @dataclass(frozen=True, slots=True)

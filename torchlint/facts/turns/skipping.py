@@ -109,14 +109,14 @@ class Skipping:
 
         Before it it is left as well where nothing failed, which is what the names that handlers set say.
         """
-        if isinstance(within, Loop) and isinstance(_last(block), cst.Break | cst.Return | cst.Raise):
+        if isinstance(within, Loop) and isinstance(last_of(block), cst.Break | cst.Return | cst.Raise):
             return True
         failures = self._failures_in(within)
         for statement in block.body:
             if statement is node:
                 return False
             if isinstance(statement, cst.If) and isinstance(
-                _last(statement.body), cst.Return | cst.Continue | cst.Break
+                last_of(statement.body), cst.Return | cst.Continue | cst.Break
             ):
                 if by_number and _counts_turns(statement.test):
                     return True
@@ -132,7 +132,7 @@ class Skipping:
 
         Whatever else is done with it in the loop, or in functions that it may run, may add to it.
         """
-        if not isinstance(within, Loop) or not isinstance(_last(leaving.body), cst.Continue):
+        if not isinstance(within, Loop) or not isinstance(last_of(leaving.body), cst.Continue):
             return False
         test = leaving.test
         if not isinstance(test, cst.Comparison) or [type(c.operator) for c in test.comparisons] != [cst.In]:
@@ -252,7 +252,7 @@ def _boundary(within: Loop | Function, parents: dict[cst.CSTNode, cst.CSTNode]) 
     return node
 
 
-def _last(block: cst.CSTNode) -> cst.CSTNode | None:
+def last_of(block: cst.CSTNode) -> cst.CSTNode | None:
     """The last small statement of a block, be it on the line of its condition."""
     if isinstance(block, cst.SimpleStatementSuite):
         return block.body[-1]
