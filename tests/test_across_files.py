@@ -463,6 +463,47 @@ def test_a_method_elsewhere_of_a_module_that_is_not_trained(tmp_path: Path) -> N
     assert Project(tmp_path / "b", {"nets.py": nets, "train.py": both}).found("train.py") == []
 
 
+@pytest.mark.parametrize(
+    "made, found",
+    [
+        ("start = copy.deepcopy(net); start.eval(); return net, start", ["train.py: TLK203 warning"]),
+        ("return net, copy.deepcopy(net).to(device).eval()", ["train.py: TLK203 warning"]),
+        ("start = copy.deepcopy(net).to(device); start.eval(); return net, start", ["train.py: TLK203 warning"]),
+        ("start = copy.deepcopy(net); net.eval(); return net, start", []),
+        ("start = copy.deepcopy(net).eval(); start.train(); return net, start", []),
+        ("start = copy.deepcopy(net).eval(); start.requires_grad_(False); return net, start", []),
+    ],
+)
+def test_networks_that_another_file_makes_and_puts_into_evaluation_mode(
+    tmp_path: Path, made: str, found: list[str]
+) -> None:
+    nets = f"""
+        import copy
+        from torch import nn
+
+        def build(device):
+            net = nn.Linear(3, 3).to(device)
+            {made}
+    """
+    train = """
+        import torch
+        from nets import build
+
+        class Run:
+            def __init__(self, device):
+                self.net, self.start = build(device)
+                self.optimizer = torch.optim.SGD(self.net.parameters(), 0.1)
+
+            def step(self, x):
+                before = self.start(x)
+                loss = (self.net(x) - before).pow(2).mean()
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+    """
+    assert Project(tmp_path, {"nets.py": nets, "train.py": train}).found("train.py") == found
+
+
 JOURNAL = """
     class Journal:
         def __init__(self):

@@ -199,6 +199,29 @@ def test_a_gradient_of_what_the_step_made_frees_no_step_before(asked: str, expec
     assert carried(steps(body, before, end=f"found = {asked}; loss.backward()")) == expected
 
 
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ("torch.as_tensor(frame).unsqueeze(0).requires_grad_(True)", ["h"]),
+        ("load(frame).float().requires_grad_()", ["h"]),
+        ("load(frame).float()", []),
+        ("start.requires_grad_(True)", []),
+        ("[load(frame)]", []),
+    ],
+)
+def test_what_requires_grad_by_the_method_and_is_no_module_is_one_tensor(part: str, expected: list[str]) -> None:
+    source = f"""
+def slopes(frames, start):
+    cell, h, found = nn.GRUCell(3, 3), torch.zeros(1, 3), []
+    for frame in frames:
+        part = {part}
+        h = cell(part, h)
+        found.append(torch.autograd.grad(h.sum(), part)[0].norm().item())
+    return found
+"""
+    assert carried(source) == expected
+
+
 def test_an_attribute_of_which_only_gradients_of_the_input_are_asked() -> None:
     source = """
 class Watch:

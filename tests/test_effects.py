@@ -454,3 +454,62 @@ def test_an_object_that_hands_itself_to_what_it_inherits_is_in_a_circle(
     (tmp_path / "registry.py").write_text(dedent(REGISTRY))
     (tmp_path / "episode.py").write_text(dedent(EPISODE.format(rows=rows, added=added)))
     assert found(tmp_path, ROLLOUTS) == codes
+
+
+@pytest.mark.parametrize(
+    ("call", "codes"),
+    [
+        ("readers.read_for(path)(y)", ["TLK302"]),
+        ("readers.read_for(y)(y)", []),
+        ("readers.remembered()(y)", []),
+        ("readers.named(path)", []),
+        ("readers.tidied(y)", ["TLK506"]),
+        ("readers.far(y)", ["TLK302"]),
+    ],
+)
+def test_what_a_helper_does_by_one_that_it_imports_is_told_at_its_call(
+    tmp_path: Path, call: str, codes: list[str]
+) -> None:
+    readers = """
+        import functools
+        from transformers import AutoModel
+        from tools import tidy, read_model, read_table
+        import further
+
+        def read_for(path):
+            return read_model(path).eval()
+
+        @functools.cache
+        def remembered():
+            return read_model("scorer.pt").eval()
+
+        def named(path):
+            return read_table(path)["names"]
+
+        def tidied(y):
+            tidy()
+            return y
+
+        def far(y):
+            return further.scored(y)
+    """
+    further = """
+        from nets import read_scorer
+
+        def scored(y):
+            scorer = read_scorer()
+            return float(scorer(y).mean())
+    """
+    nets = """
+        from transformers import AutoModel
+
+        def read_scorer():
+            return AutoModel.from_pretrained("scorer").eval()
+    """
+    for name, text in (("readers", readers), ("further", further), ("nets", nets)):
+        (tmp_path / f"{name}.py").write_text(dedent(text))
+    text = training(each=call).replace("import tools", "import readers")
+    assert found(tmp_path, text) == codes
+    assert (
+        found(tmp_path, training(before=call.replace("y", "example")).replace("import tools", "import readers")) == []
+    )

@@ -69,6 +69,46 @@ def test_a_handler_that_a_framework_calls() -> None:
     assert reloaded(handler.replace('"net.pt"', "text")) == []
 
 
+@pytest.mark.parametrize(
+    "table, test, is_repeated",
+    [
+        ('{"a": "a.pt", "b": "b.pt"}', "kind not in KINDS", True),
+        ('["a.pt", "b.pt"]', "kind not in KINDS", True),
+        ('{"a": "a.pt", "b": "b.pt"}', "kind in KINDS", False),
+        ('{"a": "a.pt", "b": "b.pt"}', "other not in KINDS", False),
+        ('dict(load_table("kinds.json"))', "kind not in KINDS", False),
+        ("{}", "kind not in KINDS", False),
+    ],
+)
+def test_one_of_a_table_is_read_again(table: str, test: str, is_repeated: bool) -> None:
+    handler = f"""
+KINDS = {table}
+@app.post("/ask")
+def ask(kind, other, x):
+    if {test}:
+        raise KeyError(kind)
+    return torch.jit.load(kind + ".pt")(x)
+"""
+    assert reloaded(handler) == ["torch.jit.load by ask"] * is_repeated
+    assert reloaded(handler + "def more(kind):\n    KINDS[kind] = kind\n") == []
+
+
+@pytest.mark.parametrize(
+    "before, after, is_repeated",
+    [
+        ('if "text" not in request.form: return None', 'request.form["text"]', True),
+        ("if name not in KINDS: return None", "KINDS.get(name)", True),
+        ("if name not in open_jobs: return None", "open_jobs.remove(name)", False),
+        ("if name not in open_jobs: return None", "open_jobs[name] = None", False),
+        ("if name in done: return None", "done.add(name)", False),
+    ],
+)
+def test_a_request_that_is_turned_away(before: str, after: str, is_repeated: bool) -> None:
+    lines = [before, 'net.load_state_dict(torch.load("net.pt"))', after, "return net(x)"]
+    handler = "\n    ".join(['@app.post("/ask")\ndef ask(name, x):', *lines])
+    assert reloaded(f"net = torch.nn.Linear(4, 4)\n{handler}") == ["torch.load by ask"] * is_repeated
+
+
 OFFLINE = """
 def main(names, done):
     known = {**done}

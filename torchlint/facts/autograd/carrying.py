@@ -215,14 +215,19 @@ class CarriedStates:
 
     def _ends_in_the_step(self, backward: Backward, old: Value) -> bool:
         """Whether ``autograd.grad`` goes to what its own step made, and so through no step before."""
-        return bool(backward.inputs and not backward.retains) and all(
-            self.flows.surely_tensor(end)
-            and end.op is Op.CALL
-            and end.function is backward.function
-            and end.loop is backward.loop
-            and old not in end.computed_from()
-            for end in backward.inputs
+        ends = backward.inputs if not backward.retains else ()
+        return bool(ends) and all(
+            self._is_made_beside(end, backward) and old not in end.computed_from() for end in ends
         )
+
+    def _is_made_beside(self, end: Value, backward: Backward) -> bool:
+        """Whether the one tensor to which ``autograd.grad`` goes is made in the same turn."""
+        made = end
+        while made.op is Op.CALL and made.callee.op is Op.ATTRIBUTE and made.callee.name == "requires_grad_":
+            made = made.callee.inputs[0]
+        # What requires grad by that method, and is no module since a gradient is asked for it, is one tensor.
+        is_tensor = made is not end or self.flows.surely_tensor(end)
+        return is_tensor and made.op is Op.CALL and made.function is backward.function and made.loop is backward.loop
 
     def _infers(self, new: Value) -> bool:
         """Whether the forward that makes a state is for its answer alone: in evaluation mode, or detached at once."""

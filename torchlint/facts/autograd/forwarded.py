@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint.facts.turns.steps import called_object
@@ -10,6 +11,25 @@ from torchlint.facts.values.graph import Function, Op, Value
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+
+
+HELPERS = 3
+"""Through so many functions a network is followed that is handed on."""
+
+
+@dataclass(frozen=True)
+class Handed:
+    """A network is handed to a function that runs it.
+
+    Attributes:
+        network: what the call hands over.
+        within: the forward of it and the calls between, in the functions that it is handed to.
+        call: the call.
+    """
+
+    network: Value
+    within: tuple[Value, ...]
+    call: Value
 
 
 class Forwarded:
@@ -32,14 +52,31 @@ class Forwarded:
         functions = self.solution.functions_of(call) if call.callee.op is Op.ATTRIBUTE else []
         return call.callee.inputs[0] if functions and all(map(self._gives_own_output, functions)) else None
 
-    def by_helper(self, call: Value) -> Value | None:
-        """The forward, of a network that it is handed, on which the function that a CALL runs computes its result."""
-        functions = self.solution.functions_of(call)
-        if len(functions) != 1 or functions[0].result is None or self.steps.calls_module(call):
+    def by_helper(self, call: Value) -> Handed | None:
+        """The network that a CALL hands to a function which computes its result on the forward of that network."""
+        if self.steps.calls_module(call) or call.op is not Op.CALL:
             return None
-        behind = (v for v in functions[0].result.computed_from() if v.op is Op.CALL and self.steps.calls_module(v))
-        forwards = [forward for forward in behind if called_object(forward) in functions[0].parameters]
-        return forwards[0] if len(forwards) == 1 else None
+        return self._handed(call, HELPERS)
+
+    def _handed(self, call: Value, depth: int) -> Handed | None:
+        """The network that a CALL hands over, be it to a function which hands it on to another one."""
+        functions = self.solution.functions_of(call)
+        if len(functions) != 1 or functions[0].result is None or not depth:
+            return None
+        runs = [run for v in functions[0].result.computed_from() if (run := self._run(v, depth)) is not None]
+        runs = [run for run in runs if run.network in functions[0].parameters]
+        if len(runs) != 1:
+            return None
+        network = self.solution.callers[functions[0]][call].get(runs[0].network)
+        return Handed(network, (*runs[0].within, runs[0].call), call) if network is not None else None
+
+    def _run(self, value: Value, depth: int) -> Handed | None:
+        """The network that a value of a function runs, by itself or by a function that it is handed to."""
+        if value.op is not Op.CALL:
+            return None
+        if self.steps.calls_module(value):
+            return Handed(called_object(value), (), value)
+        return self._handed(value, depth - 1)
 
     def _gives_own_output(self, method: Function) -> bool:
         if method.owner is None or not is_module_class(method.owner) or not method.parameters or method.result is None:

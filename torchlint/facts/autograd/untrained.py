@@ -18,7 +18,6 @@ from torchlint import torch_api
 from torchlint.facts.autograd.decided import is_decided
 from torchlint.facts.autograd.forwarded import Forwarded
 from torchlint.facts.autograd.optimized import Optimized
-from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import Argument, Derived, Instance, Module, Tool, surely_graphless
 from torchlint.facts.values.frameworks import is_forward, trains_on_result
 from torchlint.facts.values.freezing import switched_subjects
@@ -135,10 +134,10 @@ class _Search:
 
         Where what is said holds for all that are handed over, it is said in the function.
         """
-        forward = self.forwarded.by_helper(call)
-        if forward is None or forward in self._inferred or self._of(forward) is not None:
+        handed = self.forwarded.by_helper(call)
+        if handed is None or any(one in self._inferred or self._of(one) is not None for one in handed.within):
             return None
-        return self.solution.callers[forward.function][call].get(called_object(forward))
+        return handed.network
 
     def _is_in_training(self, call: Value) -> bool:
         """Whether the function trains, by itself, by its callers or by a framework."""
@@ -265,7 +264,7 @@ class _Search:
     @cached_property
     def _put_into(self) -> dict[bool, set[Value | Place]]:
         """The roots of all modules that are put into training mode (True), and into evaluation mode."""
-        found: dict[bool, set[Value | Place]] = {True: set(), False: set()}
+        found: dict[bool, set[Value | Place]] = {True: set(), False: set(self.facts.graph.foreign.evaluated)}
         for call in self.facts.calls():
             if call.callee.op is Op.ATTRIBUTE and call.callee.name in ("eval", "train"):
                 flag = call.argument(0, "mode")

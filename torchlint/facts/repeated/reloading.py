@@ -6,13 +6,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchlint import torch_api
 from torchlint.facts.keeping.loading import Load, external_name
 from torchlint.facts.summaries.effects import Effect, returns
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import Repetition, Turn, changes_with, is_remembered
+from torchlint.facts.turns.skipping import last_of
+from torchlint.facts.values.domain import Container
+from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module, is_module_class
 from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -59,7 +65,8 @@ def may_read_model(facts: Facts, call: Value) -> bool:
 
 def _elsewhere(facts: Facts, effect: Effect) -> Reload | None:
     """What a function of another file reads; if it is returned its use here says what it is."""
-    load = Load(effect.call, effect.done.name, not effect.done.is_returned, "host")
+    is_model = not effect.done.is_returned or meaning_of(effect.done.name) is Meaning.MODULE
+    load = Load(effect.call, effect.done.name, is_model, "host")
     return _of(facts, load, effect)
 
 
@@ -137,7 +144,44 @@ def _differs(facts: Facts, names: Sequence[Value], repetition: Repetition) -> bo
     by, sources = repetition.by, facts.repetitions.sources(names, repetition.chain)
     if isinstance(by, Loop):
         return any(changes_with(source, by) for source in sources)
-    return any(source in by.parameters[1 if by.owner is not None else 0 :] for source in sources)
+    asked = [parameter for parameter in by.parameters[1 if by.owner is not None else 0 :] if parameter in sources]
+    return not all(_is_one_of_few(facts, parameter) for parameter in asked)
+
+
+def _is_one_of_few(facts: Facts, parameter: Value) -> bool:
+    """Whether who asks for what is not in a table that is written out is turned away: ``if kind not in KINDS: raise``.
+
+    What is read is then one of the few that the table names, again with each request for it.
+    """
+    body = getattr(parameter.function.syntax, "body", None)
+    statements = body.body if isinstance(body, cst.IndentedBlock) else ()
+    tests = [s.test for s in statements if isinstance(s, cst.If) and _turns_away(s, parameter.name)]
+    return any(
+        value.op is Op.COMPARISON and value.syntax in tests and _is_written_out(facts, value.inputs[-1])
+        for value in (facts.graph.values if tests else ())
+    )
+
+
+def _turns_away(leaving: cst.If, name: str) -> bool:
+    """Whether an ``if`` ends a function when what a variable holds is not in some container."""
+    test, last = leaving.test, last_of(leaving.body)
+    if not isinstance(test, cst.Comparison) or not isinstance(last, cst.Raise | cst.Return):
+        return False
+    operators = [type(target.operator) for target in test.comparisons]
+    return operators == [cst.NotIn] and dotted(test.left) == name
+
+
+def _is_written_out(facts: Facts, value: Value) -> bool:
+    """Whether a value is a literal container of a module, into which nothing more is put."""
+    atoms = facts.solution.final(value)
+    return bool(atoms) and all(
+        isinstance(atom, Container)
+        and (value.op is Op.GIVEN or atom.allocation.function.parent is None)
+        and bool(atom.allocation.inputs)
+        and None not in atom.allocation.keys
+        and len(facts.solution.held.get(atom.allocation, ())) == len(atom.allocation.inputs)
+        for atom in atoms
+    )
 
 
 def _calls_within(facts: Facts, loop: Loop) -> Iterator[Value]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.keeping.joining import joined_by
+from torchlint.facts.summaries.passing import may_be_followed, passed_on
 from torchlint.facts.summaries.summary import EffectKind, EffectSummary
 from torchlint.facts.turns.repetition import is_remembered
 from torchlint.facts.values.graph import Function, Op, Value
@@ -56,7 +57,7 @@ class Effects:
 
     def __init__(self, facts: Facts) -> None:
         """Work on ``facts``."""
-        self.solution = facts.solution
+        self.facts, self.solution = facts, facts.solution
 
     def of(self, kind: EffectKind) -> list[Effect]:
         """Every effect of a kind, in source order."""
@@ -66,13 +67,25 @@ class Effects:
     def _found(self) -> list[Effect]:
         foreign = self.solution.graph.foreign
         found = [
-            Effect(call, function, foreign.files[function], done, self._given(call, function, done))
+            Effect(call, function, file, done, self._given(call, function, done))
             for function, effects in foreign.effects.items()
             for call in self.solution.callers.get(function, ())
             if call.op is Op.CALL and not call.function.is_foreign
-            for done in effects
+            for done, file in self._done(call, function, effects)
         ]
         return sorted(found, key=lambda effect: effect.call.index)
+
+    def _done(
+        self, call: Value, function: Function, effects: tuple[EffectSummary, ...]
+    ) -> Iterator[tuple[EffectSummary, str]]:
+        """What a function does, and what it does by others that it imports, each with the file in which that stands."""
+        foreign = self.solution.graph.foreign
+        yield from ((done, foreign.files[function]) for done in effects if done.kind is not EffectKind.CALLS)
+        calls = [done for done in effects if done.kind is EffectKind.CALLS]
+        # More files are read for it, so only for what is done again and again.
+        if calls and self.facts.repetitions.of(call) is not None:
+            for done in calls:
+                yield from passed_on(foreign.found[function], done)
 
     def _given(self, call: Value, function: Function, done: EffectSummary) -> tuple[Value, ...]:
         passed = (self.solution.passed(call, function, position) for position in done.of)
@@ -97,7 +110,10 @@ class Doings:
                 *self._joined_in(function),
                 *self._grown_in(function),
             )
-            self._known[function] = tuple(dict.fromkeys(done))[:MOST_EFFECTS]
+            done = tuple(dict.fromkeys(done))
+            calls = tuple(effect for effect in done if effect.kind is EffectKind.CALLS)
+            others = tuple(effect for effect in done if effect.kind is not EffectKind.CALLS)
+            self._known[function] = (*others[:MOST_EFFECTS], *calls[:MOST_EFFECTS])
         return self._known[function]
 
     def _done_in(self, function: Function) -> Iterator[EffectSummary]:
@@ -109,9 +125,11 @@ class Doings:
     def _done_at(self, call: Value) -> Iterator[EffectSummary]:
         name = call.callee.name
         if call.callee.op is Op.EXTERNAL and not name.startswith("builtins."):
-            for kind, does in self.kinds.items():
-                if does(self.facts, call):
-                    yield EffectSummary(kind, name, _behind(call.arguments[:1], call.function), is_returned=True)
+            kinds = [kind for kind, does in self.kinds.items() if does(self.facts, call)]
+            for kind in kinds:
+                yield EffectSummary(kind, name, _behind(call.arguments[:1], call.function), is_returned=True)
+            if not kinds and may_be_followed(name):
+                yield EffectSummary(EffectKind.CALLS, name, _behind(call.arguments, call.function), is_returned=True)
 
     def _passed_on(self, call: Value) -> Iterator[EffectSummary]:
         """What a call does by functions of the file."""

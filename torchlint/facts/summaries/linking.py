@@ -240,6 +240,7 @@ class Linker:
             self.foreign.effects[function] = followed(
                 summary.effects, partial(self._effects_of, unit), partial(self._keeps_of, function.owner)
             )
+            self.foreign.found[function] = unit.found
         if summary.trains_long:
             self.foreign.trainings.add(function)
         if summary.lists:
@@ -313,6 +314,8 @@ class Linker:
     def _given(self, shape: Shape, unit: Unit, function: Function) -> Value:
         value = self._make(Op.GIVEN, (), function)
         self._shapes[value] = (shape, unit)
+        if shape and all(part.is_evaluated for part in shape):
+            self.foreign.evaluated.add(value)
         return value
 
     def _make(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from torchlint.facts.summaries.summary import UNKNOWN, Part, PartKind, Shape
 from torchlint.facts.values.domain import (
     Abstract,
@@ -21,6 +24,7 @@ from torchlint.facts.values.domain import (
     sorted_values,
 )
 from torchlint.facts.values.graph import Class, Function, Op, Value
+from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
 from torchlint.facts.values.solve import Solution
 
 NESTING = 3
@@ -49,7 +53,7 @@ class Shapes:
         """The shape of a value, as a caller may rely on it."""
         if (made := _imported_call(value)) is not None and self._is_vague(value):
             return (Part(PartKind.MADE, made),)
-        return self.shape(self.solution.final(value))
+        return self._as_made(self.shape(self.solution.final(value)), [value])
 
     def shape(self, abstract: Abstract, depth: int = NESTING) -> Shape:
         """The shape of an abstract value."""
@@ -99,10 +103,41 @@ class Shapes:
     def _items(self, allocation: Value, depth: int) -> tuple[tuple[str | int | None, Shape], ...]:
         """What a container holds, one shape for each key."""
         found: dict[str | int | None, Abstract] = dict(self.solution.fields.get(allocation, {}))
+        items: dict[str | int | None, list[Value]] = {key: [] for key in found}
         for key, item in self.solution.held.get(allocation, ()):
             found[key] = found.get(key, frozenset()) | self.solution.final(item)
+            items.setdefault(key, []).append(item)
         order = sorted(found, key=lambda key: (str(type(key)), str(key)))
-        return tuple((key, self.shape(found[key], depth - 1)) for key in order[:WIDEST])
+        return tuple((key, self._as_made(self.shape(found[key], depth - 1), items[key])) for key in order[:WIDEST])
+
+    def _as_made(self, shape: Shape, values: Sequence[Value]) -> Shape:
+        """A shape, with what is done here to the networks among the values that it stands for."""
+        if values and all(is_frozen(self.solution, value) for value in values):
+            shape = tuple(map(_frozen, shape))
+        return tuple(map(_evaluated, shape)) if values and all(map(is_evaluated, values)) else shape
+
+
+def is_evaluated(value: Value) -> bool:
+    """Whether a network is made where a value is, and ``.eval()`` is called on it there, and ``.train()`` nowhere."""
+    while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
+        value = value.callee.inputs[0]
+    called, pending = set[str](), [value]
+    while pending:
+        for method in pending.pop().users:
+            if method.op is Op.ATTRIBUTE and method.name in SAME_OBJECT:
+                called.add(method.name)
+                pending += [call for call in method.users if call.op is Op.CALL and call.callee is method]
+    return value.op is Op.CALL and "eval" in called and "train" not in called
+
+
+def _frozen(part: Part) -> Part:
+    """A module whose parameters do not require grad is to others one without."""
+    return Part(PartKind.MODULE) if part.kind in (PartKind.MODULE, PartKind.INSTANCE) else part
+
+
+def _evaluated(part: Part) -> Part:
+    networks = (PartKind.INSTANCE, PartKind.MODULE)
+    return replace(part, is_evaluated=True) if part.kind in networks else part
 
 
 def _imported_call(value: Value) -> str | None:

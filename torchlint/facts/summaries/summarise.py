@@ -42,7 +42,6 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of, targets_of
-from torchlint.facts.values.parameters import is_frozen
 from torchlint.facts.values.sizes import Sizes
 from torchlint.tree import dotted
 
@@ -201,8 +200,6 @@ class _Summariser:
                 parts.append(Part(PartKind.RESULT, position=calls.index(called), flag=True))
             elif path and base == 0 and function.owner is not None:
                 parts.append(Part(PartKind.OWN, ".".join(path)))
-            elif is_frozen(self.solution, value):
-                parts += map(_frozen, self.shapes.of(value))
             else:
                 parts += self.shapes.of(value)
         return tuple(dict.fromkeys(parts))
@@ -395,11 +392,6 @@ def _passed_on(call: Value, function: Function) -> Iterator[tuple[str | int, int
     for key, argument in zip(call.keys[1:], call.arguments, strict=True):
         if key is not None and argument in function.parameters:
             yield key, function.parameters.index(argument)
-
-
-def _frozen(part: Part) -> Part:
-    """A module whose parameters do not require grad is to others one without."""
-    return Part(PartKind.MODULE) if part.kind in (PartKind.MODULE, PartKind.INSTANCE) else part
 
 
 def _is_item_or_default(value: Value) -> bool:

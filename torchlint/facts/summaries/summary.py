@@ -48,7 +48,10 @@ class PartKind(Symbol):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One alternative of a :data:`Shape`; which fields count depends on the kind."""
+    """One alternative of a :data:`Shape`; which fields count depends on the kind.
+
+    ``is_evaluated``: it is made in this file and put into evaluation mode.
+    """
 
     kind: PartKind
     name: str = ""
@@ -56,6 +59,7 @@ class Part:
     flag: bool = False
     by: str = ""
     items: tuple[tuple[Key, Shape], ...] = ()
+    is_evaluated: bool = False
 
 
 Shape: TypeAlias = "tuple[Part, ...]"
@@ -171,6 +175,8 @@ class EffectKind(Symbol):
     """Its object, which has tensors of its own, keeps under the name a function that holds it."""
     HOOKS = "hooks"
     """It registers a hook on a module that it is given, or on parts of it, and returns the handle or drops it."""
+    CALLS = "calls"
+    """It calls a function that its file imports, which may do any of these."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,9 @@ STEADY = ("isinstance", "len", "is_available")
 ASKING = frozenset(["item", "any", "all", "tolist"])
 """Methods that give what a branch on a tensor asks for."""
 
+READING = frozenset(["get", "keys", "values", "items"])
+"""Methods that leave a container as it is."""
+
 
 class Skipping:
     """Answers whether something need not run each time that a loop or a function around it does."""
@@ -109,18 +112,19 @@ class Skipping:
 
         Before it it is left as well where nothing failed, which is what the names that handlers set say.
         """
-        if isinstance(within, Loop) and isinstance(_last(block), cst.Break | cst.Return | cst.Raise):
+        if isinstance(within, Loop) and isinstance(last_of(block), cst.Break | cst.Return | cst.Raise):
             return True
         failures = self._failures_in(within)
         for statement in block.body:
             if statement is node:
                 return False
             if isinstance(statement, cst.If) and isinstance(
-                _last(statement.body), cst.Return | cst.Continue | cst.Break
+                last_of(statement.body), cst.Return | cst.Continue | cst.Break
             ):
                 if by_number and _counts_turns(statement.test):
                     return True
-                if is_memory(statement.test, within.syntax) and not self._is_settled_before(statement, within):
+                is_reused = not self._is_settled_before(statement, within) and not self._turns_away(statement, within)
+                if is_reused and is_memory(statement.test, within.syntax):
                     return True
                 if failures and not failures.isdisjoint(_mentioned(statement.test)):
                     return True
@@ -131,7 +135,7 @@ class Skipping:
 
         Whatever else is done with it in the loop, or in functions that it may run, may add to it.
         """
-        if not isinstance(within, Loop) or not isinstance(_last(leaving.body), cst.Continue):
+        if not isinstance(within, Loop) or not isinstance(last_of(leaving.body), cst.Continue):
             return False
         test = leaving.test
         if not isinstance(test, cst.Comparison) or [type(c.operator) for c in test.comparisons] != [cst.In]:
@@ -146,6 +150,30 @@ class Skipping:
             for part in (within.syntax, *run)
             for node in walk(part)
         )
+
+    def _turns_away(self, leaving: cst.If, within: Loop | Function) -> bool:
+        """``if name not in known: return``, with ``known`` only read there: who is not known gets nothing.
+
+        What is built for the others is no memory: it is absence that ends the turn.
+        """
+        test = leaving.test
+        if not isinstance(test, cst.Comparison) or [type(c.operator) for c in test.comparisons] != [cst.NotIn]:
+            return False
+        asked = test.comparisons[0].comparator
+        path = path_of(asked)
+        if path is None or path in assigned_in(within.syntax):
+            return False
+        return all(self._is_read(node) for node in walk(within.syntax) if node is not asked and path_of(node) == path)
+
+    def _is_read(self, node: cst.CSTNode) -> bool:
+        """Whether an item is taken of a container, or it is asked for one, and nothing else is done with it."""
+        parent = self.facts.parents.get(node)
+        if isinstance(parent, cst.Attribute):
+            return parent.attr.value in READING
+        if isinstance(parent, cst.Subscript):
+            around = self.facts.parents.get(parent)
+            return not isinstance(around, cst.AssignTarget | cst.AugAssign | cst.AnnAssign | cst.Del)
+        return isinstance(parent, cst.ComparisonTarget)
 
     def _on_data(self, test: cst.BaseExpression, within: Loop | Function) -> Iterator[cst.CSTNode]:
         """The calls in ``test`` that ask a number of what a function is given: ``stop.item()``."""
@@ -227,8 +255,10 @@ def _boundary(within: Loop | Function, parents: dict[cst.CSTNode, cst.CSTNode]) 
     return node
 
 
-def _last(block: cst.CSTNode) -> cst.CSTNode | None:
-    """The last small statement of a block."""
+def last_of(block: cst.CSTNode) -> cst.CSTNode | None:
+    """The last small statement of a block, be it on the line of its condition."""
+    if isinstance(block, cst.SimpleStatementSuite):
+        return block.body[-1]
     if not isinstance(block, cst.IndentedBlock) or not block.body:
         return None
     line = block.body[-1]

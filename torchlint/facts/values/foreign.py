@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import libcst as cst
 
+    from torchlint.facts.summaries.imports import Found
     from torchlint.facts.summaries.summary import EffectSummary, KeepSummary
     from torchlint.facts.values.domain import Abstract
     from torchlint.facts.values.graph import Backward, Class, Function, Place, Value
@@ -26,10 +27,12 @@ class Foreign:
         endings: places that a method of this name sets anew, be it that nobody here asks for it.
         keeps: what functions keep of what they are given.
         effects: what functions do on each call, of those that do anything of the kind.
+        found: where a function that has effects is defined.
         trainings: functions in which a long training runs.
         lists: functions that give a list or a dict of very many objects.
         modules: parameters that are used as modules.
         frozen: parameters that are modules and are told not to require grad.
+        evaluated: networks that are made there and put into evaluation mode.
         leaving: calls whose graph leaves the function that they stand in.
         hands_on: parameters that are handed on to code that is not seen.
         files: the name of the file in which a function stands.
@@ -46,10 +49,12 @@ class Foreign:
     endings: list[tuple[Place, str]] = field(default_factory=list)
     keeps: dict[Function, tuple[KeepSummary, ...]] = field(default_factory=dict)
     effects: dict[Function, tuple[EffectSummary, ...]] = field(default_factory=dict)
+    found: dict[Function, Found] = field(default_factory=dict)
     trainings: set[Function] = field(default_factory=set)
     lists: set[Function] = field(default_factory=set)
     modules: list[Value] = field(default_factory=list)
     frozen: list[Value] = field(default_factory=list)
+    evaluated: set[Value] = field(default_factory=set)
     leaving: set[Value] = field(default_factory=set)
     hands_on: set[Value] = field(default_factory=set)
     files: dict[Function, str] = field(default_factory=dict)
