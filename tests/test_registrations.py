@@ -96,6 +96,21 @@ def test_what_goes_with_its_turn_does_not(body: str) -> None:
     assert levels(loop(body, "hooked, first = False, None")) == []
 
 
+FOUND = """
+def part(whole, path):
+    found = whole
+    for name in path.split("."):
+        found = getattr(found, name)
+    return {returned}
+"""
+
+
+@pytest.mark.parametrize(("returned", "expected"), [("found", [Level.WARNING]), ("nn.Sequential(found)", [])])
+def test_a_function_that_looks_up_a_part_makes_nothing(returned: str, expected: list[Level]) -> None:
+    before = FOUND.format(returned=returned)
+    assert levels(loop('part(net, "0").register_forward_hook(note)', before=before)) == expected
+
+
 def test_to_remove_them_after_the_loop_is_too_late() -> None:
     body = "handles.append(net.register_forward_hook(note))"
     assert levels(loop(body, after="for h in handles:\n    h.remove()\n")) == [Level.WARNING]

@@ -38,6 +38,7 @@ F.cross_entropy(model(x[None]), target) ;; F.one_hot(target) ;; F.normalize(x, d
 model(x).detach() ;; model(x).argmax() ;; model.forward(x) ;; model.weight ;; model.bias.data
 model.weight.sum() ;; model.weight.detach() ;; relu(x) ;; relu(h) ;; relu(model(x))
 criterion(model(x)[None], target) ;; criterion(x[None], target) ;; nn.Linear(3, 3)(x) ;; nn.ReLU()(x)
+nn.LayerNorm(3, elementwise_affine=False)(x) ;; nn.LayerNorm(3, elementwise_affine=False)(h) ;; nn.LayerNorm(3)(x)
 nn.BatchNorm1d(3)(torch.rand(2, 3)) ;; nn.MSELoss()(h, x) ;; net(x) ;; net ;; net[0](x) ;; net[0].weight
 nn.Sequential(nn.ReLU(), nn.Tanh())(x) ;; nn.Sequential(OrderedDict(a=nn.Linear(3, 3)))(x)
 nn.Parameter(torch.zeros(3)) ;; pair ;; pair[0] ;; pair[1] ;; items[0] ;; items[:1][0] ;; table["loss"]

@@ -117,6 +117,7 @@ class HookLifetimes:
         self.solution = facts.solution
         self.repetitions = facts.repetitions
         self.handles = Handles(facts)
+        self._followed: set[Value] = set()
 
     def piled(self) -> list[PiledHook]:
         """Every hook that is registered again and again and stays, at most one for each statement."""
@@ -306,7 +307,7 @@ class HookLifetimes:
         for value in way:
             if isinstance(by, Loop) and value.op is Op.ELEMENT and value.loop is by:
                 return False  # another object in each turn
-            is_made = value.op is Op.CALL and not _gives_part(value)
+            is_made = value.op is Op.CALL and not _gives_part(value) and not self._looked_up_in(value)
             in_loop = isinstance(by, Loop) and value.loop is not None and by in value.loop.around()
             if is_made and (value.function in inner or in_loop):
                 return False
@@ -338,10 +339,25 @@ class HookLifetimes:
                 pending.extend(value.inputs)
             elif value.op is Op.CALL and _gives_part(value):
                 pending.extend(value.callee.inputs if value.callee.op is Op.ATTRIBUTE else value.arguments[:1])
+            elif value.op is Op.CALL:
+                pending.extend(self._looked_up_in(value))
             elif value.op is Op.PARAMETER:
                 bindings = self.solution.callers.get(value.function, {})
                 given = (bindings[call].get(value) for call in chain if call in bindings)
                 pending.extend(argument for argument in given if argument is not None)
+
+    def _looked_up_in(self, call: Value) -> list[Value]:
+        """What a CALL gives a function of the file that returns a part of it: ``find(net, name)``, which makes nothing."""
+        functions = self.solution.functions_of(call)
+        if len(functions) != 1 or functions[0].result is None or call in self._followed:
+            return []
+        self._followed.add(call)
+        reached = list(self.way(functions[0].result, ()))
+        self._followed.discard(call)
+        if any(v.op is Op.CALL and not _gives_part(v) and not self._looked_up_in(v) for v in reached):
+            return []
+        binding = self.solution.callers[functions[0]][call]
+        return [given for v in reached if v.op is Op.PARAMETER and (given := binding.get(v)) is not None]
 
 
 def _names_in(node: cst.CSTNode | None) -> set[str]:

@@ -47,7 +47,7 @@ def of_torch(solution: Solution, value: Value, name: str, arguments: list[Abstra
         if made.wraps:
             return _wrapped(solution, value, name, arguments)
         if made.kind in ("module", "loss"):
-            return frozenset([Module(made.has_parameters)])
+            return frozenset([Module(made.has_parameters and not _is_told_to_have_none(value))])
         if made.kind == "parameter":
             flag = value.argument(1, "requires_grad")
             return NO_GRAPH if flag is not None and flag.name == "False" else LEAF
@@ -65,6 +65,12 @@ def of_torch(solution: Solution, value: Value, name: str, arguments: list[Abstra
     chooses = bool(operation.elements) and chooses_overload(solution, value, 1)
     inputs = [c for c in (contents[:1] if chooses else contents) if c != PLAIN] or [NO_GRAPH]
     return apply(solution, value, operation, inputs, [PLAIN] if chooses else [])
+
+
+def _is_told_to_have_none(made: Value) -> bool:
+    """``nn.LayerNorm(n, elementwise_affine=False)``: a norm that has nothing to learn."""
+    flags = (made.argument(-1, name) for name in ("affine", "elementwise_affine"))
+    return any(flag is not None and flag.name == "False" for flag in flags)
 
 
 def _wrapped(solution: Solution, value: Value, name: str, arguments: list[Abstract]) -> Abstract:
