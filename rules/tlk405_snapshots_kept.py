@@ -19,7 +19,8 @@ class SnapshotsKept(Rule):
 
     ## What it does
     Finds `copy.deepcopy` of a model, an optimizer or a `state_dict()`, and clones of all its tensors, that are put
-    into a list or dict in every step, epoch or trial, and never leave it.
+    into a list or dict in every step, epoch or trial, and never leave it. In a method that nobody is seen to call, as
+    a callback's, that is a note.
 
     ## Why is this bad?
     Each copy is as large as the model, with an optimizer's state three times as large, and stays on the device on
@@ -80,13 +81,14 @@ def _finding(facts: Facts, snapshot: Snapshot) -> Finding:
     made = insertion.allocation.statement if insertion.allocation is not None else None
     where: tuple[str | LineOf, ...] = (" (made in line ", LineOf(made), ")") if made is not None else ()
     subject = f"`{snapshot.subject}`" if snapshot.subject else "the model"
+    often = f"call of `{insertion.holder.function.name}`" if snapshot.is_supposed else "turn"
     return Finding(
         node=insertion.statement,
         message=(
-            f"`{insertion.name}`", *where, f" keeps a copy of {subject} for each turn: memory grows by the size of all "
-            "its tensors each time; keep the best one or the last few, move it to the host, or save it to a file",
+            f"`{insertion.name}`", *where, f" keeps a copy of {subject} for each {often}: memory grows by the size of"
+            " all its tensors each time; keep the best one or the last few, move it to the host, or save it to a file",
         ),
-        level=Level.ERROR,
+        level=Level.NOTE if snapshot.is_supposed else Level.ERROR,
         memory=Memory.DEVICE_GROWS,
         evidence=(
             Step(facts.statement_of(copy), "the copy is made here"),

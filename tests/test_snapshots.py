@@ -179,3 +179,30 @@ def test_a_copy_that_is_handed_to_what_keeps_it(made: str, count: int) -> None:
     keeping = "def keep(one):\n    kept.append(one)\n"
     before = f"kept = []\n{keeping}start = copy.deepcopy(torch.nn.Linear(2, 2))"
     assert len(collected(f"keep({made})", before)) == count
+
+
+CALLBACK = """
+class Best:
+    def __init__(self):
+        self.seen = []
+    def {name}(self, loop, score):
+        {body}
+    def close(self, loop):
+        {close}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "close", "supposed"),
+    [
+        ("on_epoch_end", "self.seen.append((score, copy.deepcopy(loop.model.state_dict())))", "pass", [True]),
+        ("on_epoch_end", "self.seen.append(score)", "pass", []),
+        ("on_epoch_end", "self.seen.append(copy.deepcopy(loop.model.state_dict()))", "self.seen.clear()", []),
+        ("on_epoch_end", "self.seen = [copy.deepcopy(loop.model.state_dict())]", "pass", []),
+        ("on_epoch_end", "kept = []; kept.append(copy.deepcopy(loop.model.state_dict()))", "pass", []),
+        ("close_with", "self.seen.append(copy.deepcopy(loop.model))", "self.close_with(loop, 0)", []),
+    ],
+)
+def test_a_method_that_others_call_collects_them(name: str, body: str, close: str, supposed: list[bool]) -> None:
+    facts = Program(CALLBACK.format(name=name, body=body, close=close), head=HEAD).facts
+    assert [found.is_supposed for found in facts.snapshots] == supposed

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FRAMEWORKS = ("torch", "lightning", "fastai", *packages())
 """Packages whose users write training code without ever saying ``torch``."""
 
-_METHODS = (".backward(", "no_grad", "AverageMeter")
+_METHODS = (".backward(", "no_grad", "AverageMeter", ".state_dict(")
 """What only code that has to do with torch says, imported or not."""
 
 _HOOK = re.compile(r"register_\w*hook")

@@ -79,7 +79,21 @@ class Insertions:
 
     def of_store(self, store: Store, parts: list[Value]) -> Insertion | None:
         """What ``store`` puts into a container that outlives a step; ``parts`` of it are what matters."""
-        homes = self.homes_beyond_step(store)
+        return self._insertion(store, parts, self.homes_beyond_step(store))
+
+    def of_unseen_callers(self, store: Store, parts: list[Value]) -> Insertion | None:
+        """What ``store`` adds to an attribute of the object, in a method that is called who knows how often."""
+        owner, holder = store.function.owner, store.holder
+        if owner is None or holder is None or store.function.name == "__init__" or store.is_item:
+            return None
+        if self.solution.callers.get(store.function) or self._is_handed_to_method(store):
+            return None
+        homes = self._homes_of_root(holder)
+        is_own = any(isinstance(home, Place) and home.owner is owner.root() for home in homes)
+        emptied = {home for reset in self.solution.graph.resets for home in homes_of(self.solution, reset.holder)}
+        return self._insertion(store, parts, homes) if is_own and emptied.isdisjoint(homes) else None
+
+    def _insertion(self, store: Store, parts: list[Value], homes: list[Place | Value]) -> Insertion | None:
         if not homes or store.holder is None:
             return None
         made = [home for home in homes if isinstance(home, Value)]

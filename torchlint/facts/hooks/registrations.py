@@ -347,7 +347,7 @@ class HookLifetimes:
                 pending.extend(argument for argument in given if argument is not None)
 
     def _looked_up_in(self, call: Value) -> list[Value]:
-        """What a CALL gives a function of the file that returns a part of it: ``find(net, name)``, which makes nothing."""
+        """What a CALL gives a function of the file that returns a part of it, and makes nothing new."""
         functions = self.solution.functions_of(call)
         if len(functions) != 1 or functions[0].result is None or call in self._followed:
             return []

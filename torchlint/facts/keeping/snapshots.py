@@ -49,11 +49,13 @@ class Snapshot:
         insertion: what takes it.
         copy: the CALL (or the comprehension) that makes the copy.
         subject: of what, as the program writes it; "" where that is not written there.
+        is_supposed: nobody is seen to run this more than once.
     """
 
     insertion: Insertion
     copy: Value
     subject: str
+    is_supposed: bool = False
 
 
 def snapshots(facts: Facts) -> list[Snapshot]:
@@ -79,10 +81,11 @@ class _Search:
         copy = self._copy(store.value, DEPTH)
         if copy is None or not self._is_new(store):
             return None
-        insertion = self.insertions.of_store(store, [store.value])
+        seen = self.insertions.of_store(store, [store.value])
+        insertion = seen or self.insertions.of_unseen_callers(store, [store.value])
         if insertion is None or insertion.bounded or self._is_cut(store):
             return None
-        return Snapshot(insertion, copy, self._subject(copy))
+        return Snapshot(insertion, copy, self._subject(copy), is_supposed=seen is None)
 
     def _is_new(self, store: Store) -> bool:
         """Whether what goes in is made in the same turn, and is not one object again and again."""
