@@ -65,7 +65,7 @@ class Sizes:
         """
         return any(
             self._is_of_objects(source) and not self.is_array(source) and self._is_long(source, is_read_by_index, DEPTH)
-            for source in self._made(value, DEPTH)
+            for source in self._made(value)
         )
 
     def gives_many(self, function: Function) -> bool:
@@ -73,12 +73,19 @@ class Sizes:
         results = function.result.inputs if function.result is not None and not function.is_generator else ()
         return any(self.is_large(result, is_read_by_index=True) for result in results)
 
-    def _made(self, value: Value, depth: int) -> Iterable[Value]:
+    def _made(self, value: Value) -> list[Value]:
         """What ``value`` is where it is made: what the only call passes, what a function of the file gives."""
-        if depth and value.op is Op.PARAMETER and len(given := self.solution.arguments_of(value)) == 1:
-            return self._made(given[0], depth - 1)
-        results = self._results(value) if depth else []
-        return [made for result in results for made in self._made(result, depth - 1)] or [value]
+        made, pending, seen = list[Value](), [value], set[Value]()
+        while pending:
+            current = pending.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            given = self.solution.arguments_of(current) if current.op is Op.PARAMETER else []
+            behind = given if len(given) == 1 else self._results(current)
+            pending += behind
+            made += [] if behind else [current]
+        return made
 
     def _results(self, call: Value) -> list[Value]:
         """What a CALL of functions of the file gives, on each of their paths; nothing of those that yield."""
