@@ -33,7 +33,8 @@ def view(expression: str) -> str:
     [
         "h[0]", "h[:2]", "h[-1:]", "h[:, 1]", "h[0, :2]", "h[..., 2]", "h[0].detach()", "h.detach()[0].view(2, 2)",
         "h.select(0, 1)", "torch.narrow(h, 0, 0, 1)", "h.chunk(2)[0]", "torch.split(h, 2)[0]", "h.T[0]", "h[::2]",
-        "h.softmax(1)[:, 0]", "rnn(x)[0][:, -1]", "h[int(y.argmax())]", "h[y.argmax().item()]", "h[:, len(y) // 2 - 1]",
+        "h.softmax(1)[:, 0]", "rnn(x)[0][:, -1]", "h.cpu()[0]",
+        "h[int(y.argmax())]", "h[y.argmax().item()]", "h[:, len(y) // 2 - 1]",
     ],
 )  # fmt: skip
 def test_a_part_keeps_all_of_it(expression: str) -> None:
@@ -45,7 +46,8 @@ def test_a_part_keeps_all_of_it(expression: str) -> None:
     [
         "h", "h[:]", "h.detach()", "h[0].clone()", "h[mask]", "h[[0, 1]]", "h[h > 0]", "h[:, 0] + 1", "h[0].cpu()",
         "h[1:]", "h[:-1]", "h[None]", "one(x)[:, 0]", "net(x[None])[0]", "h.mean(0)", "'a,b'.split(',')[0]",
-        "h[:len(y)]", "unknown(x)[0]", "h[y]", "h[unknown(y)]",
+        "h[:len(y)]", "unknown(x)[0]", "h.numpy()[0]", "h.detach().cpu().numpy()[:, 1]",
+        "h[y]", "h[unknown(y)]",
         "[h[i.item()] for i in y][0]", "h[int(y.max())].clone()",
     ],
 )  # fmt: skip

@@ -181,7 +181,9 @@ class Views:
                 return ("whole", source)
             if name in PARTS:
                 return ("part", source)
-            if name in ("to", "cpu", "cuda", "float", "half", "double", "contiguous", "reshape", "flatten", "numpy"):
+            if name == "numpy":
+                return ("unknown", None)  # an array, whose views are another matter
+            if name in ("to", "cpu", "cuda", "float", "half", "double", "contiguous", "reshape", "flatten"):
                 return ("maybe", None)
         functions = self.solution.functions_of(call)
         if len(functions) == 1 and functions[0].result is not None and len(functions[0].result.inputs) == 1:
