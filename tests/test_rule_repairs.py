@@ -36,6 +36,37 @@ def test_repairing_twice_changes_nothing_more(path: Path) -> None:
     assert comments(once) == comments(source.text)
 
 
+METER = """
+import torch
+from torch import nn
+
+class Meter:
+    def __init__(self):
+        self.total, self.rows = 0.0, []
+    def add(self, value, count):
+        self.total += value * count
+    def note(self, value):
+        self.rows.append(value)
+
+net = nn.Linear(3, 1)
+meter = Meter()
+for x in torch.rand(9, 4, 3):
+    loss = net(x).square().mean()
+    loss.backward()
+    meter.add(loss, len(x))
+    meter.note(loss)
+    {also}
+"""
+
+
+@pytest.mark.parametrize(
+    ("also", "count"), [("pass", 2), ("meter.add(loss.item(), 1)", 1), ("meter.note(float(loss))", 1)]
+)
+def test_what_is_a_number_for_some_callers_is_not_detached(also: str, count: int) -> None:
+    source = Source("meter.py", METER.format(also=also), "utf-8", has_bom=False)
+    assert fix_source(source, diagnose, unsafe=True).text.count(".detach()") == count
+
+
 def comments(text: str) -> list[str]:
     return [
         token.string for token in tokenize.generate_tokens(StringIO(text).readline) if token.type == tokenize.COMMENT

@@ -10,6 +10,7 @@ from torchlint.edits import add_line, call_method, decorate, detach, guard_state
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.gradients import Zeroing, free_instead
 from torchlint.facts.host.recording import Recording, bound
+from torchlint.facts.values.domain import Plain
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.writing import Use, operands
 from torchlint.facts.wording import Wording
@@ -28,16 +29,25 @@ class Repairs(Wording):
     flows: Flows
 
     def detach(self, title: str, uses: Sequence[Use], *, allow_any_tensor: bool = False) -> Fix | None:
-        """The repair that detaches values where they are used; None where one of them is not written there.
+        """The repair that detaches values where they are used; None where one is not written there, or may be a number.
 
         It is safe when each of them is a tensor with a graph on every path (``allow_any_tensor``: a tensor).
         """
         nodes = [use.node for use in uses]
         if not all(isinstance(node, cst.BaseExpression) for node in nodes):
             return None
+        if any(self._is_number_for_some(use.value) for use in uses):
+            return None
         certain = self.flows.surely_tensor if allow_any_tensor else self.flows.surely_live
         edits = tuple(detach(node) for node in nodes if node is not None)
         return Fix(title, edits, safe=all(certain(use.value) for use in uses))
+
+    def _is_number_for_some(self, value: Value) -> bool:
+        """Whether some calls of the file pass plain numbers for what others pass tensors for, or for all operands."""
+        if value.op is Op.OPERATION:
+            return bool(value.inputs) and all(map(self._is_number_for_some, value.inputs))
+        given = self.flows.solution.arguments_of(value) if value.op is Op.PARAMETER else []
+        return any(all(isinstance(a, Plain) for a in self.flows.solution.final(one)) for one in (given or [value]))
 
     def detached(self, use: Use) -> str:
         """How a value is written with ``.detach()``, at most 60 characters."""
