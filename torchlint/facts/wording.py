@@ -61,12 +61,6 @@ class Wording:
         text = self.code(call.syntax.func) if isinstance(call.syntax, cst.Call) else call.name
         return shortened(text)
 
-    def passed(self, call: Value, argument: Value) -> str:
-        """How the program writes what a CALL passes, shortened to 40 characters."""
-        written = call.syntax.args if isinstance(call.syntax, cst.Call) else ()
-        given = (arg.value for arg, value in zip(written, call.arguments, strict=False) if value is argument)
-        return next((shortened(self.code(node)) for node in given), argument.name)
-
     @cached_property
     def _imports(self) -> dict[str, str]:
         """Full dotted name to local name of what the module's own imports bind."""

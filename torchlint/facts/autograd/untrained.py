@@ -124,7 +124,7 @@ class _Search:
             return None
         backward = backwards[0] if backwards else None
         certain = not trained and all(isinstance(r, Value) and r.op is not Op.PARAMETER for r in self._roots(module))
-        name = self.facts.called(call) if helped is None else self.facts.passed(call, helped)
+        name = self.facts.called(call) if helped is None else self.facts.name_in(call, helped)
         return UntrainedForward(call, name, backward, trained, certain, self._is_whole(call), (call,))
 
     # -- which calls ----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import libcst as cst
 
 from torchlint.facts.keeping.fates import JOINS, VIEWS, End, Fate, Fates
 from torchlint.facts.keeping.gathering import Gathering
-from torchlint.facts.keeping.joining import is_join, joined_by
+from torchlint.facts.keeping.joining import choices, is_join, joined_by
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import Repetition
 from torchlint.facts.values.domain import Container, External, History, Plain, Tensor
@@ -245,13 +245,13 @@ class _Search:
     def _is_old_content(self, item: Value, call: Value) -> bool:
         """Whether an item of a join is what the join of the last turn gave, kept under one name."""
         if item.op is Op.PHI and any(item in loop.phis for loop in self.facts.graph.loops):
-            return call in _choices(list(item.inputs[1:]))
+            return call in choices(list(item.inputs[1:]))
         places = places_of(self.solution, item)
         kept = [value for place in places for value in self.solution.stored.get(place, ())]
         if item.op is Op.SUBSCRIPT and item.keys[0] is not None:
             holders = [a.allocation for a in self.solution.final(item.inputs[0]) if isinstance(a, Container)]
             kept += [v for made in holders for key, v in self.solution.held.get(made, ()) if key == item.keys[0]]
-        return call in _choices(kept)
+        return call in choices(kept)
 
     def _is_needed_in_turn(self, old: Value, call: Value, repetition: Repetition) -> bool:
         """Whether each turn reads what was collected so far (decoding), or sets it anew (a window)."""
@@ -274,7 +274,7 @@ class _Search:
 
     def _resets(self, store: Store, call: Value, repetition: Repetition) -> bool:
         """Whether a store sets anew in each turn what ``call`` joins to; the other branch of a test is the first."""
-        if call in _choices([store.value]) or not self.gathering.is_within(store.function, store.loop, repetition):
+        if call in choices([store.value]) or not self.gathering.is_within(store.function, store.loop, repetition):
             return False
         branches = self._branches(call.statement)
         return not any(
@@ -309,15 +309,3 @@ class _Search:
         if store.place is not None:
             return [store.place]
         return self.solution.places(store.holder, store.attribute) if store.attribute and store.holder else []
-
-
-def _choices(values: list[Value]) -> list[Value]:
-    """What values are on the paths that join in them, without the loop's own old content."""
-    pending, seen = list(values), dict[Value, None]()
-    while pending:
-        current = pending.pop()
-        if current not in seen:
-            seen[current] = None
-            if current.op is Op.PHI:
-                pending.extend(current.inputs)
-    return list(seen)

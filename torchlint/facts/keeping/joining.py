@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchlint.facts.keeping.fates import FORMS, JOINS, VIEWS
@@ -21,7 +22,7 @@ def is_join(call: Value) -> bool:
 
 def joined_by(facts: Facts, function: Function) -> tuple[int, ...]:
     """The parameters of a function, by position, that it joins in what it returns; none where it makes more of them."""
-    for call in filter(is_join, _choices(function)):
+    for call in filter(is_join, _returned(function)):
         items = call.arguments[0].inputs if call.arguments[0].op is Op.CONTAINER else ()
         parameters = [_form_of(facts, item, NESTING) for item in items]
         found = tuple(i for i, parameter in enumerate(function.parameters) if parameter in parameters)
@@ -30,16 +31,22 @@ def joined_by(facts: Facts, function: Function) -> tuple[int, ...]:
     return ()
 
 
-def _choices(function: Function) -> list[Value]:
-    """What a function may return."""
-    pending = [function.result] if function.result is not None and not function.is_generator else []
-    seen: dict[Value, None] = {}
+def choices(values: Iterable[Value]) -> list[Value]:
+    """What values are on the paths that join in them, and the joins themselves."""
+    pending, seen = list(values), dict[Value, None]()
     while pending:
-        value = pending.pop()
-        if value not in seen:
-            seen[value] = None
-            pending += value.inputs if value.op is Op.PHI or value is function.result else ()
-    return [value for value in seen if value.op is not Op.PHI and value is not function.result]
+        current = pending.pop()
+        if current not in seen:
+            seen[current] = None
+            if current.op is Op.PHI:
+                pending.extend(current.inputs)
+    return list(seen)
+
+
+def _returned(function: Function) -> list[Value]:
+    """What a function may return."""
+    results = [function.result] if function.result is not None and not function.is_generator else []
+    return [value for value in choices(results) if value.op is not Op.PHI]
 
 
 def _form_of(facts: Facts, value: Value, depth: int) -> Value | None:
@@ -62,7 +69,7 @@ def _form_of(facts: Facts, value: Value, depth: int) -> Value | None:
 
 def _passed_through(facts: Facts, call: Value, function: Function, depth: int) -> Value | None:
     """What a CALL of a function gives for the parameter of which that returns a form."""
-    forms = {_form_of(facts, choice, depth - 1) for choice in _choices(function)} if depth else set()
+    forms = {_form_of(facts, choice, depth - 1) for choice in _returned(function)} if depth else set()
     form = forms.pop() if len(forms) == 1 else None
     if form is None or form not in function.parameters:
         return None

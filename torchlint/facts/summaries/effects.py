@@ -19,6 +19,7 @@ from torchlint.tree import dotted
 if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.hooks.registrations import Registration
+    from torchlint.facts.values.solve import Solution
 
 MOST_EFFECTS = 8
 """Of a function that does more than this the first things are told."""
@@ -67,7 +68,7 @@ class Effects:
     def _found(self) -> list[Effect]:
         foreign = self.solution.graph.foreign
         found = [
-            Effect(call, function, file, done, self._given(call, function, done))
+            Effect(call, function, file, done, _given(self.solution, call, function, done))
             for function, effects in foreign.effects.items()
             for call in self.solution.callers.get(function, ())
             if call.op is Op.CALL and not call.function.is_foreign
@@ -86,10 +87,6 @@ class Effects:
         if calls and self.facts.repetitions.of(call) is not None:
             for done in calls:
                 yield from passed_on(foreign.found[function], done)
-
-    def _given(self, call: Value, function: Function, done: EffectSummary) -> tuple[Value, ...]:
-        passed = (self.solution.passed(call, function, position) for position in done.of)
-        return tuple(value for value in passed if value is not None)
 
 
 class Doings:
@@ -136,11 +133,7 @@ class Doings:
         for callee in self.facts.solution.functions_of(call):
             for done in self.of(callee):
                 if done.kind not in (EffectKind.HOOKS, EffectKind.JOINS, EffectKind.GROWS):
-                    yield replace(done, of=_behind(self._given(call, callee, done), call.function))
-
-    def _given(self, call: Value, callee: Function, done: EffectSummary) -> tuple[Value, ...]:
-        passed = (self.facts.solution.passed(call, callee, position) for position in done.of)
-        return tuple(value for value in passed if value is not None)
+                    yield replace(done, of=_behind(_given(self.facts.solution, call, callee, done), call.function))
 
     def _joined_in(self, function: Function) -> Iterator[EffectSummary]:
         """That a function returns what it is given as one tensor."""
@@ -182,7 +175,7 @@ class Doings:
                 yield call.callee.name, found.subject, True
         for callee in self.facts.solution.functions_of(call):
             for done in self.of(callee):
-                for given in self._given(call, callee, done) if done.kind is EffectKind.HOOKS else ():
+                for given in _given(self.facts.solution, call, callee, done) if done.kind is EffectKind.HOOKS else ():
                     yield done.name, given, done.is_returned
 
     @cached_property
@@ -238,6 +231,12 @@ def _asked_for(test: cst.BaseExpression) -> Iterator[str]:
             pending.append(node.left)
         elif isinstance(node, cst.Name):
             yield node.value
+
+
+def _given(solution: Solution, call: Value, function: Function, done: EffectSummary) -> tuple[Value, ...]:
+    """What a CALL of a function passes for the parameters from which that comes to which something is done."""
+    passed = (solution.passed(call, function, position) for position in done.of)
+    return tuple(value for value in passed if value is not None)
 
 
 def _behind(values: tuple[Value, ...], function: Function) -> tuple[int, ...]:

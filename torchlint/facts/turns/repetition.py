@@ -14,10 +14,8 @@ from enum import Enum, auto
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from torchlint.facts.turns.micro_steps import are_micro_steps
-from torchlint.facts.turns.serving import rows_of_method
+from torchlint.facts.turns.serving import decorated_by, rows_of_method
 from torchlint.facts.values.domain import Tool
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import (
@@ -297,13 +295,8 @@ class Repetitions:
     @cached_property
     def request_handlers(self) -> frozenset[Function]:
         """Functions that an object of a web framework decorates or is given."""
-        routes = {call.syntax for call in self.facts.calls() if rows_of_method(self.facts, call.callee, Holds.ROUTES)}
-        return self.steps.request_handlers | {
-            function
-            for function in self.facts.graph.functions
-            if isinstance(function.syntax, cst.FunctionDef)
-            and any(decorator.decorator in routes for decorator in function.syntax.decorators)
-        }
+        routes = (call for call in self.facts.calls() if rows_of_method(self.facts, call.callee, Holds.ROUTES))
+        return self.steps.request_handlers.union(decorated_by(self.facts, routes))
 
     def _is_lone_step(self, function: Function) -> bool:
         """Whether a function without callers in this file steps an optimizer once that it did not build itself."""

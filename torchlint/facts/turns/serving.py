@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -34,15 +35,19 @@ def runs_at_start(facts: Facts, call: Value, hops: int = HOPS) -> bool:
 def _start_handlers(facts: Facts) -> list[Function]:
     """The functions that an object of a web framework is given to call as it starts."""
     calls = [call for call in facts.calls() if _takes_start_handler(facts, call)]
+    atoms = (atom for call in calls for argument in call.arguments for atom in facts.solution.final(argument))
+    return [*decorated_by(facts, calls), *(atom.function for atom in atoms if isinstance(atom, FunctionReference))]
+
+
+def decorated_by(facts: Facts, calls: Iterable[Value]) -> list[Function]:
+    """The functions of the file of which one of some CALLs is a decorator."""
     decorators = {call.syntax for call in calls}
-    decorated = [
+    return [
         function
         for function in facts.graph.functions
         if isinstance(function.syntax, cst.FunctionDef)
         and any(decorator.decorator in decorators for decorator in function.syntax.decorators)
     ]
-    atoms = (atom for call in calls for argument in call.arguments for atom in facts.solution.final(argument))
-    return [*decorated, *(atom.function for atom in atoms if isinstance(atom, FunctionReference))]
 
 
 def _takes_start_handler(facts: Facts, call: Value) -> bool:

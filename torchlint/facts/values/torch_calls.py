@@ -80,10 +80,7 @@ def _wrapped(solution: Solution, value: Value, name: str, arguments: list[Abstra
     if modules and name.rpartition(".")[2].endswith(("Parallel", "AveragedModel")):
         return modules
     bare = bool(modules) and all(isinstance(a, Module) and not a.has_parameters for a in modules)
-    if name in LISTS_OF_MODULES:
-        solution.set_field(value, None, modules)
-        return frozenset([Module(not bare, value)])
-    if name in SEQUENCES and any(isinstance(a, Instance) for a in modules):
+    if name in LISTS_OF_MODULES or (name in SEQUENCES and any(isinstance(a, Instance) for a in modules)):
         solution.set_field(value, None, modules)
         return frozenset([Module(not bare, value)])
     return frozenset([Module(not bare)])
