@@ -666,3 +666,100 @@ SEARCH = """
 def test_what_another_file_makes_numbers_of_is_thrown_away(tmp_path: Path, body: str, found: list[str]) -> None:
     rank = f"from elsewhere import fill\n    LAST = []\n    def ranked(scores):\n        {body}\n"
     assert Project(tmp_path, {"rank.py": f"\n    {rank}", "search.py": SEARCH}).found("search.py") == found
+
+
+class TestWhatOthersPass:
+    """The files of the run that import a file show of which classes the objects are that it is given."""
+
+    NET = """
+        from torch import nn
+
+        class Encoder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.Linear(4, 4)
+
+            def forward(self, x):
+                return self.layers(x)
+
+        def restore(device):
+            return Encoder().to(device).eval()
+    """
+
+    INDEX = """
+        import torch
+
+        class Index:
+            def __init__(self, net):
+                self.net = net
+
+            def encode(self, rows):
+                return [self.net(row).detach().cpu().numpy() for row in rows]
+    """
+
+    @pytest.mark.parametrize(
+        "passed",
+        [
+            "Index(restore('cpu'))",
+            "Index(net=Encoder().cuda())",
+            "net = restore('cpu')\nnet = net.half()\nIndex(net)",
+            "import index\nindex.Index(restore('cpu') if quick else Encoder())",
+            "class Search:\n    def __init__(self):\n        self.net = Encoder()\n        Index(self.net)",
+        ],
+    )
+    def test_is_known(self, tmp_path: Path, passed: str) -> None:
+        imports = "from net import Encoder, restore\nfrom index import Index\nquick = False\n"
+        files = {"net.py": self.NET, "index.py": self.INDEX, "main.py": imports + passed + "\n"}
+        assert Project(tmp_path, files).found() == ["index.py: TLK201 warning"]
+
+    @pytest.mark.parametrize(
+        "passed",
+        [
+            "Index(build())",
+            "net = restore('cpu')\nnet = wrap(net)\nIndex(net)",
+            "def build(net):\n    return Index(net)",
+            "nets = [restore('cpu')]\nIndex(*nets)",
+        ],
+    )
+    def test_stays_unknown_where_something_else_may_have_made_it(self, tmp_path: Path, passed: str) -> None:
+        imports = "from net import Encoder, restore\nfrom index import Index\nfrom other import build, wrap\n"
+        files = {"net.py": self.NET, "index.py": self.INDEX, "main.py": imports + passed + "\n"}
+        assert not Project(tmp_path, files).found()
+
+    def test_is_not_asked_of_files_that_are_not_given(self, tmp_path: Path) -> None:
+        imports = "from net import Encoder, restore\nfrom index import Index\n"
+        files = {"net.py": self.NET, "index.py": self.INDEX, "main.py": imports + "Index(restore('cpu'))\n"}
+        assert not Project(tmp_path, files).found("index.py")
+
+    def test_a_state_goes_through_a_model_of_another_file(self, tmp_path: Path) -> None:
+        files = {
+            "policy.py": """
+                from torch import nn
+
+                class Policy(nn.Module):
+                    def __init__(self):
+                        super().__init__()
+                        self.cell = nn.GRUCell(4, 4)
+                        self.head = nn.Linear(4, 2)
+
+                    def core(self, x, state):
+                        return self.cell(x, state)
+
+                    def act(self, x, state):
+                        state = self.core(x, state)
+                        return self.head(state).argmax(-1), state
+            """,
+            "rollout.py": """
+                import torch
+
+                def play(policy, env, length):
+                    seen, state = env.reset(), torch.zeros(1, 4)
+                    played = 0
+                    while played < length:
+                        action, state = policy.act(seen, state)
+                        seen = env.step(action.item())
+                        played += 1
+            """,
+            "main.py": "from policy import Policy\nfrom rollout import play\nplay(Policy(), make(), 1000)\n",
+        }
+        assert "rollout.py: TLK104 error" in Project(tmp_path, files).found()

@@ -176,8 +176,10 @@ class _Run:
         record = table.record(number)
         if record.whole or self._project.given_state != self._state:
             return False
-        if any(self._guards.get(name, "") != files for name, files in record.asked):
-            return False
+        own = _short(record.path)
+        for name, files in record.asked:
+            if files != (self._importers_of(record.path) if name == own else self._guards.get(name, "")):
+                return False
         self._view.restate(replace(record, state=self._state))
         return True
 
@@ -191,6 +193,10 @@ class _Run:
 
         return Project(self._given, accounts=True)
 
+    def _importers_of(self, path: str) -> str:
+        """The digest of the files that import the file ``path``."""
+        return _asked(path, self._project.importers(path))[1]
+
     @cached_property
     def _guards(self) -> dict[str, str]:
         """For each name that is called with gradients off, by its digest, the digest of the files that do it."""
@@ -198,7 +204,7 @@ class _Run:
 
 
 def _asked(name: str, files: Sequence[str]) -> tuple[str, str]:
-    """A name, and the files that call it with gradients off, as the cache keeps them; "" for no file."""
+    """A name, or a path, and the files that were told of it, as the cache keeps them; "" for no file."""
     return _short(name), _short("\0".join(files)) if files else ""
 
 

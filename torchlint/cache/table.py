@@ -30,7 +30,8 @@ class Record:
         path: the file, absolute.
         job: the digest of the options under which it was checked.
         files, folders: what it depends on; ``path`` is among the files.
-        asked: digests of names of functions, each with that of the files that guard a call of such a name.
+        asked: digests of names of functions, each with that of the files that guard a call of such a name; that of the
+            path, with that of the files that import it.
         state: the state of all files of the run in which that was asked; "" if nothing was.
         whole: True when it holds in exactly that state.
         outcome: the result as JSON has it, see ``outcome.py``.

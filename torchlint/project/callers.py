@@ -7,6 +7,7 @@ guards it. A call is judged by what stands around it in its file: a ``with``, a 
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
@@ -14,7 +15,7 @@ from functools import cached_property
 from torchlint.guarding import Guarding
 from torchlint.imported import imported_names
 from torchlint.project.loaders import LOADER, reads_with_workers
-from torchlint.project.modules import Modules
+from torchlint.project.modules import INITIALIZER, Modules
 from torchlint.project.sights import Sights, given_state
 from torchlint.python_tree import children, last_name, walk
 
@@ -66,6 +67,24 @@ class Callers:
             others = (o for o in self._given if o != path and name in self._text_of(o) and self._imports(o, path))
             return Guarding.MIXED if any(self._calls_openly(other, name) for other in others) else Guarding.ALWAYS
 
+    def importers(self, path: str) -> tuple[str, ...]:
+        """The other files that import the file ``path``, or the package by which it is known, sorted."""
+        direct = self._importers.get(path, ())
+        packages = [one for one in direct if os.path.basename(one) == INITIALIZER]
+        found = {*direct, *(one for package in packages for one in self._importers.get(package, ()))} - {path}
+        self._sights.ask(path, sorted(found))
+        return tuple(sorted(found))
+
+    @cached_property
+    def _importers(self) -> dict[str, list[str]]:
+        """For each file that is imported by any, those that import it."""
+        found: dict[str, list[str]] = {}
+        with self._sights.unnoted():
+            for importer in self._given:
+                for path in self._imported_by(importer):
+                    found.setdefault(path, []).append(importer)
+        return found
+
     def loaded_in(self, path: str, name: str) -> str | None:
         """The first of the other files in which workers read a data set ``name``, a class of the file ``path``."""
         self._sights.ask_everybody()
@@ -103,7 +122,10 @@ class Callers:
         return name in self._open_calls[path]
 
     def _imports(self, importer: str, path: str) -> bool:
-        return path in self._sights.remembered(self._imported, importer, lambda: self._imports_in(importer))
+        return path in self._imported_by(importer)
+
+    def _imported_by(self, importer: str) -> frozenset[str]:
+        return self._sights.remembered(self._imported, importer, lambda: self._imports_in(importer))
 
     def _imports_in(self, importer: str) -> frozenset[str]:
         located = (self._modules.locate(importer, name) for name in imported_names(self._text_of(importer)))

@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING
 from torchlint.depth import deep_recursion, parse_quietly, parse_shallow
 from torchlint.guarding import Guarding
 from torchlint.imported import imported_names
+from torchlint.project.arguments import PassedArguments, passed_arguments
 from torchlint.project.callers import Callers
 from torchlint.project.excerpt import Outline
-from torchlint.project.modules import INITIALIZER, Location, Modules
+from torchlint.project.modules import INITIALIZER, LIBRARIES, Location, Modules
 from torchlint.project.sights import Consulted, Sights
 from torchlint.screen import imports_framework, uses_torch
 from torchlint.source import SIZE_LIMIT, Source, Unreadable
 
 if TYPE_CHECKING:
     # Importing these brings libcst, which a run over files without torch does not need.
-    from torchlint.facts.summaries.imports import Found, Imports
+    from torchlint.facts.summaries.imports import Found, Imports, Passing
     from torchlint.facts.summaries.summary import Summary
 
 __all__ = ["Project"]
@@ -66,6 +67,7 @@ class Project:
         self._brought: dict[tuple[str, str], tuple[bool, Collection[tuple[str, str]]]] = {}
         self._torch_users: dict[str, tuple[bool, Collection[tuple[str, str]]]] = {}
         self._outlines: dict[str, Outline | None] = {}
+        self._passed: dict[str, dict[str, tuple[PassedArguments, ...]]] = {}
         self._excerpts: dict[tuple[str, str], str | None] = {}
         self._summaries: dict[tuple[str, str], Summary | None] = {}
 
@@ -155,9 +157,52 @@ class Project:
         """See :meth:`Callers.loaded_in`."""
         return self._callers.loaded_in(os.path.abspath(path), name)
 
+    def importers(self, path: str) -> tuple[str, ...]:
+        """See :meth:`Callers.importers`."""
+        return self._callers.importers(os.path.abspath(path))
+
+    def passed(self, path: str, name: str) -> list[Passing]:
+        """What other files of the run pass to the function or the class ``name`` of a file; the files are sorted."""
+        from torchlint.facts.summaries.imports import Passing
+
+        place = os.path.abspath(path)
+        return [
+            Passing(caller, self.imports_of(caller), self._known_makers(caller, call))
+            for caller in self.importers(path)
+            if name in self._text(caller)
+            for call in self._passed_in(caller).get(name, ())
+            if self._leads_to(caller, call.callee, place, name)
+        ]
+
+    def _passed_in(self, path: str) -> dict[str, tuple[PassedArguments, ...]]:
+        if path not in self._passed:
+            tree, outline = self._tree(path), self._outline(path)
+            is_wanted = partial(_is_imported, outline)
+            self._passed[path] = {} if tree is None else passed_arguments(tree, is_wanted)
+        return self._passed[path]
+
+    def _leads_to(self, caller: str, callee: str, path: str, name: str) -> bool:
+        full = self._full_name(caller, callee)
+        found = None if full is None else self.find(caller, full)
+        return found is not None and (found.path, found.name, found.rest) == (path, name, ())
+
+    def _known_makers(self, caller: str, call: PassedArguments) -> tuple[tuple[int | str, tuple[str, ...]], ...]:
+        named = [(key, [self._full_name(caller, maker) for maker in makers]) for key, makers in call.makers]
+        return tuple((key, tuple(name for name in names if name)) for key, names in named if all(names))
+
+    def _full_name(self, path: str, name: str) -> str | None:
+        """A dotted name that a file writes as the file imports it; ":Name" for what it defines itself."""
+        outline, (first, _, rest) = self._outline(path), name.partition(".")
+        imported = outline.imported(first) if outline is not None else None
+        if imported is not None:
+            return f"{imported}.{rest}" if rest else imported
+        is_own = outline is not None and outline.definition(first) is not None and not rest
+        return f":{name}" if is_own else None
+
     def find(self, importer: str, name: str) -> Found | None:
-        """The definition that ``name``, imported in the file ``importer``, stands for."""
-        location = self._modules.locate(importer, name)
+        """The definition that ``name``, imported in the file ``importer``, stands for; ":Name" is one of its own."""
+        own = name.removeprefix(":")
+        location = self._modules.locate(importer, name) if own == name else Location(importer, (own,))
         return None if location is None else self._define(location, REEXPORTS)
 
     def _define(self, location: Location, hops: int) -> Found | None:
@@ -248,8 +293,16 @@ class _FileImports:
     def loaded_in(self, name: str) -> str | None:
         return self.project.loaded_in(self.path, name)
 
+    def passed(self, name: str) -> Sequence[Passing]:
+        return self.project.passed(self.path, name)
+
     def find(self, name: str) -> Found | None:
         return self.project.find(self.path, name)
+
+
+def _is_imported(outline: Outline | None, name: str) -> bool:
+    imported = None if outline is None else outline.imported(name)
+    return imported is not None and imported.partition(".")[0] not in LIBRARIES
 
 
 def _member(module: str, name: str) -> str:

@@ -85,7 +85,8 @@ class Consulted:
     Attributes:
         files: the files that were read, by absolute path; the checked file is one of them.
         folders: the folders in which modules were looked for, by absolute path.
-        asked: the names of functions of which it was asked who calls them with gradients off, each with those files.
+        asked: the names of functions of which it was asked who calls them with gradients off, and the absolute paths of
+            files of which it was asked who imports them, each with those files.
         given: the state of all files of the run as they were then, see :func:`given_state`; "" if nothing was asked.
         whole: True when the calls in all files of the run were looked at.
     """
@@ -189,7 +190,7 @@ class Sights:
             self._notes = outer
 
     def ask(self, name: str, files: Sequence[str]) -> None:
-        """Say that it matters which files call ``name`` with gradients off."""
+        """Say that it matters which files call ``name`` with gradients off, or import the file that ``name`` is."""
         self._asked[name] = tuple(files)
 
     def ask_everybody(self) -> None:

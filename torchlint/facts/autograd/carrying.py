@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.autograd.chains import DEPTH, Chains, items_under
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.domain import Derived, Tensor
 from torchlint.facts.values.frameworks import is_module_class
@@ -29,9 +30,6 @@ TENSOR_STATES = {
     "torch.nn.GRU": 1, "torch.nn.RNN": 1, "torch.nn.GRUCell": None, "torch.nn.RNNCell": None, "torch.nn.Linear": None,
 }  # fmt: skip
 """Modules of torch whose state is one tensor, and which item of what they return it is (None: all of it)."""
-
-DEPTH = 4
-"""How many functions deep a state is followed."""
 
 PAIR_STATES = {"torch.nn.LSTM": 1, "torch.nn.LSTMCell": None}
 """Those whose state is a pair of tensors."""
@@ -182,9 +180,9 @@ class CarriedStates:
         """For each place and each container the values that are items of what is there."""
         found: dict[object, list[Value]] = {}
         for value in self.solution.graph.values:
-            if value.op is Op.SUBSCRIPT:
-                for home in homes_of(self.solution, value.inputs[0]):
-                    found.setdefault(home, []).append(value)
+            holder = _looked_up_in(value)
+            for home in homes_of(self.solution, holder) if holder is not None else ():
+                found.setdefault(home, []).append(value)
         return found
 
     # -- what becomes of the chain --------------------------------------------------------------------------------
@@ -240,7 +238,7 @@ class CarriedStates:
         """The states that a forward makes, behind the functions of the file that return them."""
         functions = self.solution.functions_of(self._made(state)) if self._made(state).op is Op.CALL else []
         results = [result for f in functions if f.result is not None for result in f.result.inputs]
-        items = [item for result in results for item in _items(result, _key_of(state))]
+        items = [item for result in results for item in items_under(result, _key_of(state))]
         if not functions or depth == 0:
             return [state]
         return [found for item in items for found in self._returned_as(item, depth - 1)]
@@ -288,87 +286,12 @@ class CarriedStates:
         return "tensor" if of_pair or (names == {"torch.nn.LSTMCell"} and item is not None) else ""
 
 
-class Chains:
-    """Follows a graph backwards from a value, through modules and functions of the file, and only where it flows."""
-
-    def __init__(self, facts: Facts) -> None:
-        """Work on ``facts``."""
-        self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
-
-    def reaches(self, value: Value, goals: frozenset[Value]) -> Value | None:
-        """The one of ``goals`` whose graph comes through a module into ``value``, or None."""
-        pending: list[_At] = [_At(value, False, ())]
-        seen: set[_At] = set()
-        while pending:
-            at = pending.pop()
-            if at in seen:
-                continue
-            seen.add(at)
-            if at.value in goals:
-                if at.crossed:
-                    return at.value
-                continue
-            if self.flows.carries(at.value):
-                pending += self._before(at)
-        return None
-
-    def _before(self, at: _At) -> list[_At]:
-        """The values from which the graph of a value comes, one step back."""
-        value = at.value
-        if value.op is Op.CALL:
-            return self._before_call(at)
-        if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
-            return self._before_item(at)
-        if value.op is Op.PARAMETER:
-            return self._before_parameter(at)
-        if value.op in (Op.READ, Op.ATTRIBUTE):
-            places = places_of(self.solution, value)
-            stored = [kept for place in places for kept in self.solution.stored.get(place, ())]
-            return [_At(kept, at.crossed, ()) for kept in stored or value.inputs]
-        if value.op is Op.CONTAINER:
-            return [at.to(item) for _, item in self.solution.held.get(value, ())]
-        return [at.to(source) for source in value.inputs]
-
-    def _before_call(self, at: _At) -> list[_At]:
-        call = at.value
-        functions = self.solution.functions_of(call)
-        if functions:
-            results = [f.result for f in functions if f.result is not None]
-            return [self._into(at, call, result) for result in results] if len(at.calls) < DEPTH else []
-        receiver = [call.callee.inputs[0]] if call.callee.op is Op.ATTRIBUTE else []
-        crossed = at.crossed or self.steps.calls_module(call)
-        return [_At(source, crossed, at.calls) for source in (*receiver, *call.arguments)]
-
-    def _into(self, at: _At, call: Value, result: Value) -> _At:
-        """The way on into a function of the file; the forward of one of its modules counts as a module."""
-        return _At(result, at.crossed or self.steps.calls_module(call), (*at.calls, call))
-
-    def _before_item(self, at: _At) -> list[_At]:
-        base, key = at.value.inputs[0], at.value.keys[0]
-        functions = self.solution.functions_of(base) if base.op is Op.CALL else []
-        if functions and len(at.calls) < DEPTH:
-            results = [result for f in functions if f.result is not None for result in f.result.inputs]
-            return [self._into(at, base, item) for result in results for item in _items(result, key)]
-        return [at.to(item) for item in _items(base, key)]
-
-    def _before_parameter(self, at: _At) -> list[_At]:
-        if not at.calls:
-            return [at.to(argument) for argument in self.solution.arguments_of(at.value)]
-        *outer, call = at.calls
-        given = self.solution.callers.get(at.value.function, {}).get(call, {}).get(at.value)
-        return [] if given is None else [_At(given, at.crossed, tuple(outer))]
-
-
-@dataclass(frozen=True)
-class _At:
-    """A value on the way, whether a module was passed, and the calls through which functions were entered."""
-
-    value: Value
-    crossed: bool
-    calls: tuple[Value, ...]
-
-    def to(self, value: Value) -> _At:
-        return _At(value, self.crossed, self.calls)
+def _looked_up_in(value: Value) -> Value | None:
+    """That of which ``value`` is an item: ``states[key]``, ``states.get(key)``, ``states.pop(key, None)``."""
+    if value.op is Op.SUBSCRIPT:
+        return value.inputs[0]
+    is_look = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in ("get", "pop")
+    return value.callee.inputs[0] if is_look and value.arguments else None
 
 
 def _may_be_same(one: Key, other: Key) -> bool:
@@ -386,10 +309,3 @@ def _written(store: Store) -> str:
         return f"[{store.key}]" if isinstance(store.key, int) else f'["{store.key}"]'
     node = store.index.syntax if store.index is not None else None
     return f"[{node.value}]" if isinstance(node, cst.Name) else "[...]"
-
-
-def _items(value: Value, key: Key) -> list[Value]:
-    """The items of a literal under ``key``; the value itself where it is none."""
-    if value.op is not Op.CONTAINER:
-        return [value]
-    return [item for known, item in zip(value.keys, value.inputs, strict=True) if None in (known, key) or known == key]

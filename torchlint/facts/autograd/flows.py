@@ -167,7 +167,8 @@ class Flows(Liveness):
             if self._is_left_to_a_base(callee):
                 return True
             if (
-                torch_api.method(callee.name) is not None
+                _is_of_torch_base(callee)
+                or torch_api.method(callee.name) is not None
                 or callee.name in SINKS
                 or callee.name in torch_api.module_methods()
             ):
@@ -190,7 +191,7 @@ class Flows(Liveness):
         return bool(classes) and all(
             cls.method(method.name) is None
             and method.name not in torch_api.module_methods()
-            and any(torch_api.torch_class(base) is None for base in cls.all_bases() if base != "builtins.object")
+            and not all(map(_is_of_torch, cls.all_bases()))
             for cls in classes
         )
 
@@ -222,3 +223,15 @@ class Flows(Liveness):
                 for belated, roots in by_belated(self.solution, backwards)
             )
         )
+
+
+def _is_of_torch(base: str) -> bool:
+    """Whether a base class, by its full dotted name, is torch's own: no method of one runs a backward."""
+    return base == "builtins.object" or base.startswith("torch.") or torch_api.torch_class(base) is not None
+
+
+def _is_of_torch_base(method: Value) -> bool:
+    """``super().log_prob(x)`` in a class all of whose bases are torch's."""
+    receiver, owner = method.inputs[0], method.function.owner
+    is_super = receiver.op is Op.CALL and receiver.callee.name == "builtins.super"
+    return is_super and owner is not None and bool(owner.bases) and all(map(_is_of_torch, owner.all_bases()))

@@ -160,7 +160,7 @@ class Inferences:
             return False  # forces, gradient penalties: the forward itself differentiates
         if self.on_a_dummy(call) or (call in self._prepared and not call.evaluating):
             return False
-        if self.steps.calls_module(call) or (call.evaluating and self._is_method_of_module(call)):
+        if self.steps.calls_module(call) or self._is_method_in_evaluation(call):
             return True
         return any(self._runs_forward(callee, call) for callee in callees) and self._begins_in_module(call)
 

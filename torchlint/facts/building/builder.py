@@ -38,6 +38,8 @@ def _build_body(builder: StatementBuilder, function: Function, node: cst.Functio
     builder.function, builder.loop, builder.cls, builder.statement = function, None, None, node
     builder.state = State({p.name: p for p in function.parameters}, mode=function.guard)
     builder.breaks, builder.continues = [], []
+    if _is_seen_elsewhere(function):
+        builder.linker.passed_to(function)
     for parameter in function.parameters:
         parameter.reference = annotated_class(builder, parameter.syntax)
         if parameter.name in builder.names.captured:
@@ -46,6 +48,13 @@ def _build_body(builder: StatementBuilder, function: Function, node: cst.Functio
         builder.hand_out(builder.visit(node.body))
     else:
         builder.run(node.body)
+
+
+def _is_seen_elsewhere(function: Function) -> bool:
+    """Whether other files call a function by its own name, or by that of its class."""
+    at_top = function.parent is not None and function.parent.parent is None
+    is_public = function.owner is None or function.name == "__init__"
+    return at_top and is_public and bool(function.parameters) and isinstance(function.syntax, cst.FunctionDef)
 
 
 def _as_block(module: cst.Module) -> cst.BaseSuite:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -40,8 +40,24 @@ class Found:
     summarise: Callable[[], Summary | None]
 
 
+@dataclass(frozen=True)
+class Passing:
+    """What another file passes in one call of a function or a class.
+
+    Attributes:
+        path: that file, absolute.
+        imports: what it imports; :meth:`Imports.find` with ":Name" finds what it defines itself.
+        makers: for each argument that is known, its position (from 0) or its keyword, and the names of what was called
+            to make it, for these imports.
+    """
+
+    path: str
+    imports: Imports
+    makers: tuple[tuple[int | str, tuple[str, ...]], ...]
+
+
 class Imports(Protocol):
-    """What the names that one file imports stand for in its project."""
+    """What the names that one file imports stand for in its project, and what the other files do with its own."""
 
     def absolute(self, name: str) -> str:
         """A dotted name without leading dots, as far as it can be told."""
@@ -54,6 +70,9 @@ class Imports(Protocol):
 
     def loaded_in(self, name: str) -> str | None:
         """The other file of the run, if any, in which workers of a loader read a data set of this one."""
+
+    def passed(self, name: str) -> Sequence[Passing]:
+        """What the other files of the run pass to a function or a class of this one, call by call."""
 
 
 class NoImports:
@@ -74,3 +93,7 @@ class NoImports:
     def loaded_in(self, name: str) -> str | None:
         """Nobody else is seen."""
         return None
+
+    def passed(self, name: str) -> Sequence[Passing]:
+        """Nobody else is seen."""
+        return ()

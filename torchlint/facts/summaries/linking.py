@@ -14,7 +14,7 @@ import libcst as cst
 
 from torchlint.facts.building.names import all_parameters
 from torchlint.facts.summaries.following import followed
-from torchlint.facts.summaries.imports import Found, Imports, Kind
+from torchlint.facts.summaries.imports import Found, Imports, Kind, Passing
 from torchlint.facts.summaries.skeletons import class_syntax, function_syntax
 from torchlint.facts.summaries.summary import (
     CallSummary,
@@ -89,6 +89,22 @@ class Linker:
         linked = self._linked_here(name)
         if linked is not None and isinstance(linked[0], tuple):
             self._shapes[value] = (linked[0], linked[1])
+
+    def passed_to(self, function: Function) -> None:
+        """Say what other files pass to a function of this one, as far as they show it; the first that does counts."""
+        name = function.owner.name if function.owner is not None else function.name
+        first = 0 if function.owner is None else 1
+        passings = self.imports.passed(name)
+        for position, parameter in enumerate(function.parameters):
+            keys = (position - first, parameter.name)
+            known = ((one, names) for one in passings for key, names in one.makers if key in keys)
+            one, names = next(known, (None, ()))
+            if one is not None and position >= first:
+                self._shapes[parameter] = tuple(Part(PartKind.MADE, name) for name in names), self._caller(one)
+                self.foreign.passed.add(parameter)
+
+    def _caller(self, passing: Passing) -> Unit:
+        return self._unit(Found(passing.path, "", Kind.OTHER, (), passing.imports, lambda: None), 0)
 
     def realise(self, value: Value) -> Abstract:
         """The abstract value of a GIVEN value."""
@@ -241,6 +257,8 @@ class Linker:
                 summary.effects, partial(self._effects_of, unit), partial(self._keeps_of, function.owner)
             )
             self.foreign.found[function] = unit.found
+        if summary.chains:
+            self.foreign.chains[function] = summary.chains
         if summary.trains_long:
             self.foreign.trainings.add(function)
         if summary.lists:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.autograd.chains import Chains
 from torchlint.facts.hooks import circles
 from torchlint.facts.host import emptying, figures, profiling
 from torchlint.facts.keeping import loading
@@ -88,6 +89,7 @@ class _Summariser:
             self._stores[store.function].append(store)
         self._sizes = Sizes(facts)
         self._doings = Doings(facts, EFFECTS)
+        self._chains = Chains(facts, is_open=True)
         self._known_keeps: dict[Function, tuple[KeepSummary, ...]] = {}
         self._read_by: dict[Function, frozenset[Place]] = {}
 
@@ -142,6 +144,7 @@ class _Summariser:
             keeps=self._keeps(function),
             effects=(*self._doings.of(function), *self._handed_to_itself(function)),
             resets=tuple(sorted(self._resets(function))),
+            chains=tuple(dict.fromkeys(self._chains.of(function))),
             trains=trains,
             trains_long=trains and self.facts.loop_lengths.trains_long(function),
             lists=self._sizes.gives_many(function),

@@ -210,6 +210,8 @@ class FunctionSummary:
         keeps: what it keeps of what it is given.
         effects: what it does on each call, be it by functions of its file.
         resets: attributes of ``self`` that it sets anew.
+        chains: for each parameter, from 0, that comes back through a module with its graph, which item of the result
+            it is (None: any), before its position.
         trains: a backward or an optimizer step runs in it.
         trains_long: a loop of such steps runs in it, as long as there is data.
         lists: it gives a list or a dict of objects, one for each record of a file, or very many.
@@ -226,6 +228,7 @@ class FunctionSummary:
     keeps: tuple[KeepSummary, ...] = ()
     effects: tuple[EffectSummary, ...] = ()
     resets: tuple[str, ...] = ()
+    chains: tuple[tuple[int | str | None, int], ...] = ()
     trains: bool = False
     trains_long: bool = False
     lists: bool = False

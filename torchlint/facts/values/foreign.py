@@ -28,6 +28,8 @@ class Foreign:
         keeps: what functions keep of what they are given.
         effects: what functions do on each call, of those that do anything of the kind.
         found: where a function that has effects is defined.
+        chains: which parameters of a function come back through a module, and as which item; see
+            :class:`~torchlint.facts.summaries.summary.FunctionSummary`.
         trainings: functions in which a long training runs.
         lists: functions that give a list or a dict of very many objects.
         modules: parameters that are used as modules.
@@ -38,7 +40,8 @@ class Foreign:
         files: the name of the file in which a function stands.
         called_elsewhere: how the other files of the run call a function.
         nodes: the syntax that was made up for all of these; nothing of it stands in the file.
-        realise: the abstract value of a GIVEN value.
+        passed: parameters of the file's own functions of which is known what other files pass.
+        realise: the abstract value of a GIVEN value, and what is known to be passed to a parameter.
     """
 
     values: list[Value] = field(default_factory=list)
@@ -50,6 +53,7 @@ class Foreign:
     keeps: dict[Function, tuple[KeepSummary, ...]] = field(default_factory=dict)
     effects: dict[Function, tuple[EffectSummary, ...]] = field(default_factory=dict)
     found: dict[Function, Found] = field(default_factory=dict)
+    chains: dict[Function, tuple[tuple[int | str | None, int], ...]] = field(default_factory=dict)
     trainings: set[Function] = field(default_factory=set)
     lists: set[Function] = field(default_factory=set)
     modules: list[Value] = field(default_factory=list)
@@ -60,4 +64,5 @@ class Foreign:
     files: dict[Function, str] = field(default_factory=dict)
     called_elsewhere: dict[Function, Callable[[], Guarding]] = field(default_factory=dict)
     nodes: set[cst.CSTNode] = field(default_factory=set)
+    passed: set[Value] = field(default_factory=set)
     realise: Callable[[Value], Abstract] | None = None

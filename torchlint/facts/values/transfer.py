@@ -165,6 +165,10 @@ def _parameter(solution: Solution, value: Value) -> Abstract:
     objects = frozenset(atom for atom in default if not isinstance(atom, Plain | Unknown | Tensor))
     if isinstance(value.reference, Class) and value.reference.is_foreign:
         objects |= {Instance(value.reference)}
+    if value in solution.graph.foreign.passed:
+        passed = solution.given(value)
+        known = frozenset(atom for atom in passed if isinstance(atom, Instance | Module))
+        objects |= known if known == passed else frozenset()
     return given | objects | {Argument(value)}
 
 

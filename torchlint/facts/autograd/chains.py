@@ -1,0 +1,137 @@
+"""From a value back along its graph, through modules and functions, to one that it may be computed from.
+
+The state of a recurrent network comes back to where it was taken from; so may what a function of another file is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchlint.facts.values.domain import is_graphless
+from torchlint.facts.values.graph import Function, Key, Op, Value
+from torchlint.facts.values.homes import places_of
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+DEPTH = 4
+"""How many functions deep a state is followed."""
+
+
+class Chains:
+    """Follows a graph backwards from a value, through modules and functions of the file, and only where it flows."""
+
+    def __init__(self, facts: Facts, *, is_open: bool = False) -> None:
+        """Work on ``facts``; where it ``is_open`` who calls, what is not known may have a graph."""
+        self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
+        self._is_open = is_open
+
+    def reaches(self, value: Value, goals: frozenset[Value]) -> Value | None:
+        """The one of ``goals`` whose graph comes through a module into ``value``, or None."""
+        pending: list[_At] = [_At(value, False, ())]
+        seen: set[_At] = set()
+        while pending:
+            at = pending.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            if at.value in goals:
+                if at.crossed:
+                    return at.value
+                continue
+            if self._may_carry(at.value):
+                pending += self._before(at)
+        return None
+
+    def _may_carry(self, value: Value) -> bool:
+        is_open = self._is_open and not all(map(is_graphless, self.solution.final(value)))
+        return is_open or self.flows.carries(value)
+
+    def _before(self, at: _At) -> list[_At]:
+        """The values from which the graph of a value comes, one step back."""
+        value = at.value
+        if value.op is Op.CALL:
+            return self._before_call(at)
+        if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+            return self._before_item(at)
+        if value.op is Op.PARAMETER:
+            return self._before_parameter(at)
+        if value.op in (Op.READ, Op.ATTRIBUTE):
+            places = places_of(self.solution, value)
+            stored = [kept for place in places for kept in self.solution.stored.get(place, ())]
+            return [_At(kept, at.crossed, ()) for kept in stored or value.inputs]
+        if value.op is Op.CONTAINER:
+            return [at.to(item) for _, item in self.solution.held.get(value, ())]
+        return [at.to(source) for source in value.inputs]
+
+    def _before_call(self, at: _At) -> list[_At]:
+        call = at.value
+        functions = self.solution.functions_of(call)
+        if functions:
+            results = [f.result for f in functions if f.result is not None]
+            further = [self._into(at, call, result) for result in results] if len(at.calls) < DEPTH else []
+            return further + self._through_other_files(at, call, None)
+        receiver = [call.callee.inputs[0]] if call.callee.op is Op.ATTRIBUTE else []
+        crossed = at.crossed or self.steps.calls_module(call)
+        return [_At(source, crossed, at.calls) for source in (*receiver, *call.arguments)]
+
+    def _into(self, at: _At, call: Value, result: Value) -> _At:
+        """The way on into a function of the file; the forward of one of its modules counts as a module."""
+        return _At(result, at.crossed or self.steps.calls_module(call), (*at.calls, call))
+
+    def _before_item(self, at: _At) -> list[_At]:
+        base, key = at.value.inputs[0], at.value.keys[0]
+        functions = self.solution.functions_of(base) if base.op is Op.CALL else []
+        if functions and len(at.calls) < DEPTH:
+            results = [result for f in functions if f.result is not None for result in f.result.inputs]
+            further = [self._into(at, base, item) for result in results for item in items_under(result, key)]
+            return further + self._through_other_files(at, base, key)
+        return [at.to(item) for item in items_under(base, key)]
+
+    def _before_parameter(self, at: _At) -> list[_At]:
+        if not at.calls:
+            return [at.to(argument) for argument in self.solution.arguments_of(at.value)]
+        *outer, call = at.calls
+        given = self.solution.callers.get(at.value.function, {}).get(call, {}).get(at.value)
+        return [] if given is None else [_At(given, at.crossed, tuple(outer))]
+
+    def _through_other_files(self, at: _At, call: Value, key: Key) -> list[_At]:
+        """What a call gives to functions of other files that comes back as an item of their result, with its graph."""
+        chains = self.solution.graph.foreign.chains
+        given = [
+            self.solution.callers.get(function, {}).get(call, {}).get(function.parameters[position])
+            for function in self.solution.functions_of(call)
+            for item, position in chains.get(function, ())
+            if None in (item, key) or item == key
+        ]
+        return [_At(value, True, at.calls) for value in given if value is not None]
+
+    def of(self, function: Function) -> Iterator[tuple[Key, int]]:
+        """Which parameters, by position from 0, come back through a module, and as which item of the result."""
+        for result in function.result.inputs if function.result is not None else ():
+            parts = zip(result.keys, result.inputs, strict=True) if result.op is Op.CONTAINER else [(None, result)]
+            for key, part in parts:
+                for position, parameter in enumerate(function.parameters):
+                    if self.reaches(part, frozenset([parameter])) is not None:
+                        yield key, position
+
+
+@dataclass(frozen=True)
+class _At:
+    """A value on the way, whether a module was passed, and the calls through which functions were entered."""
+
+    value: Value
+    crossed: bool
+    calls: tuple[Value, ...]
+
+    def to(self, value: Value) -> _At:
+        return _At(value, self.crossed, self.calls)
+
+
+def items_under(value: Value, key: Key) -> list[Value]:
+    """The items of a literal under ``key``; the value itself where it is none."""
+    if value.op is not Op.CONTAINER:
+        return [value]
+    return [item for known, item in zip(value.keys, value.inputs, strict=True) if None in (known, key) or known == key]

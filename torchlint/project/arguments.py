@@ -1,0 +1,221 @@
+"""What one file passes to the functions and classes that it imports: by which call each argument was made.
+
+``evaluate(restore(path).to(device), loader)`` passes what ``restore`` returns, ``Embedder(net)`` what every assignment
+to ``net`` makes. Only the file's text is read; what is bound in another way is not known.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+
+from torchlint.python_tree import children, last_name
+
+__all__ = ["PassedArguments", "passed_arguments"]
+
+ITSELF = frozenset(["to", "cuda", "cpu", "eval", "train", "half", "float", "double", "bfloat16", "requires_grad_"])
+"""Methods of a module that return it."""
+
+WRAPPERS = frozenset([
+    "DataParallel", "DistributedDataParallel", "DDP", "FSDP", "compile", "convert_sync_batchnorm", "prepare",
+    "prepare_model", "setup", "setup_module", "unwrap_model",
+])  # fmt: skip
+"""What returns its first argument, or what behaves like it, by the last part of the name."""
+
+MOST_MAKERS = 4
+"""An argument that more calls may have made is not known."""
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class PassedArguments:
+    """The arguments of one call.
+
+    Attributes:
+        callee: what is called, a dotted name as the file writes it.
+        makers: for each argument that is known, its position (from 0) or its keyword, and the dotted names, as the file
+            writes them, one of which was called to make it.
+    """
+
+    callee: str
+    makers: tuple[tuple[int | str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Scope:
+    """A function's body, or the module's: what its names are bound to; None stands for what no call made."""
+
+    bound: dict[str, list[ast.expr | None]]
+    cls: ast.ClassDef | None
+
+
+def passed_arguments(tree: ast.Module, is_wanted: Callable[[str], bool]) -> dict[str, tuple[PassedArguments, ...]]:
+    """What each call of a file passes that is known.
+
+    Args:
+        tree: the file's.
+        is_wanted: whether calls of what this name begins with, ``models`` of ``models.build(...)``, are looked at.
+
+    Returns:
+        the calls, in no order, by the last part of what is called.
+    """
+    makers, found = _Makers(tree), dict[str, tuple[PassedArguments, ...]]()
+    for call, where, cls in _calls(tree):
+        callee = _dotted(call.func) or ""
+        if is_wanted(callee.partition(".")[0]):
+            passed = PassedArguments(callee, tuple(makers.of_arguments(call, where, cls)))
+            if passed.makers:
+                name = last_name(call.func)
+                found[name] = (*found.get(name, ()), passed)
+    return found
+
+
+def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, ast.AST, ast.ClassDef | None]]:
+    """The calls of a file, each with the function, or the module, and the class around it."""
+    pending: list[tuple[ast.AST, ast.AST, ast.ClassDef | None]] = [(tree, tree, None)]
+    while pending:
+        node, where, cls = pending.pop()
+        if isinstance(node, ast.Call):
+            yield node, where, cls
+        elif isinstance(node, _Function):
+            where = node
+        elif isinstance(node, ast.ClassDef):
+            cls = node
+        pending += [(child, where, cls) for child in children(node)]
+
+
+class _Makers:
+    """Looks for what made a value, scope by scope."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._tree = tree
+        self._scopes: dict[ast.AST, _Scope] = {}
+
+    def of_arguments(
+        self, call: ast.Call, where: ast.AST, cls: ast.ClassDef | None
+    ) -> Iterator[tuple[int | str, tuple[str, ...]]]:
+        """The known arguments of a call, see :attr:`PassedArguments.makers`."""
+        scope = self._scope(where, cls)
+        given: list[tuple[int | str, ast.expr]] = list(enumerate(takewhile(_is_no_star, call.args)))
+        given += [(one.arg, one.value) for one in call.keywords if one.arg is not None]
+        for key, argument in given:
+            names = self._makers(argument, scope, frozenset())
+            if names and len(names) <= MOST_MAKERS:
+                yield key, tuple(sorted(names))
+
+    def _makers(self, value: ast.expr | None, scope: _Scope, seen: frozenset[str]) -> frozenset[str] | None:
+        """The names one of which was called to make ``value``; None where something else may have made it."""
+        if isinstance(value, ast.Constant) and value.value is None:
+            return frozenset()
+        if isinstance(value, ast.IfExp):
+            return _all([self._makers(one, scope, seen) for one in (value.body, value.orelse)])
+        if isinstance(value, ast.NamedExpr):
+            return self._makers(value.value, scope, seen)
+        if isinstance(value, ast.Call):
+            return self._made_by(value, scope, seen)
+        name = _dotted(value) if isinstance(value, ast.Name | ast.Attribute) else None
+        if name is None or name in seen:
+            return None if name is None else frozenset()
+        seen |= {name}
+        if isinstance(value, ast.Name):
+            bound = scope.bound.get(name)
+            if bound is None:
+                scope = self._scope(self._tree, None)
+                bound = scope.bound.get(name, [None])
+            return _all([self._makers(one, scope, seen) for one in bound])
+        assigned = list(self._attributes(name, scope.cls))
+        return _all([self._makers(one, there, seen) for one, there in assigned]) if assigned else None
+
+    def _made_by(self, call: ast.Call, scope: _Scope, seen: frozenset[str]) -> frozenset[str] | None:
+        last = last_name(call.func)
+        if isinstance(call.func, ast.Attribute) and last in ITSELF:
+            return self._makers(call.func.value, scope, seen)
+        if last in WRAPPERS and call.args:
+            return self._makers(call.args[0], scope, seen)
+        name = _dotted(call.func)
+        is_local = name is not None and name.partition(".")[0] in scope.bound
+        return None if name is None or is_local else frozenset([name])
+
+    def _attributes(self, name: str, cls: ast.ClassDef | None) -> Iterator[tuple[ast.expr | None, _Scope]]:
+        """What the methods of a class assign to an attribute of ``self``, given by its dotted name."""
+        for method in cls.body if cls is not None else ():
+            if isinstance(method, _Function) and method.args.args:
+                own, _, attribute = name.partition(".")
+                if own == method.args.args[0].arg and "." not in attribute:
+                    scope = self._scope(method, cls)
+                    yield from ((value, scope) for value in scope.bound.get(name, ()))
+
+    def _scope(self, where: ast.AST, cls: ast.ClassDef | None) -> _Scope:
+        if where not in self._scopes:
+            bound: dict[str, list[ast.expr | None]] = {}
+            for name, value in _bindings(where):
+                bound.setdefault(name, []).append(value)
+            self._scopes[where] = _Scope(bound, cls)
+        return self._scopes[where]
+
+
+def _is_no_star(argument: ast.expr) -> bool:
+    return not isinstance(argument, ast.Starred)
+
+
+def _all(makers: list[frozenset[str] | None]) -> frozenset[str] | None:
+    known = [names for names in makers if names is not None]
+    return frozenset[str]().union(*known) if len(known) == len(makers) else None
+
+
+def _bindings(where: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
+    """What a function, or a module, binds names and attributes to, nested functions and classes left out."""
+    if isinstance(where, _Function):
+        arguments = where.args
+        for one in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]:
+            if one is not None:
+                yield one.arg, None
+    pending: list[ast.AST] = list(where.body) if isinstance(where, _Function | ast.Module) else []
+    while pending:
+        node = pending.pop()
+        if isinstance(node, _Function | ast.ClassDef | ast.Lambda):
+            continue
+        yield from _bound_by(node)
+        pending += children(node)
+
+
+def _bound_by(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            yield from _bound_to(target, node.value)
+    elif isinstance(node, ast.AnnAssign | ast.NamedExpr):
+        if node.value is not None:
+            yield from _bound_to(node.target, node.value)
+    elif isinstance(node, ast.AugAssign | ast.For | ast.AsyncFor | ast.comprehension):
+        yield from _bound_to(node.target, None)
+    elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+        yield from _bound_to(node.optional_vars, None)
+
+
+def _bound_to(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, ast.expr | None]]:
+    if isinstance(target, ast.Tuple | ast.List):
+        items = value.elts if isinstance(value, ast.Tuple | ast.List) else []
+        parts = items if len(items) == len(target.elts) else _returned_parts(target, value)
+        for one, part in zip(target.elts, parts, strict=True):
+            yield from _bound_to(one, part)
+        return
+    name = _dotted(target)
+    if name is not None:
+        yield name, value
+
+
+def _returned_parts(target: ast.Tuple | ast.List, value: ast.expr | None) -> list[ast.expr | None]:
+    """``net, optimizer = accelerator.prepare(net, optimizer)`` binds each to what was given in its place."""
+    is_wrapped = isinstance(value, ast.Call) and last_name(value.func) in WRAPPERS
+    given = value.args if isinstance(value, ast.Call) and is_wrapped else []
+    return list(given) if len(given) == len(target.elts) else [None] * len(target.elts)
+
+
+def _dotted(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Attribute):
+        owner = _dotted(node.value)
+        return None if owner is None else f"{owner}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else None
