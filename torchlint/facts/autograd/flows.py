@@ -148,7 +148,8 @@ class Flows(Liveness):
         """Values that leave what is seen: returned to unknown callers, given to unknown functions or on to such."""
         graph, exits = self.solution.graph, []
         for function in graph.functions:
-            if function.result is not None and not self.solution.callers.get(function):
+            others = {call.function for call in self.solution.callers.get(function, ())} - {function}
+            if function.result is not None and not others:
                 exits.append(function.result)
         for value in graph.values:
             if value.op is Op.CALL and value.is_bare and self.is_unknown_call(value):

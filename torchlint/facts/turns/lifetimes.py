@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.turns.forwards import given_object, is_given_anew, is_within_forward
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Container, sorted_values
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
@@ -81,6 +82,9 @@ class Lifetimes:
         and a new list does not where what is in it has the graph of what was in the old one.
         ``is_step``: which loops count as steps, those of ``steps.py`` without it.
         """
+        given = given_object(homes)
+        if given is not None and self._is_of_one_step(*given):
+            return False
         table = self._cuts if chained else self._resets
         resets = [position for home in homes for position in table.get(home, ())]
         containers = [home for home in homes if isinstance(home, Value)]
@@ -92,9 +96,30 @@ class Lifetimes:
         ]
         for made in staying or containers:
             resets += self._births(made, set())
+        if given is not None:
+            resets += self._births_of_given(given[0], HOPS)
         return self._outlives(
             _Position(function, loop), self._lifted(resets), HOPS, set(), is_step or self.steps.is_step
         )
+
+    def _is_of_one_step(self, origin: Value, is_part: bool) -> bool:
+        """Whether what a function is given, or a part of it, belongs to the step of which this is a call."""
+        function = origin.function
+        if is_part and is_within_forward(self.solution, function):
+            return True
+        is_given = origin.op is Op.PARAMETER and is_given_anew(function)
+        return is_given and not self.solution.callers.get(function)
+
+    def _births_of_given(self, parameter: Value, hops: int) -> list[_Position]:
+        """Where what is passed for a parameter is made, or drawn from what a loop runs over."""
+        made: list[_Position] = []
+        for call, passed in self.solution.callers.get(parameter.function, {}).items():
+            value = passed.get(parameter)
+            if value is not None and value.op is Op.PARAMETER and hops:
+                made += self._births_of_given(value, hops - 1)
+            elif value is not None and value.op in (Op.ELEMENT, Op.CALL, Op.CONTAINER) and value.loop is not None:
+                made += [_Position(value.function, value.loop)] if value.function is call.function else []
+        return made
 
     def passes_without(
         self, function: Function, loop: Loop | None, positions: Iterable[tuple[Function, Loop | None]]

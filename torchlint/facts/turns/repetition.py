@@ -14,6 +14,7 @@ from enum import Enum, auto
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from torchlint.facts.turns.forwards import is_within_forward
 from torchlint.facts.turns.micro_steps import are_micro_steps
 from torchlint.facts.turns.serving import decorated_by, rows_of_method
 from torchlint.facts.values.domain import Tool
@@ -144,7 +145,8 @@ class Repetitions:
             return Turn.INFERS
         if Turn.INFERS in inner:
             return Turn.HOLDS
-        if not self.steps.walks_modules(loop) and self._runs_module(calls, callees):
+        is_part = is_within_forward(self.solution, loop.function)
+        if not is_part and not self.steps.walks_modules(loop) and self._runs_module(calls, callees):
             return Turn.INFERS
         return Turn.TRAINS if self.steps.is_step(loop) else Turn.OTHER
 

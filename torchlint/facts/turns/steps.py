@@ -7,6 +7,7 @@ from functools import cached_property
 
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.turns.forwards import is_within_forward
 from torchlint.facts.values.domain import FunctionReference, Instance, Module, Tool
 from torchlint.facts.values.framework_objects import contract_of
 from torchlint.facts.values.frameworks import (
@@ -102,11 +103,12 @@ class Steps:
             return True
         if loop.iterable is not None and self.is_loader(loop.iterable):
             return True
+        is_part = is_within_forward(self.solution, loop.function)
         for call in self.calls_in(loop.function):
             if call.loop is not None and loop in call.loop.around():
                 if any(self.trains(callee) for callee in self.solution.functions_of(call)):
                     return True
-                if self.is_forward(call) and not self.walks_modules(loop) and not _counts_few(loop):
+                if self.is_forward(call) and not is_part and not self.walks_modules(loop) and not _counts_few(loop):
                     return True
         return False
 

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
 
 
+ALIASING = frozenset(["torch.Tensor", "torch.FloatTensor", "torch.as_tensor", "torch.asarray"])
+"""What gives a tensor back as it is, with its graph, and copies the numbers out of a list."""
+
 LISTS_OF_MODULES = frozenset(["torch.nn.ModuleList", "torch.nn.ModuleDict"])
 """Whose items are called one by one; what a ``Sequential`` holds it calls itself (``sequences.py``)."""
 
@@ -61,10 +64,16 @@ def of_torch(solution: Solution, value: Value, name: str, arguments: list[Abstra
         return UNKNOWN if given is None else solution.of(given)
     if name == "torch.autograd.grad" and is_true(value.argument(5, "create_graph")):
         return live(value)  # as ever in a tuple, of which each item has the graph
+    if name in ALIASING and arguments and _is_a_list(arguments[0]):
+        return NO_GRAPH
     contents = [part for argument in value.arguments for part in _given_by(solution, value, argument)]
     chooses = bool(operation.elements) and chooses_overload(solution, value, 1)
     inputs = [c for c in (contents[:1] if chooses else contents) if c != PLAIN] or [NO_GRAPH]
     return apply(solution, value, operation, inputs, [PLAIN] if chooses else [])
+
+
+def _is_a_list(abstract: Abstract) -> bool:
+    return bool(abstract) and all(isinstance(atom, Container) for atom in abstract)
 
 
 def _is_told_to_have_none(made: Value) -> bool:
