@@ -238,6 +238,13 @@ class Solution:
         if self.frozen:  # that is looked for far back, where nothing is watched
             self._settle()
 
+    def anew(self, frozen: frozenset[Value | Place | Class]) -> Solution:
+        """The same graph solved with what was found ``frozen``; of this one nothing may be asked afterwards."""
+        found = Solution(self.graph, frozen)
+        vars(self).clear()  # it would wait in circles for the garbage collector, with the whole tree
+        found.solve()
+        return found
+
     def dissolve(self) -> None:
         """Cut the links between values, functions and this; nothing may be asked afterwards.
 
