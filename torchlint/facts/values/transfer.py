@@ -43,7 +43,7 @@ from torchlint.torch_api import Returns
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
 
-STRINGS = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
+STRINGS = frozenset([cst.SimpleString, cst.FormattedString, cst.ConcatenatedString])
 
 LONGEST_CHAIN = 8
 """How many attributes deep a name of an imported object goes; deeper ones come of ``x = x.parent`` in a loop."""
@@ -177,11 +177,14 @@ def _read(solution: Solution, value: Value) -> Abstract:
     return solution.read(value.place, value)
 
 
+_OF_PYTHON = frozenset([cst.Is, cst.IsNot, cst.In, cst.NotIn])
+"""Comparisons that give a boolean whatever is compared."""
+
+
 def _comparison(solution: Solution, value: Value) -> Abstract:
     syntax = value.syntax
     if isinstance(syntax, cst.Comparison):
-        python = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
-        return PLAIN if all(isinstance(c.operator, python) for c in syntax.comparisons) else NO_GRAPH
+        return PLAIN if all(c.operator.__class__ in _OF_PYTHON for c in syntax.comparisons) else NO_GRAPH
     return PLAIN  # `not x`
 
 
@@ -193,9 +196,9 @@ def _operation(solution: Solution, value: Value) -> Abstract:
     inputs = [solution.of(source) for source in value.inputs]
     if value.name in _OF_BITS:
         return PLAIN if all(inputs) and _all_plain(inputs) else NO_GRAPH
-    if value.name == "Modulo" and isinstance(value.inputs[0].syntax, STRINGS):
+    if value.name == "Modulo" and value.inputs[0].syntax.__class__ in STRINGS:
         return PLAIN
-    if value.name == "Add" and any(isinstance(operand.syntax, STRINGS) for operand in value.inputs):
+    if value.name == "Add" and any(operand.syntax.__class__ in STRINGS for operand in value.inputs):
         return PLAIN  # a string is joined with strings alone
     if value.mode is Mode.OFF and value.name.endswith("Assign"):
         return inputs[0]  # in place: what it was stays what it was
