@@ -13,6 +13,7 @@ from torchlint.facts.values.domain import (
     BOTTOM,
     LEAF,
     NO_GRAPH,
+    OF_CLASSES,
     PLAIN,
     UNKNOWN,
     Abstract,
@@ -75,7 +76,7 @@ def differentiate(value: Value, inputs: Sequence[Abstract]) -> Abstract:
     It has a graph when gradients are on and an input has one or is a leaf; it has none when every input can be
     without; nothing is known as soon as one input is unknown, unless another has a graph for certain.
     """
-    if any(not abstract for abstract in inputs):
+    if not all(inputs):
         return BOTTOM
     if value.mode is Mode.OFF:
         return PLAIN if _all_plain(inputs) else NO_GRAPH
@@ -97,7 +98,7 @@ def differentiate(value: Value, inputs: Sequence[Abstract]) -> Abstract:
 
 
 def _all_plain(inputs: Sequence[Abstract]) -> bool:
-    return all(isinstance(atom, Plain) for abstract in inputs for atom in abstract)
+    return all(abstract <= PLAIN for abstract in inputs)
 
 
 def _differentiated(atom: Atom, value: Value) -> Atom | None:
@@ -162,10 +163,13 @@ def _parameter(solution: Solution, value: Value) -> Abstract:
     if solution.calls.passes_objects_only(value):
         return given
     default = solution.of(value.inputs[0]) if value.inputs else BOTTOM
-    objects = frozenset(atom for atom in default if not isinstance(atom, Plain | Unknown | Tensor))
+    objects = frozenset([atom for atom in default if atom.__class__ not in _NO_OBJECTS])
     if isinstance(value.reference, Class) and value.reference.is_foreign:
         objects |= {Instance(value.reference)}
     return given | objects | {Argument(value)}
+
+
+_NO_OBJECTS = frozenset([Plain, Unknown, Tensor])
 
 
 def _phi(solution: Solution, value: Value) -> Abstract:
@@ -228,7 +232,7 @@ def _attribute(solution: Solution, value: Value) -> Abstract:
 
 def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
     name = value.name
-    if isinstance(atom, Instance | ClassReference):
+    if isinstance(atom, OF_CLASSES):
         method = atom.cls.method(name)
         if method is not None:
             if method.is_property:
