@@ -24,13 +24,15 @@ class SpreadBuilder(FillingBuilder):
 
         Only plain names are asked: those that one statement binds, and whose items nothing changes.
         """
-        if not isinstance(argument, cst.Name) or argument.value in self._changed:
+        if not isinstance(argument, cst.Name):
             return []
         written = self._bound_to(value)
         if written is None:
             return []
         items = list(_items(written))
         if not items or not all(isinstance(key, str) for key, _ in items):
+            return []
+        if argument.value in self._changed:  # asked last: the whole file is gone over for it
             return []
         return [(key, self._taken(item, value)) for key, item in items]
 
