@@ -82,7 +82,13 @@ NEW_SCOPES = frozenset([cst.FunctionDef, cst.Lambda, cst.ClassDef])
 
 def walk_scope(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """Like :func:`walk`, but functions, lambdas and classes below ``node`` are yielded and not entered."""
-    return walk(node, lambda inner: inner.__class__ not in NEW_SCOPES)
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        yield current
+        kind = current.__class__
+        if kind not in LEAVES and (kind not in NEW_SCOPES or current is node):
+            pending.extend(reversed(children(current)))
 
 
 _HOLD_STATEMENTS = frozenset(
