@@ -33,7 +33,7 @@ class ScopeNames:
 
 def import_names(node: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str]]:
     """(local name, full dotted name) of each name that an import binds; relative imports keep their dots."""
-    if isinstance(node, cst.Import):
+    if type(node) is cst.Import:
         for alias in node.names:
             full = dotted(alias.name) or ""
             if alias.asname is not None:
@@ -281,7 +281,7 @@ def _run_at_definition(node: cst.CSTNode) -> list[cst.CSTNode]:
 def all_parameters(params: cst.Parameters) -> list[cst.Param]:
     """Every parameter in the order in which positions bind, starred ones last."""
     found = [*params.posonly_params, *params.params]
-    starred = [star for star in (params.star_arg,) if isinstance(star, cst.Param)]
+    starred = [star for star in (params.star_arg,) if type(star) is cst.Param]
     found += [*starred, *params.kwonly_params]
     if params.star_kwarg is not None:
         found.append(params.star_kwarg)

@@ -48,24 +48,21 @@ class Skipping:
         boundary = _boundary(within, parents)
         while node is not None and node is not boundary:
             parent = parents.get(node)
-            if isinstance(parent, cst.ExceptHandler):
+            if type(parent) is cst.ExceptHandler:
                 return True
-            if isinstance(parent, cst.MatchCase) and self._is_chosen(parent, at, within):
+            if type(parent) is cst.MatchCase and self._is_chosen(parent, at, within):
                 return True
-            if isinstance(parent, cst.If | cst.IfExp) and node is not parent.test:
+            if (type(parent) is cst.If or type(parent) is cst.IfExp) and node is not parent.test:
                 if isinstance(within, Loop) and _holds_from_then_on(parent.test, within, holds=node is parent.body):
                     node = parent
                     continue
                 tests = _beside_number(parent.test) if not by_number and node is parent.body else [parent.test]
                 if any(self._differs(test, parent, at, within, by_data=by_data) for test in tests):
                     return True
-            if (
-                isinstance(parent, cst.While)
-                and parent is not boundary
-                and is_memory(parent.test, parent.body, self.bindings)
-            ):
-                return True  # `while len(self.layers) < depth:`
-            if isinstance(parent, cst.BooleanOperation) and node is parent.right:
+            if type(parent) is cst.While and parent is not boundary:
+                if is_memory(parent.test, parent.body, self.bindings):
+                    return True  # `while len(self.layers) < depth:`
+            if type(parent) is cst.BooleanOperation and node is parent.right:
                 return True
             if isinstance(parent, cst.IndentedBlock | cst.Module) and parent is not boundary:
                 if self._is_left(parent, node, within, by_number=by_number):
@@ -122,9 +119,7 @@ class Skipping:
         for statement in block.body:
             if statement is node:
                 return False
-            if isinstance(statement, cst.If) and isinstance(
-                last_of(statement.body), cst.Return | cst.Continue | cst.Break
-            ):
+            if type(statement) is cst.If and isinstance(last_of(statement.body), cst.Return | cst.Continue | cst.Break):
                 if by_number and _counts_turns(statement.test):
                     return True
                 is_reused = not self._is_settled_before(statement, within) and not self._turns_away(statement, within)
@@ -197,7 +192,7 @@ class Skipping:
     def _failures_in(self, within: Loop | Function) -> Set[str]:
         """What the handlers of exceptions in a loop or a function set, to say that something failed."""
         if within not in self._failures:
-            handlers = (node.body for node in walk_statements(within.syntax) if isinstance(node, cst.ExceptHandler))
+            handlers = (node.body for node in walk_statements(within.syntax) if type(node) is cst.ExceptHandler)
             self._failures[within] = {name for body in handlers for name in self.bindings.assigned(body)}
         return self._failures[within]
 
@@ -234,9 +229,9 @@ def is_memory(test: cst.BaseExpression, body: cst.CSTNode, bindings: Bindings, b
         bound: the names to which the thing itself is bound.
     """
     for node in walk(test):
-        if isinstance(node, cst.Call) and dotted(node.func) in ("hasattr", "getattr"):
+        if type(node) is cst.Call and dotted(node.func) in ("hasattr", "getattr"):
             return True
-        if isinstance(node, cst.ComparisonTarget) and isinstance(node.operator, cst.In | cst.NotIn):
+        if type(node) is cst.ComparisonTarget and isinstance(node.operator, cst.In | cst.NotIn):
             if not isinstance(node.comparator, cst.Tuple | cst.List | cst.Set):
                 return True
     mentioned = _mentioned(test)
@@ -271,7 +266,7 @@ def last_of(block: cst.CSTNode) -> cst.CSTNode | None:
 def _counts_turns(test: cst.BaseExpression) -> bool:
     """Whether ``test`` divides a counter: what stands behind it is for every n-th turn."""
     return any(
-        isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo)
+        type(node) is cst.BinaryOperation and isinstance(node.operator, cst.Modulo)
         and not isinstance(node.left, cst.SimpleString | cst.FormattedString)
         for node in walk(test)
     )  # fmt: skip
@@ -331,13 +326,14 @@ def _method(call: cst.Call) -> str:
     return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
 
 
+_READ = frozenset([cst.Name, cst.Attribute, cst.Subscript])
+
+
 def _mentioned(test: cst.BaseExpression) -> set[str]:
     """The variables, attributes and items that ``test`` reads."""
     nodes = list(walk(test))
-    members = {node.attr for node in nodes if isinstance(node, cst.Attribute)}
-    reads = (
-        node for node in nodes if isinstance(node, cst.Name | cst.Attribute | cst.Subscript) and node not in members
-    )
+    members = {node.attr for node in nodes if type(node) is cst.Attribute}
+    reads = (node for node in nodes if node.__class__ in _READ and node not in members)
     return {path for path in map(path_of, reads) if path is not None}
 
 

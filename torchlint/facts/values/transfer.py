@@ -288,8 +288,9 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
         if value.op is Op.ELEMENT and not value.name and yields_keys(atom.allocation):
             return PLAIN
         found = solution.load(atom.allocation, key, value)
-        is_slice = isinstance(value.syntax, cst.Subscript) and isinstance(value.syntax.slice[0].slice, cst.Slice)
-        return found | {atom} if is_slice and value.op is Op.SUBSCRIPT else found
+        written = value.syntax if value.op is Op.SUBSCRIPT else None
+        is_slice = type(written) is cst.Subscript and type(written.slice[0].slice) is cst.Slice
+        return found | {atom} if is_slice else found
     if isinstance(atom, Tensor | Derived | Argument):
         return differentiate(value, [frozenset([atom])])
     if isinstance(atom, Carrier) and value.op is Op.ELEMENT and value.name == "values":
