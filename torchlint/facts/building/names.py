@@ -33,7 +33,7 @@ class ScopeNames:
 
 def import_names(node: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str]]:
     """(local name, full dotted name) of each name that an import binds; relative imports keep their dots."""
-    if type(node) is cst.Import:
+    if isinstance(node, cst.Import):
         for alias in node.names:
             full = dotted(alias.name) or ""
             if alias.asname is not None:
