@@ -15,13 +15,7 @@ __all__ = ["ROWS", "Holds", "Row", "method_names", "names", "packages", "rows_na
 @cache
 def rows_named(full_name: str) -> tuple[Row, ...]:
     """All rows of a class or function with this full dotted name."""
-    return tuple(row for row in _rows_near(full_name.partition(".")[0]) if row.names(full_name))
-
-
-@cache
-def _rows_near(package: str) -> tuple[Row, ...]:
-    """The rows that may name something of a package: next to none, but for the few that any package may export."""
-    return tuple(row for row in ROWS if row.distinctive or any(name.partition(".")[0] == package for name in row.of))
+    return tuple(row for row in ROWS if row.names(full_name))
 
 
 def packages() -> tuple[str, ...]:
