@@ -10,9 +10,11 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from functools import cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 import libcst as cst
+
+Node = TypeVar("Node", bound=cst.CSTNode)
 
 _PUNCTUATION = (
     "whitespace", "leading_", "lines_after", "lpar", "rpar", "lbrace", "rbrace", "lbracket", "rbracket", "first_colon",
@@ -70,12 +72,23 @@ def walk(node: cst.CSTNode, into: Callable[[cst.CSTNode], bool] | None = None) -
             pending.extend(reversed(children(current)))
 
 
+def nodes_of(kind: type[Node], under: cst.CSTNode) -> Iterator[Node]:
+    """The nodes that :func:`walk` finds of exactly this class: libcst derives none of its classes from another."""
+    return (node for node in walk(under) if type(node) is kind)
+
+
 NEW_SCOPES = frozenset([cst.FunctionDef, cst.Lambda, cst.ClassDef])
 
 
 def walk_scope(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """Like :func:`walk`, but functions, lambdas and classes below ``node`` are yielded and not entered."""
-    return walk(node, lambda inner: inner.__class__ not in NEW_SCOPES)
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        yield current
+        kind = current.__class__
+        if kind not in LEAVES and (kind not in NEW_SCOPES or current is node):
+            pending.extend(reversed(children(current)))
 
 
 _HOLD_STATEMENTS = frozenset(
@@ -110,10 +123,10 @@ def parents(module: cst.Module) -> dict[cst.CSTNode, cst.CSTNode]:
 def dotted(node: cst.CSTNode | None) -> str | None:
     """``a.b.c`` of a chain of names and attributes, or None for any other expression."""
     parts: list[str] = []
-    while isinstance(node, cst.Attribute):
+    while type(node) is cst.Attribute:
         parts.append(node.attr.value)
         node = node.value
-    if not isinstance(node, cst.Name):
+    if type(node) is not cst.Name:
         return None
     parts.append(node.value)
     return ".".join(reversed(parts))

@@ -100,8 +100,7 @@ class Facts(Repairs):
         self.solution.solve()
         frozen = frozen_subjects(self.solution)
         if frozen:
-            self.solution = Solution(self.graph, frozen)
-            self.solution.solve()
+            self.solution = self.solution.anew(frozen)
         self.loaded_in = project.loaded_in
         self.modes = Modes(self.solution, project.guarding)
         self.flows = Flows(self.solution, self.modes)

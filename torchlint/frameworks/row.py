@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 
 from torchlint.symbol import Symbol
 
@@ -64,12 +65,17 @@ class Row:
     unless: str = ""
     distinctive: bool = False
 
+    @cached_property
+    def _packages(self) -> frozenset[str]:
+        return frozenset(own.partition(".")[0] for own in self.of)
+
     def names(self, full_name: str) -> bool:
         """Whether a class or function with this full dotted name is one of this row."""
         package, _, _ = full_name.partition(".")
+        if not self.distinctive and package not in self._packages:
+            return False  # it is quick to tell, and next to no name is of one of these
         last = full_name.rpartition(".")[2]
         for own in self.of:
-            # The package first: it is quick to tell, and next to no name is of one of these.
             if (self.distinctive or own.partition(".")[0] == package) and fnmatchcase(last, own.rpartition(".")[2]):
                 return True
         return False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
 
 from torchlint import torch_api
@@ -20,6 +19,7 @@ from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.frameworks import Holds, method_names
 from torchlint.guarding import Guarding
+from torchlint.symbol import Symbol
 
 WITHIN = (Mode.OFF, Mode.UNKNOWN)
 """The modes in a guard; what another context manager does within one is not known."""
@@ -329,7 +329,7 @@ def _is_put_into_evaluation(value: Value) -> bool:
     return False
 
 
-class Maker(Enum):
+class Maker(Symbol):
     """Where the numbers in a value come from."""
 
     WRITTEN = "written in the program"

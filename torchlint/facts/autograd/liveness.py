@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchlint.facts.turns.modes import Modes
 from torchlint.facts.values.domain import (
-    Argument,
+    SYMBOLIC,
     Carrier,
     Container,
     Derived,
@@ -30,10 +30,13 @@ class Liveness:
         """Work on ``solution``."""
         self.solution = solution
         self.modes = modes
+        self._known: dict[Value, Tensor | Carrier | None] = {}
 
     def live(self, value: Value) -> Tensor | Carrier | None:
         """Evidence that ``value`` may have a graph on a real path, or None."""
-        return self._live(value, set())
+        if value not in self._known:
+            self._known[value] = self._live(value, set())
+        return self._known[value]
 
     def _live(self, value: Value, seen: set[Value]) -> Tensor | Carrier | None:
         if value in seen:
@@ -49,7 +52,7 @@ class Liveness:
             elif isinstance(atom, Carrier):
                 if self.modes.records(atom.origin) and not self._is_cleaned(atom.origin):
                     return atom
-            elif isinstance(atom, Argument | Derived):
+            elif isinstance(atom, SYMBOLIC):
                 if isinstance(atom, Derived) and atom.inherits and Mode.ON not in self.modes.entry(atom.inherits):
                     continue
                 for argument in self.solution.arguments_of(atom.parameter):
@@ -100,7 +103,7 @@ class Liveness:
         for atom in abstract:
             if isinstance(atom, Tensor) and atom.history in histories:
                 continue
-            if isinstance(atom, Argument | Derived):
+            if isinstance(atom, SYMBOLIC):
                 given = self.solution.arguments_of(atom.parameter)
                 if given and all(self._surely(argument, histories, known) for argument in given):
                     continue
@@ -112,7 +115,7 @@ class Liveness:
     def passed_by(self, value: Value) -> Value | None:
         """The call that passes the graph in, where ``value`` has it from a parameter of its function."""
         for atom in sorted_values(self.solution.final(value)):
-            if isinstance(atom, Argument | Derived):
+            if isinstance(atom, SYMBOLIC):
                 calls = self.solution.callers.get(atom.parameter.function, {})
                 for call in sorted(calls, key=lambda call: call.index):
                     given = calls[call].get(atom.parameter)
@@ -127,7 +130,7 @@ class Liveness:
     def is_gathered(self, value: Value) -> bool:
         """Whether ``value`` is a named argument that a parameter gathers: ``for name, v in values.items()``."""
         atoms = self.solution.final(value)
-        return any(isinstance(atom, Argument | Derived) and gathers(atom.parameter) for atom in atoms)
+        return any(isinstance(atom, SYMBOLIC) and gathers(atom.parameter) for atom in atoms)
 
     def brings_graph(self, value: Value) -> bool:
         """Whether an operation on ``value`` has a graph when gradients are on: it is live, a leaf, or an activation."""
@@ -136,7 +139,7 @@ class Liveness:
         if self.is_leaf(value):
             return True
         atoms = self.solution.final(value)
-        return any(isinstance(a, Argument | Derived) and self._is_activation(a.parameter) for a in atoms)
+        return any(isinstance(a, SYMBOLIC) and self._is_activation(a.parameter) for a in atoms)
 
     def is_leaf(self, value: Value) -> bool:
         """Whether ``value`` may be a tensor that requires grad by itself: a parameter."""

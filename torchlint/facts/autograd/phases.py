@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import libcst as cst
 
 from torchlint.facts.autograd.decided import is_decided
-from torchlint.facts.building.names import constant_of
+from torchlint.facts.building.names import bound_targets, constant_of
 from torchlint.facts.values.graph import Function, Mode, Op, Value
-from torchlint.tree import walk
+from torchlint.tree import nodes_of, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -144,15 +144,14 @@ def _add(known: Given, name: str, node: cst.CSTNode | None, given: Given) -> Non
 def _assigned(node: cst.CSTNode) -> Iterator[tuple[str, cst.CSTNode | None]]:
     """Every name that a function binds, with what it is bound to where that is one expression."""
     for inner in walk(node):
-        if isinstance(inner, cst.Assign):
+        if type(inner) is cst.Assign:
             for target in inner.targets:
                 if isinstance(target.target, cst.Name):
                     yield target.target.value, inner.value
                 else:
-                    yield from ((n.value, None) for n in walk(target.target) if isinstance(n, cst.Name))
-        elif isinstance(inner, cst.AnnAssign | cst.AugAssign | cst.NamedExpr | cst.For | cst.CompFor | cst.AsName):
-            bound = inner.name if isinstance(inner, cst.AsName) else inner.target
-            yield from ((n.value, None) for n in walk(bound) if isinstance(n, cst.Name))
+                    yield from ((name.value, None) for name in nodes_of(cst.Name, target.target))
+        elif type(inner) is not cst.Call:
+            yield from ((name.value, None) for bound in bound_targets(inner) for name in nodes_of(cst.Name, bound))
 
 
 # -- conditions ---------------------------------------------------------------------------------------------------

@@ -20,9 +20,9 @@ def unset_where(test: cst.BaseExpression, *, holds: bool) -> frozenset[str]:
     Returns:
         their paths, as :func:`torchlint.facts.building.names.path_of` writes them.
     """
-    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+    if type(test) is cst.UnaryOperation and isinstance(test.operator, cst.Not):
         return unset_where(test.expression, holds=not holds)
-    if isinstance(test, cst.BooleanOperation):
+    if type(test) is cst.BooleanOperation:
         if isinstance(test.operator, cst.And) is not holds:
             return NOTHING  # one of them may be the other reason
         return unset_where(test.left, holds=holds) | unset_where(test.right, holds=holds)

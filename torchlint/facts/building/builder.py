@@ -69,8 +69,8 @@ def _module_imports(module: cst.Module) -> dict[str, str]:
         if kind is cst.Import or kind is cst.ImportFrom:
             for local, full in import_names(node):  # type: ignore[arg-type]
                 found.setdefault(local, full)
-        elif isinstance(node, cst.Assign):
+        elif type(node) is cst.Assign:
             for target in node.targets:
-                if isinstance(target.target, cst.Name):
+                if type(target.target) is cst.Name:
                     found.pop(target.target.value, None)
     return found

@@ -162,14 +162,14 @@ class Context(ABC):
         """Bind ``target`` to ``value``: names, attributes, items, tuples of these."""
         if self.unset and path_of(target) in self.unset:
             self.graph.beginnings.add(value)
-        if isinstance(target, cst.Name):
+        if type(target) is cst.Name:
             self._assign_name(target.value, value, syntax)
+        elif type(target) is cst.Attribute:
+            self._assign_attribute(target, value, syntax)
         elif isinstance(target, cst.Tuple | cst.List):
             self._unpack(target, value)
         elif isinstance(target, cst.StarredElement):
             self.assign(target.value, value, None)
-        elif isinstance(target, cst.Attribute):
-            self._assign_attribute(target, value, syntax)
         elif isinstance(target, cst.Subscript):
             self._assign_item(target, value, syntax)
 

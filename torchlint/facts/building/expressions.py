@@ -301,8 +301,8 @@ class ExpressionBuilder(SpreadBuilder):
     def is_bare(self, node: cst.Call) -> bool:
         """True when the call is a statement of its own."""
         statement = self.statement
-        return isinstance(statement, cst.SimpleStatementLine) and any(
-            isinstance(small, cst.Expr) and small.value is node for small in statement.body
+        return type(statement) is cst.SimpleStatementLine and any(
+            type(small) is cst.Expr and small.value is node for small in statement.body
         )
 
     _constant, _string = SpreadBuilder.constant, SpreadBuilder.string

@@ -25,11 +25,12 @@ class LiteralBuilder(IterationBuilder):
         elements = node.elements
         if len(elements) > TABLE and all(_is_number(element.value) for element in elements):
             elements = elements[:TABLE]
+        is_set = isinstance(node, cst.Set)
         for position, element in enumerate(elements):
-            starred = isinstance(element, cst.StarredElement)
+            starred = type(element) is cst.StarredElement
             value = self.visit(element.value)
             inputs.append(self.element(value, None) if starred else value)
-            keys.append(None if starred or isinstance(node, cst.Set) else position)
+            keys.append(None if starred or is_set else position)
         return self.make(Op.CONTAINER, tuple(inputs), node, keys=tuple(keys))
 
     def dictionary(self, node: cst.Dict) -> Value:

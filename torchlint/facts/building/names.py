@@ -63,12 +63,15 @@ def target_names(target: cst.CSTNode) -> Iterator[str]:
     pending = [target]
     while pending:
         node = pending.pop()
-        if isinstance(node, cst.Name):
-            yield node.value
-        elif isinstance(node, cst.Tuple | cst.List):
-            pending.extend(element.value for element in node.elements)
-        elif isinstance(node, cst.StarredElement | cst.AssignTarget):
-            pending.append(node.target if isinstance(node, cst.AssignTarget) else node.value)
+        kind = type(node)
+        if kind is cst.Name:
+            yield node.value  # type: ignore[attr-defined]
+        elif kind is cst.Tuple or kind is cst.List:
+            pending.extend(element.value for element in node.elements)  # type: ignore[attr-defined]
+        elif kind is cst.StarredElement:
+            pending.append(node.value)  # type: ignore[attr-defined]
+        elif kind is cst.AssignTarget:
+            pending.append(node.target)  # type: ignore[attr-defined]
 
 
 def bound_targets(node: cst.CSTNode) -> list[cst.CSTNode]:
@@ -83,7 +86,7 @@ def _changed_by_call(node: cst.Call) -> list[cst.CSTNode]:
     if function.__class__ is cst.Name:
         named = attribute_set_by(node) if function.value == "setattr" else None
         return [] if named is None else [named]
-    if not isinstance(function, cst.Attribute):
+    if type(function) is not cst.Attribute:
         return []
     return [function.value] if changes_receiver(function.attr.value) else []
 
@@ -138,12 +141,12 @@ def path_of(node: cst.CSTNode) -> str | None:
     """
     suffix = ""
     while True:
-        if isinstance(node, cst.Name):
+        if type(node) is cst.Name:
             return node.value + suffix
-        if isinstance(node, cst.Attribute):
+        if type(node) is cst.Attribute:
             suffix = f".{node.attr.value}{suffix}"
             node = node.value
-        elif isinstance(node, cst.Subscript) and (key := _written_key(node)) is not None:
+        elif type(node) is cst.Subscript and (key := _written_key(node)) is not None:
             suffix = f"[{key}]{suffix}"
             node = node.value
         else:
@@ -278,7 +281,7 @@ def _run_at_definition(node: cst.CSTNode) -> list[cst.CSTNode]:
 def all_parameters(params: cst.Parameters) -> list[cst.Param]:
     """Every parameter in the order in which positions bind, starred ones last."""
     found = [*params.posonly_params, *params.params]
-    starred = [star for star in (params.star_arg,) if isinstance(star, cst.Param)]
+    starred = [star for star in (params.star_arg,) if type(star) is cst.Param]
     found += [*starred, *params.kwonly_params]
     if params.star_kwarg is not None:
         found.append(params.star_kwarg)

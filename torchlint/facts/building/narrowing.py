@@ -40,9 +40,9 @@ class Narrowing:
 def narrowings(test: Value, *, holds: bool) -> Iterator[Narrowing]:
     """What follows where the condition ``test`` ``holds``, or where it does not."""
     syntax = test.syntax
-    if isinstance(syntax, cst.UnaryOperation) and isinstance(syntax.operator, cst.Not) and test.inputs:
+    if type(syntax) is cst.UnaryOperation and isinstance(syntax.operator, cst.Not) and test.inputs:
         yield from narrowings(test.inputs[0], holds=not holds)
-    elif isinstance(syntax, cst.BooleanOperation) and test.op is Op.PHI:
+    elif type(syntax) is cst.BooleanOperation and test.op is Op.PHI:
         if isinstance(syntax.operator, cst.And) is holds:
             for part in test.inputs:
                 yield from narrowings(part, holds=holds)
@@ -61,9 +61,9 @@ def says_at_rest(test: Value, *, holds: bool) -> bool:
     That is what ``self.training`` says, or its contrary.
     """
     syntax = test.syntax
-    if isinstance(syntax, cst.UnaryOperation) and isinstance(syntax.operator, cst.Not) and test.inputs:
+    if type(syntax) is cst.UnaryOperation and isinstance(syntax.operator, cst.Not) and test.inputs:
         return says_at_rest(test.inputs[0], holds=not holds)
-    if isinstance(syntax, cst.BooleanOperation) and test.op is Op.PHI:
+    if type(syntax) is cst.BooleanOperation and test.op is Op.PHI:
         return isinstance(syntax.operator, cst.And) is holds and any(says_at_rest(p, holds=holds) for p in test.inputs)
     is_of_self = test.op is Op.ATTRIBUTE and test.inputs[0] in test.function.parameters[:1]
     return is_of_self and test.name == "training" and not holds

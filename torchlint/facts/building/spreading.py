@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.facts.building.filling import FillingBuilder
 from torchlint.facts.building.names import bound_targets
 from torchlint.facts.values.graph import Key, Op, Value
-from torchlint.tree import walk
+from torchlint.tree import nodes_of, walk
 
 CHANGING = frozenset(["update", "setdefault", "pop", "popitem", "clear", "__setitem__", "__delitem__", "__ior__"])
 """Methods after which a dictionary no longer holds what it was written with."""
@@ -24,13 +24,15 @@ class SpreadBuilder(FillingBuilder):
 
         Only plain names are asked: those that one statement binds, and whose items nothing changes.
         """
-        if not isinstance(argument, cst.Name) or argument.value in self._changed:
+        if not isinstance(argument, cst.Name):
             return []
         written = self._bound_to(value)
         if written is None:
             return []
         items = list(_items(written))
         if not items or not all(isinstance(key, str) for key, _ in items):
+            return []
+        if argument.value in self._changed:  # asked last: the whole file is gone over for it
             return []
         return [(key, self._taken(item, value)) for key, item in items]
 
@@ -68,7 +70,7 @@ def _items(written: Value) -> Iterator[tuple[Key, Value]]:
 def _changed_in(module: cst.CSTNode) -> Iterator[str]:
     for node in walk(module):
         kind = node.__class__
-        if kind is cst.Call and isinstance(node.func, cst.Attribute) and node.func.attr.value in CHANGING:  # type: ignore[attr-defined]
+        if kind is cst.Call and type(node.func) is cst.Attribute and node.func.attr.value in CHANGING:  # type: ignore[attr-defined]
             yield from _last_name(node.func.value)  # type: ignore[attr-defined]
         elif kind is cst.Del:
             yield from _of_items(node.target)  # type: ignore[attr-defined]
@@ -82,9 +84,8 @@ def _changed_in(module: cst.CSTNode) -> Iterator[str]:
 
 def _of_items(target: cst.CSTNode) -> Iterator[str]:
     """The names whose items an assignment to ``target`` sets."""
-    for node in walk(target):
-        if isinstance(node, cst.Subscript):
-            yield from _last_name(node.value)
+    for node in nodes_of(cst.Subscript, target):
+        yield from _last_name(node.value)
 
 
 def _last_name(node: cst.CSTNode) -> Iterator[str]:

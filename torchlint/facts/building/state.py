@@ -35,13 +35,14 @@ class State:
 
     def forget(self, path: str) -> None:
         """Forget ``path`` and every path that goes through it."""
+        self.variables.pop(path, None)
+        alike = [name for name in self.variables if path in name]  # few, and all that the rest is true of
+        if not alike:
+            return
         through, as_key = (path + ".", path + "["), (f"[{path}]", f"[{path}.")
-        for known in [
-            name
-            for name in self.variables
-            if name == path or name.startswith(through) or ("[" in name and any(key in name for key in as_key))
-        ]:
-            del self.variables[known]
+        for name in alike:
+            if name.startswith(through) or ("[" in name and any(key in name for key in as_key)):
+                del self.variables[name]
 
 
 def merge(states: Iterable[State | None], phi: Callable[[str, list[Value], Set[Value]], Value]) -> State | None:
@@ -63,6 +64,10 @@ def merge(states: Iterable[State | None], phi: Callable[[str, list[Value], Set[V
     )
     names = dict.fromkeys(name for state in arriving for name in state.variables)
     for name in names:
+        value = first.variables.get(name)
+        if value is not None and all(s.variables.get(name) is value for s in arriving):
+            merged.variables[name] = value  # the most
+            continue
         found = list(dict.fromkeys(s.variables[name] for s in arriving if name in s.variables))
         if len(found) > 1 and len(set(map(_before_narrowing, found))) == 1:
             found = [_before_narrowing(found[0])]  # all branches leave it, of whatever type it is in each

@@ -34,12 +34,13 @@ class StatementBuilder(ExpressionBuilder):
 
     def run(self, body: cst.BaseSuite) -> None:
         """The statements of a block."""
+        is_suite = isinstance(body, cst.SimpleStatementSuite)
         for statement in body.body:
             if self.state is None:
                 return
-            if isinstance(body, cst.SimpleStatementSuite):
+            if is_suite:
                 self._small(statement)
-            elif isinstance(statement, cst.SimpleStatementLine):
+            elif type(statement) is cst.SimpleStatementLine:
                 self.statement = statement
                 for small in statement.body:
                     if self.state is not None:

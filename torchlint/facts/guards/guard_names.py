@@ -70,12 +70,12 @@ class Guards:
             for parameter in function.parameters:
                 table[parameter.name] = ""
             for node in walk_scope(function.syntax):
-                if isinstance(node, cst.Import | cst.ImportFrom):
+                if type(node) is cst.Import or type(node) is cst.ImportFrom:
                     for local, full in import_names(node):
                         table.setdefault(local, full)
-                elif isinstance(node, cst.FunctionDef | cst.ClassDef) and node is not function.syntax:
+                elif (type(node) is cst.FunctionDef or type(node) is cst.ClassDef) and node is not function.syntax:
                     table[node.name.value] = ""
-                elif not isinstance(node, cst.Call) and not isinstance(self.parents.get(node), cst.ImportAlias):
+                elif type(node) is not cst.Call and not isinstance(self.parents.get(node), cst.ImportAlias):
                     table.update((n, "") for target in bound_targets(node) for n in target_names(target))
         return self._scopes[function]
 

@@ -155,9 +155,9 @@ class _Search:
 
     def _written(self) -> Iterator[IdleGuard]:
         for node in self.facts.parents:
-            if isinstance(node, cst.Expr):
+            if type(node) is cst.Expr:
                 yield from self._statement(node)
-            elif isinstance(node, cst.With):
+            elif type(node) is cst.With:
                 yield from self._block(node)
 
     def _statement(self, node: cst.Expr) -> Iterator[IdleGuard]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.building.names import assigned_in
 from torchlint.facts.summaries.effects import Effect
 from torchlint.facts.summaries.summary import EffectKind
+from torchlint.facts.turns.bindings import Bindings
 from torchlint.facts.turns.repetition import Turn
 from torchlint.facts.turns.skipping import is_memory
 from torchlint.facts.values.domain import Container
@@ -23,7 +23,7 @@ from torchlint.tree import walk
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
-PYPLOT = ("matplotlib.pyplot.", "matplotlib.pylab.", "pylab.")
+PYPLOT = frozenset(["matplotlib.pyplot", "matplotlib.pylab", "pylab"])
 MAKERS = {"figure": (0, "num"), "subplots": (-1, "num"), "subplot_mosaic": (-1, "num")}
 """Functions of pyplot that make a figure, with the argument that names one which is used again."""
 
@@ -81,11 +81,13 @@ def may_close_any(facts: Facts, call: Value) -> bool:
 
 def maker_of(call: Value) -> str | None:
     """``figure`` or ``subplots`` for a CALL of pyplot that makes a figure."""
-    return next((name for name in MAKERS if _is_pyplot(call, name)), None)
+    name = call.callee.name.rpartition(".")[2]
+    return name if name in MAKERS and _is_pyplot(call, name) else None
 
 
 def _is_pyplot(call: Value, name: str) -> bool:
-    return call.callee.op is Op.EXTERNAL and any(call.callee.name == module + name for module in PYPLOT)
+    module, _, called = call.callee.name.rpartition(".")
+    return called == name and module in PYPLOT and call.callee.op is Op.EXTERNAL
 
 
 class _Search:
@@ -156,7 +158,7 @@ class _Search:
             parent = parents.get(node)
             if isinstance(parent, cst.ExceptHandler):
                 return True
-            if isinstance(parent, cst.If) and node is parent.body and _is_once(parent):
+            if isinstance(parent, cst.If) and node is parent.body and _is_once(parent, self.facts.skipping.bindings):
                 return True
             if isinstance(node, cst.IndentedBlock) and isinstance(parent, cst.If) and _breaks(node):
                 return True
@@ -246,9 +248,9 @@ def _only_reads(callee: Value) -> bool:
     return root.op is Op.EXTERNAL and root.name.startswith(READERS)
 
 
-def _is_once(branch: cst.If) -> bool:
+def _is_once(branch: cst.If, bindings: Bindings) -> bool:
     """Whether a branch is taken at most once: for the first step, the last epoch, until it has set what it asks for."""
-    if is_memory(branch.test, branch, assigned_in(branch.body)):
+    if is_memory(branch.test, branch, bindings, bindings.assigned(branch.body)):
         return True
     test = branch.test
     if not isinstance(test, cst.Comparison) or not isinstance(test.comparisons[0].operator, cst.Equal):

@@ -182,7 +182,7 @@ class _Search:
         """Where the variable is read; with ``parts`` only where more of it is than an epoch's number."""
         parents = self.facts.parents
         for node in walk(_body(function)):
-            if isinstance(node, cst.Name) and node.value == name:
+            if type(node) is cst.Name and node.value == name:
                 parent = parents.get(node)
                 if isinstance(parent, cst.Attribute) and parent.attr is node:
                     continue
@@ -215,7 +215,7 @@ class _Search:
     def _drops(self, name: str, function: Function) -> Iterator[cst.CSTNode]:
         """The statements that delete the variable or bind it to something else."""
         for node in walk_scope(_body(function)):
-            if isinstance(node, cst.Del | cst.AssignTarget) and name in target_names(node.target):
+            if (type(node) is cst.Del or type(node) is cst.AssignTarget) and name in target_names(node.target):
                 yield self._statement(node)
 
     def _reaches(self, statement: cst.CSTNode, work: cst.CSTNode, function: Function) -> bool:
@@ -328,10 +328,10 @@ def _is_at(value: Value, position: int | None) -> bool:
 
 def _bindings(node: cst.CSTNode) -> Iterator[tuple[str, cst.BaseExpression, int | None]]:
     """Each name that this one node binds, to what expression, and to which item of it (None: to all of it)."""
-    if isinstance(node, cst.Assign):
+    if type(node) is cst.Assign:
         for target in node.targets:
             yield from _bound(target.target, node.value)
-    elif isinstance(node, cst.AnnAssign | cst.NamedExpr) and node.value is not None:
+    elif (type(node) is cst.AnnAssign or type(node) is cst.NamedExpr) and node.value is not None:
         yield from _bound(node.target, node.value)
 
 

@@ -96,7 +96,7 @@ class Handling:
 
     @cached_property
     def _tries(self) -> list[cst.Try]:
-        return [node for node in walk_statements(self.facts.module) if isinstance(node, cst.Try)]
+        return [node for node in walk_statements(self.facts.module) if type(node) is cst.Try]
 
     # -- work that is done again ----------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -64,15 +65,17 @@ def snapshots(facts: Facts) -> list[Snapshot]:
     return [found for store in facts.graph.stores if (found := search.of(store)) is not None]
 
 
+def _is_turn(facts: Facts, loop: Loop) -> bool:
+    """Whether each turn of a loop is a step, or an epoch or a trial of which helpers run the steps."""
+    return facts.steps.is_step(loop) or facts.repetitions.turn(loop) is Turn.HOLDS
+
+
 class _Search:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.solution, self.flows = facts.solution, facts.flows
-        self.insertions = Insertions(facts.lifetimes, self._is_turn)
-
-    def _is_turn(self, loop: Loop) -> bool:
-        """Whether each turn of a loop is a step, or an epoch or a trial of which helpers run the steps."""
-        return self.facts.steps.is_step(loop) or self.facts.repetitions.turn(loop) is Turn.HOLDS
+        # A method of this object would hold it and all facts in a circle, for the garbage collector to find.
+        self.insertions = Insertions(facts.lifetimes, partial(_is_turn, facts))
 
     def of(self, store: Store) -> Snapshot | None:
         """What ``store`` collects, None where that is no copy or goes away again."""

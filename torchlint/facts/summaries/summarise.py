@@ -255,8 +255,8 @@ class _Summariser:
     def _resets(self, function: Function) -> Iterator[str]:
         """The attributes that a method sets anew."""
         root = function.owner.root() if function.owner is not None else None
-        for place in self.solution.stored if root is not None else ():
-            if place.owner is root and function in self.facts.lifetimes.resetters([place]):
+        for place, _ in self.solution.stored_with(root) if root is not None else ():
+            if function in self.facts.lifetimes.resetters([place]):
                 yield place.path
 
     # -- what is kept ---------------------------------------------------------------------------------------------

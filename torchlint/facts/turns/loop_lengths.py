@@ -175,13 +175,17 @@ def is_entered_by_stack(facts: Facts, call: Value) -> bool:
     )
 
 
+_INNER = frozenset([cst.For, cst.While, cst.FunctionDef, cst.Lambda])
+"""In these another loop is left, or none."""
+
+
 def _tests_that_leave(loop: cst.CSTNode) -> Iterator[cst.BaseExpression]:
     """The conditions under which the body of a loop leaves it."""
     body = loop.body if isinstance(loop, cst.For | cst.While) else None
     if body is None:
         return
-    for node in walk(body, lambda child: not isinstance(child, cst.For | cst.While | cst.FunctionDef | cst.Lambda)):
-        if isinstance(node, cst.If) and _leaves(node.body):
+    for node in walk(body, lambda child: child.__class__ not in _INNER):
+        if type(node) is cst.If and _leaves(node.body):
             yield node.test
 
 

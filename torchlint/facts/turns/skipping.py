@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import assigned_in, path_of
+from torchlint.facts.turns.bindings import Bindings
 from torchlint.facts.values.graph import Function, Loop, Store, Value
-from torchlint.filling_names import INSERTING
 from torchlint.tree import dotted, walk, walk_statements
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Skipping:
     def __init__(self, facts: Facts) -> None:
         """Work on ``facts``."""
         self.facts = facts
-        self._assigned: dict[Loop, Set[str]] = {}
+        self.bindings = Bindings()
         self._failures: dict[Loop | Function, Set[str]] = {}
 
     def is_skipped(self, at: Value, within: Loop | Function, *, by_data: bool = True, by_number: bool = True) -> bool:
@@ -48,20 +48,21 @@ class Skipping:
         boundary = _boundary(within, parents)
         while node is not None and node is not boundary:
             parent = parents.get(node)
-            if isinstance(parent, cst.ExceptHandler):
+            if type(parent) is cst.ExceptHandler:
                 return True
-            if isinstance(parent, cst.MatchCase) and self._is_chosen(parent, at, within):
+            if type(parent) is cst.MatchCase and self._is_chosen(parent, at, within):
                 return True
-            if isinstance(parent, cst.If | cst.IfExp) and node is not parent.test:
+            if (type(parent) is cst.If or type(parent) is cst.IfExp) and node is not parent.test:
                 if isinstance(within, Loop) and _holds_from_then_on(parent.test, within, holds=node is parent.body):
                     node = parent
                     continue
                 tests = _beside_number(parent.test) if not by_number and node is parent.body else [parent.test]
                 if any(self._differs(test, parent, at, within, by_data=by_data) for test in tests):
                     return True
-            if isinstance(parent, cst.While) and parent is not boundary and is_memory(parent.test, parent.body):
-                return True  # `while len(self.layers) < depth:`
-            if isinstance(parent, cst.BooleanOperation) and node is parent.right:
+            if type(parent) is cst.While and parent is not boundary:
+                if is_memory(parent.test, parent.body, self.bindings):
+                    return True  # `while len(self.layers) < depth:`
+            if type(parent) is cst.BooleanOperation and node is parent.right:
                 return True
             if isinstance(parent, cst.IndentedBlock | cst.Module) and parent is not boundary:
                 if self._is_left(parent, node, within, by_number=by_number):
@@ -83,7 +84,7 @@ class Skipping:
         if _counts_turns(test):
             return True
         bound = assigned_in(at.statement) if isinstance(at.statement, cst.SimpleStatementLine) else set()
-        if is_memory(test, branch, bound) or self._sets_outliving(branch, test, at.function):
+        if is_memory(test, branch, self.bindings, bound) or self._sets_outliving(branch, test, at.function):
             return True
         if not self._assigned_in(within).isdisjoint(_mentioned(test)):
             return True
@@ -101,9 +102,9 @@ class Skipping:
 
     def _sets_outliving(self, branch: cst.CSTNode, test: cst.BaseExpression, function: Function) -> bool:
         """Whether ``branch`` sets what ``test`` asks for, and the function says that this is ``global``: a memo."""
-        declared = _declared_in(function.syntax) if function.parent is not None else ()
+        declared = self.bindings.declared(function.syntax) if function.parent is not None else ()
         asked = _mentioned(test).intersection(declared)
-        return bool(asked) and not asked.isdisjoint(assigned_in(branch))
+        return bool(asked) and not asked.isdisjoint(self.bindings.assigned(branch))
 
     def _is_left(
         self, block: cst.IndentedBlock | cst.Module, node: cst.CSTNode, within: Loop | Function, *, by_number: bool
@@ -118,13 +119,11 @@ class Skipping:
         for statement in block.body:
             if statement is node:
                 return False
-            if isinstance(statement, cst.If) and isinstance(
-                last_of(statement.body), cst.Return | cst.Continue | cst.Break
-            ):
+            if type(statement) is cst.If and isinstance(last_of(statement.body), cst.Return | cst.Continue | cst.Break):
                 if by_number and _counts_turns(statement.test):
                     return True
                 is_reused = not self._is_settled_before(statement, within) and not self._turns_away(statement, within)
-                if is_reused and is_memory(statement.test, within.syntax):
+                if is_reused and is_memory(statement.test, within.syntax, self.bindings):
                     return True
                 if failures and not failures.isdisjoint(_mentioned(statement.test)):
                     return True
@@ -161,7 +160,7 @@ class Skipping:
             return False
         asked = test.comparisons[0].comparator
         path = path_of(asked)
-        if path is None or path in assigned_in(within.syntax):
+        if path is None or path in self.bindings.assigned(within.syntax):
             return False
         return all(self._is_read(node) for node in walk(within.syntax) if node is not asked and path_of(node) == path)
 
@@ -188,15 +187,13 @@ class Skipping:
         """What each turn of a loop sets; of a function what its handlers of exceptions set, to say that one failed."""
         if isinstance(within, Function):
             return self._failures_in(within)
-        if within not in self._assigned:
-            self._assigned[within] = assigned_in(within.syntax)
-        return self._assigned[within]
+        return self.bindings.assigned(within.syntax)
 
     def _failures_in(self, within: Loop | Function) -> Set[str]:
         """What the handlers of exceptions in a loop or a function set, to say that something failed."""
         if within not in self._failures:
-            handlers = (node.body for node in walk_statements(within.syntax) if isinstance(node, cst.ExceptHandler))
-            self._failures[within] = {name for body in handlers for name in assigned_in(body)}
+            handlers = (node.body for node in walk_statements(within.syntax) if type(node) is cst.ExceptHandler)
+            self._failures[within] = {name for body in handlers for name in self.bindings.assigned(body)}
         return self._failures[within]
 
     @cached_property
@@ -222,18 +219,19 @@ class Skipping:
         return isinstance(block, cst.IndentedBlock) and isinstance(self.facts.parents.get(block), cst.ClassDef)
 
 
-def is_memory(test: cst.BaseExpression, body: cst.CSTNode, bound: Set[str] = frozenset()) -> bool:
+def is_memory(test: cst.BaseExpression, body: cst.CSTNode, bindings: Bindings, bound: Set[str] = frozenset()) -> bool:
     """Whether ``test`` asks for what is set when something is built: ``if self.net is None``, ``if not hasattr(...)``.
 
     Args:
         test: the condition.
         body: the code under it, of which attributes, items and globals count: they outlive the function.
+        bindings: what the code of the file binds.
         bound: the names to which the thing itself is bound.
     """
     for node in walk(test):
-        if isinstance(node, cst.Call) and dotted(node.func) in ("hasattr", "getattr"):
+        if type(node) is cst.Call and dotted(node.func) in ("hasattr", "getattr"):
             return True
-        if isinstance(node, cst.ComparisonTarget) and isinstance(node.operator, cst.In | cst.NotIn):
+        if type(node) is cst.ComparisonTarget and isinstance(node.operator, cst.In | cst.NotIn):
             if not isinstance(node.comparator, cst.Tuple | cst.List | cst.Set):
                 return True
     mentioned = _mentioned(test)
@@ -242,8 +240,8 @@ def is_memory(test: cst.BaseExpression, body: cst.CSTNode, bound: Set[str] = fro
     variables = {path for path in mentioned if path.isidentifier()}
     lasting = mentioned - variables
     return bool(
-        (variables and not variables.isdisjoint(_declared_in(body)))
-        or (lasting and not (lasting.isdisjoint(assigned_in(body)) and lasting.isdisjoint(_filled_in(body))))
+        (variables and not variables.isdisjoint(bindings.declared(body)))
+        or (lasting and not (lasting.isdisjoint(bindings.assigned(body)) and lasting.isdisjoint(bindings.filled(body))))
     )
 
 
@@ -268,7 +266,7 @@ def last_of(block: cst.CSTNode) -> cst.CSTNode | None:
 def _counts_turns(test: cst.BaseExpression) -> bool:
     """Whether ``test`` divides a counter: what stands behind it is for every n-th turn."""
     return any(
-        isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo)
+        type(node) is cst.BinaryOperation and isinstance(node.operator, cst.Modulo)
         and not isinstance(node.left, cst.SimpleString | cst.FormattedString)
         for node in walk(test)
     )  # fmt: skip
@@ -328,29 +326,14 @@ def _method(call: cst.Call) -> str:
     return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
 
 
-def _declared_in(body: cst.CSTNode) -> Iterator[str]:
-    """The names that ``body`` says are ``global``."""
-    for node in walk_statements(body):
-        if isinstance(node, cst.Global):
-            yield from (item.name.value for item in node.names)
-
-
-def _filled_in(body: cst.CSTNode) -> Iterator[str]:
-    """The attributes and items into which ``body`` puts something: ``self.layers`` of ``self.layers.append(x)``."""
-    for node in walk(body):
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in INSERTING:
-            path = path_of(node.func.value)
-            if path is not None:
-                yield path
+_READ = frozenset([cst.Name, cst.Attribute, cst.Subscript])
 
 
 def _mentioned(test: cst.BaseExpression) -> set[str]:
     """The variables, attributes and items that ``test`` reads."""
     nodes = list(walk(test))
-    members = {node.attr for node in nodes if isinstance(node, cst.Attribute)}
-    reads = (
-        node for node in nodes if isinstance(node, cst.Name | cst.Attribute | cst.Subscript) and node not in members
-    )
+    members = {node.attr for node in nodes if type(node) is cst.Attribute}
+    reads = (node for node in nodes if node.__class__ in _READ and node not in members)
     return {path for path in map(path_of, reads) if path is not None}
 
 

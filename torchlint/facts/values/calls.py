@@ -11,7 +11,9 @@ from torchlint.facts.values.domain import (
     BOTTOM,
     LEAF,
     NO_GRAPH,
+    OF_CLASSES,
     PLAIN,
+    SYMBOLIC,
     UNKNOWN,
     Abstract,
     Argument,
@@ -172,7 +174,7 @@ class Calls:
 
     def _method(self, value: Value, atom: Atom, name: str) -> Abstract:
         """The result of ``receiver.name(...)`` for a receiver that is ``atom``."""
-        if isinstance(atom, Instance | ClassReference):
+        if isinstance(atom, OF_CLASSES):
             return self._method_of_class(value, atom, name)
         if isinstance(atom, Container):
             return self._method_of_container(value, atom, name)
@@ -326,17 +328,16 @@ class Calls:
         calls = self.solution.callers.get(parameter.function)
         if not calls:
             return False
-        given = [binding.get(parameter) for binding in calls.values()]
-        return all(
-            argument is not None
-            and (abstract := self.solution.of(argument))
-            and all(atom.__class__ in PASSED for atom in abstract)
-            for argument in given
-        )
+        for binding in calls.values():
+            argument = binding.get(parameter)
+            abstract = self.solution.of(argument) if argument is not None else BOTTOM
+            if not abstract or not PASSED.issuperset(map(type, abstract)):
+                return False
+        return True
 
     def _substitute(self, value: Value, atom: Atom, function: Function, binding: dict[Value, Value | None]) -> Abstract:
         """One alternative of a summary as it is at this call: parameters replaced, grad mode settled."""
-        if isinstance(atom, Argument | Derived) and atom.parameter.function is function:
+        if isinstance(atom, SYMBOLIC) and atom.parameter.function is function:
             if star_of(atom.parameter):
                 return UNKNOWN
             argument = binding.get(atom.parameter)

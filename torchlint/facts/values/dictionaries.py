@@ -12,7 +12,7 @@ DICTIONARIES = frozenset(["builtins.dict", "collections.defaultdict", "collectio
 def is_dictionary(made: Value) -> bool:
     """Whether a value is made as a plain dictionary, which keeps what it is given."""
     if made.op is Op.CONTAINER:
-        return isinstance(made.syntax, cst.Dict | cst.DictComp)
+        return type(made.syntax) is cst.Dict or type(made.syntax) is cst.DictComp
     return made.op is Op.CALL and made.callee.name in DICTIONARIES
 
 

@@ -203,9 +203,17 @@ def sorted_values(abstract: Abstract) -> list[Atom]:
     return sorted(abstract, key=_order) if len(abstract) > 1 else list(abstract)
 
 
+OF_CLASSES = (Instance, ClassReference)
+"""What belongs to a class of the file; a tuple, since a union is put together anew each time."""
+
+
+SYMBOLIC = (Argument, Derived)
+"""What hangs on what the callers pass."""
+
+
 def _order(atom: Atom) -> tuple[str, str, int]:
     kind = type(atom).__name__
-    if isinstance(atom, Instance | ClassReference):
+    if isinstance(atom, OF_CLASSES):
         return kind, atom.cls.name, atom.cls.number
     if isinstance(atom, FunctionReference):
         return (
@@ -227,9 +235,12 @@ def is_live(atom: Atom) -> bool:
     return isinstance(atom, Tensor) and atom.history is History.LIVE
 
 
+_GRAPHLESS = frozenset([Plain, Tool, External])
+
+
 def is_graphless(atom: Atom) -> bool:
     """True for what cannot hold a graph at all."""
-    return isinstance(atom, Plain | Tool | External) or (isinstance(atom, Tensor) and atom.history is History.NONE)
+    return atom.__class__ in _GRAPHLESS or (isinstance(atom, Tensor) and atom.history is History.NONE)
 
 
 def surely_live(abstract: Abstract) -> bool:

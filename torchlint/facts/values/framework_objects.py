@@ -91,8 +91,8 @@ _OBJECTS = (FrameworkObject, Instance)
 
 def _rows_of(solution: Solution, value: Value, holds: Holds) -> Iterator[Row]:
     """The rows of the classes of which ``value`` may be an instance."""
-    objects = frozenset(atom for atom in solution.of(value) if isinstance(atom, _OBJECTS))
-    for atom in sorted_values(objects):
+    objects = [atom for atom in solution.of(value) if isinstance(atom, _OBJECTS)]
+    for atom in sorted_values(frozenset(objects)) if objects else ():
         if isinstance(atom, FrameworkObject):
             yield from promises(atom.name, holds)
         elif isinstance(atom, Instance):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import libcst as cst
 
@@ -26,9 +26,10 @@ Key: TypeAlias = "str | int | None"
 """A constant key of a container; None for one that is not known."""
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where a value is kept beyond an expression: a global, a captured variable, an attribute.
+
+    A tuple, since places are looked up more often than anything else, and a data class is hashed by Python code.
 
     Attributes:
         owner: the function (a module's body is one) whose variable it is, the class whose instances have the

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.facts.values.dictionaries import is_dictionary
 from torchlint.facts.values.domain import Container
-from torchlint.facts.values.graph import Function, Kind, Loop, Op, Store, Value
+from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of
 from torchlint.facts.values.literals import literal
 
@@ -167,15 +169,19 @@ class Sizes:
             inner = container.inputs[-1].loop
             own = container.loop.around() if container.loop is not None else []
             return [loop for loop in (inner.around() if inner is not None else ()) if loop not in own]
-        inserted = (store for store in self.facts.graph.stores if self._inserts(store, container))
+        inserted = self._filling.get(container, ())
         return [loop for store in inserted if store.loop is not None for loop in store.loop.around()]
 
-    def _inserts(self, store: Store, container: Value) -> bool:
-        return (
-            store.kind is Kind.INSERT
-            and store.holder is not None
-            and any(container in homes_of(self.solution, holder) for holder in _grown(store.holder))
-        )
+    @cached_property
+    def _filling(self) -> dict[Place | Value, list[Store]]:
+        """The insertions into each container, and into what is kept in each place."""
+        found: dict[Place | Value, list[Store]] = defaultdict(list)
+        for store in self.facts.graph.stores:
+            if store.kind is Kind.INSERT and store.holder is not None:
+                for holder in _grown(store.holder):
+                    for home in homes_of(self.solution, holder):
+                        found[home].append(store)
+        return found
 
     def _is_long_loop(self, loop: Loop, files: bool, depth: int) -> bool:
         return loop.iterable is not None and self._is_long(loop.iterable, files, depth)

@@ -16,15 +16,14 @@ from operator import attrgetter
 from torchlint.facts.values.calls import Calls
 from torchlint.facts.values.domain import (
     BOTTOM,
+    OF_CLASSES,
     UNKNOWN,
     Abstract,
     Argument,
     Atom,
-    ClassReference,
     Container,
     Derived,
     History,
-    Instance,
     Module,
     Plain,
     Tensor,
@@ -99,7 +98,7 @@ class Solution:
 
     def places(self, base: Value, attribute: str) -> list[Place]:
         """Where the attribute of ``base`` is kept: with the class of an instance, else with the value itself."""
-        owners = [a.cls.root() for a in sorted_values(self.of(base)) if isinstance(a, _OF_CLASSES)]
+        owners = [a.cls.root() for a in sorted_values(self.of(base)) if isinstance(a, OF_CLASSES)]
         if owners:
             return [Place(owner, attribute) for owner in dict.fromkeys(owners)]
         if base.place is not None:
@@ -141,7 +140,10 @@ class Solution:
 
     def arguments_of(self, parameter: Value) -> list[Value]:
         """What the calls in this file pass for ``parameter``."""
-        return [given for call in self.callers.get(parameter.function, ()) for given in self.given_by(call, parameter)]
+        calls = self.callers.get(parameter.function, {})
+        if star_of(parameter):
+            return [given for call in calls for given in self.given_by(call, parameter)]
+        return [given for binding in calls.values() if (given := binding.get(parameter)) is not None]
 
     def given_by(self, call: Value, parameter: Value) -> list[Value]:
         """What a CALL of its function passes for ``parameter``: for a starred one all that no other parameter takes."""
@@ -196,7 +198,7 @@ class Solution:
         watching = self._watchers.get(subject)
         if watching:
             self._dirty |= watching
-        if isinstance(subject, Place) and isinstance(subject.owner, Class):
+        if type(subject) is Place and isinstance(subject.owner, Class):
             self.touch(subject.owner)
 
     def revisit_if_stale(self, value: Value) -> None:
@@ -237,6 +239,13 @@ class Solution:
                 break
         if self.frozen:  # that is looked for far back, where nothing is watched
             self._settle()
+
+    def anew(self, frozen: frozenset[Value | Place | Class]) -> Solution:
+        """The same graph solved with what was found ``frozen``; of this one nothing may be asked afterwards."""
+        found = Solution(self.graph, frozen)
+        vars(self).clear()  # it would wait in circles for the garbage collector, with the whole tree
+        found.solve()
+        return found
 
     def dissolve(self) -> None:
         """Cut the links between values, functions and this; nothing may be asked afterwards.
@@ -379,7 +388,6 @@ class Solution:
 
 
 _index = attrgetter("index")
-_OF_CLASSES = (Instance, ClassReference)
 
 
 def trust(computed: Abstract, evidence: Abstract) -> Abstract:

@@ -13,6 +13,7 @@ from torchlint.facts.values.domain import (
     BOTTOM,
     LEAF,
     NO_GRAPH,
+    OF_CLASSES,
     PLAIN,
     UNKNOWN,
     Abstract,
@@ -43,7 +44,7 @@ from torchlint.torch_api import Returns
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
 
-STRINGS = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
+STRINGS = frozenset([cst.SimpleString, cst.FormattedString, cst.ConcatenatedString])
 
 LONGEST_CHAIN = 8
 """How many attributes deep a name of an imported object goes; deeper ones come of ``x = x.parent`` in a loop."""
@@ -75,7 +76,7 @@ def differentiate(value: Value, inputs: Sequence[Abstract]) -> Abstract:
     It has a graph when gradients are on and an input has one or is a leaf; it has none when every input can be
     without; nothing is known as soon as one input is unknown, unless another has a graph for certain.
     """
-    if any(not abstract for abstract in inputs):
+    if not all(inputs):
         return BOTTOM
     if value.mode is Mode.OFF:
         return PLAIN if _all_plain(inputs) else NO_GRAPH
@@ -97,7 +98,7 @@ def differentiate(value: Value, inputs: Sequence[Abstract]) -> Abstract:
 
 
 def _all_plain(inputs: Sequence[Abstract]) -> bool:
-    return all(isinstance(atom, Plain) for abstract in inputs for atom in abstract)
+    return all(abstract <= PLAIN for abstract in inputs)
 
 
 def _differentiated(atom: Atom, value: Value) -> Atom | None:
@@ -162,7 +163,7 @@ def _parameter(solution: Solution, value: Value) -> Abstract:
     if solution.calls.passes_objects_only(value):
         return given
     default = solution.of(value.inputs[0]) if value.inputs else BOTTOM
-    objects = frozenset(atom for atom in default if not isinstance(atom, Plain | Unknown | Tensor))
+    objects = frozenset([atom for atom in default if atom.__class__ not in _NO_OBJECTS])
     if isinstance(value.reference, Class) and value.reference.is_foreign:
         objects |= {Instance(value.reference)}
     if value in solution.graph.foreign.passed:
@@ -170,6 +171,9 @@ def _parameter(solution: Solution, value: Value) -> Abstract:
         known = frozenset(atom for atom in passed if isinstance(atom, Instance | Module))
         objects |= known if known == passed else frozenset()
     return given | objects | {Argument(value)}
+
+
+_NO_OBJECTS = frozenset([Plain, Unknown, Tensor])
 
 
 def _phi(solution: Solution, value: Value) -> Abstract:
@@ -181,11 +185,14 @@ def _read(solution: Solution, value: Value) -> Abstract:
     return solution.read(value.place, value)
 
 
+_OF_PYTHON = frozenset([cst.Is, cst.IsNot, cst.In, cst.NotIn])
+"""Comparisons that give a boolean whatever is compared."""
+
+
 def _comparison(solution: Solution, value: Value) -> Abstract:
     syntax = value.syntax
     if isinstance(syntax, cst.Comparison):
-        python = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
-        return PLAIN if all(isinstance(c.operator, python) for c in syntax.comparisons) else NO_GRAPH
+        return PLAIN if all(c.operator.__class__ in _OF_PYTHON for c in syntax.comparisons) else NO_GRAPH
     return PLAIN  # `not x`
 
 
@@ -197,9 +204,9 @@ def _operation(solution: Solution, value: Value) -> Abstract:
     inputs = [solution.of(source) for source in value.inputs]
     if value.name in _OF_BITS:
         return PLAIN if all(inputs) and _all_plain(inputs) else NO_GRAPH
-    if value.name == "Modulo" and isinstance(value.inputs[0].syntax, STRINGS):
+    if value.name == "Modulo" and value.inputs[0].syntax.__class__ in STRINGS:
         return PLAIN
-    if value.name == "Add" and any(isinstance(operand.syntax, STRINGS) for operand in value.inputs):
+    if value.name == "Add" and any(operand.syntax.__class__ in STRINGS for operand in value.inputs):
         return PLAIN  # a string is joined with strings alone
     if value.mode is Mode.OFF and value.name.endswith("Assign"):
         return inputs[0]  # in place: what it was stays what it was
@@ -229,7 +236,7 @@ def _attribute(solution: Solution, value: Value) -> Abstract:
 
 def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
     name = value.name
-    if isinstance(atom, Instance | ClassReference):
+    if isinstance(atom, OF_CLASSES):
         method = atom.cls.method(name)
         if method is not None:
             if method.is_property:
@@ -285,8 +292,9 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
         if value.op is Op.ELEMENT and not value.name and yields_keys(atom.allocation):
             return PLAIN
         found = solution.load(atom.allocation, key, value)
-        is_slice = isinstance(value.syntax, cst.Subscript) and isinstance(value.syntax.slice[0].slice, cst.Slice)
-        return found | {atom} if is_slice and value.op is Op.SUBSCRIPT else found
+        written = value.syntax if value.op is Op.SUBSCRIPT else None
+        is_slice = type(written) is cst.Subscript and type(written.slice[0].slice) is cst.Slice
+        return found | {atom} if is_slice else found
     if isinstance(atom, Tensor | Derived | Argument):
         return differentiate(value, [frozenset([atom])])
     if isinstance(atom, Carrier) and value.op is Op.ELEMENT and value.name == "values":

@@ -1,0 +1,55 @@
+"""What the code under a node binds and fills, found once: a branch is asked about with each call in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Set
+
+import libcst as cst
+
+from torchlint.facts.building.names import assigned_in, path_of
+from torchlint.filling_names import INSERTING
+from torchlint.tree import nodes_of, walk_statements
+
+__all__ = ["Bindings"]
+
+
+class Bindings:
+    """Answers what the code under nodes of one file sets; each answer is remembered."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self._known: dict[tuple[Callable[[cst.CSTNode], Set[str]], cst.CSTNode], Set[str]] = {}
+
+    def assigned(self, body: cst.CSTNode) -> Set[str]:
+        """The names and paths that ``body`` assigns in its own scope; see :func:`assigned_in`."""
+        return self._of(assigned_in, body)
+
+    def declared(self, body: cst.CSTNode) -> Set[str]:
+        """The names that ``body`` says are ``global``."""
+        return self._of(_declared_in, body)
+
+    def filled(self, body: cst.CSTNode) -> Set[str]:
+        """The attributes and items into which ``body`` puts something: ``self.layers`` of ``self.layers.append(x)``."""
+        return self._of(_filled_in, body)
+
+    def _of(self, find: Callable[[cst.CSTNode], Set[str]], body: cst.CSTNode) -> Set[str]:
+        key = (find, body)
+        if key not in self._known:
+            self._known[key] = find(body)
+        return self._known[key]
+
+
+def _declared_in(body: cst.CSTNode) -> Set[str]:
+    statements = (node for node in walk_statements(body) if type(node) is cst.Global)
+    return {item.name.value for statement in statements for item in statement.names}
+
+
+def _filled_in(body: cst.CSTNode) -> Set[str]:
+    return {path for path in map(path_of, _receivers_of_more(body)) if path is not None}
+
+
+def _receivers_of_more(body: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """What the methods are called of that put something into it."""
+    for call in nodes_of(cst.Call, body):
+        if type(call.func) is cst.Attribute and call.func.attr.value in INSERTING:
+            yield call.func.value
