@@ -202,9 +202,11 @@ class Steps:
         return [atom.function for atom in atoms if isinstance(atom, FunctionReference)]
 
     def _may_have_parameters(self, cls: Class) -> bool:
-        """Whether a module holds parameters, or may get them from a base that is not seen."""
-        known = all(torch_api.torch_class(base) is not None for base in cls.all_bases() if base != "object")
-        return not known or has_parameters(self.solution, cls)
+        """Whether a module holds parameters, or may get them from a base: one that is not seen, a ``Sequential``."""
+        bases = [torch_api.torch_class(base) for base in cls.all_bases() if base != "object"]
+        if any(base is None or base.wraps or base.has_parameters for base in bases):
+            return True
+        return has_parameters(self.solution, cls)
 
     def is_repeated(self, function: Function) -> bool:
         """Whether ``function``, of which no caller is seen, is by itself the body of a loop that stands elsewhere."""
