@@ -284,3 +284,69 @@ def test_what_is_built_on_a_sequence_of_layers_is_a_module() -> None:
     made = "class Net(nn.Sequential):\n    pass\ndef run(loader, device):\n    net, rows = Net(nn.Linear(3, 3)), []\n"
     loop = "    for x in loader:\n        rows.append(net(x.to(device)))\n    return rows\n"
     assert ways(made + "    torch.set_grad_enabled(False)\n" + loop) == [Collecting.UNTIL_DROPPED]
+
+
+WINDOWS = """
+def run(predict, volume, weight, device):
+    outs = []
+    for {turn}:
+        outs.append({item})
+    return {result}
+"""
+
+
+@pytest.mark.parametrize(
+    ("turn", "item", "result", "expected"),
+    [
+        ("w in volume", "predict(w)", "torch.cat(outs).cpu()", [Collecting.UNTIL_HOST]),
+        ("w in volume", "predict(w.to(device))", "torch.cat(outs)", [Collecting.UNTIL_DROPPED]),
+        (
+            "i in range(0, len(volume), 8)",
+            "predict(volume[i : i + 8])",
+            "torch.cat(outs).cpu()",
+            [Collecting.UNTIL_HOST],
+        ),
+        ("i in range(len(volume))", "predict(volume[i : i + 8])", "torch.cat(outs).cpu()", []),
+        ("w in volume", "predict(weight)", "torch.cat(outs).cpu()", []),
+        ("w in volume", "predict(w).cpu()", "torch.cat(outs)", []),
+        ("w in volume", "predict(w)", "torch.stack(outs)", []),
+        ("w in volume", "predict(w).sum()", "torch.stack(outs).cpu()", []),
+        ("w in volume", "predict(w)", "torch.cat(outs) * weight", []),
+        ("w in volume", "predict(w)", "sum(weight * out for out in outs)", []),
+        ("w in ('left', 'right')", "predict(w)", "torch.cat(outs).cpu()", []),
+        ("w in volume", "moved(predict(w.to(device)), 'cpu')", "torch.cat(outs)", []),
+    ],
+)
+def test_a_function_that_is_given_may_be_the_model(
+    turn: str, item: str, result: str, expected: list[Collecting]
+) -> None:
+    assert ways(WINDOWS.format(turn=turn, item=item, result=result)) == expected
+
+
+CALLBACK = """
+import lightning.pytorch as pl
+class Targets(pl.Callback):
+    def __init__(self):
+        self.rows = []
+    def {method}(self, trainer, module, outputs, batch, index, number=0):
+        x, y = batch
+        self.rows.append({item})
+    def all(self):
+        return torch.cat(self.rows){end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "item", "end", "expected"),
+    [
+        ("on_predict_batch_end", "batch[1]", ".cpu()", [Collecting.UNTIL_HOST]),
+        ("on_test_batch_end", "y", "", [Collecting.UNTIL_DROPPED]),
+        ("on_validation_batch_end", "y.cpu()", "", []),
+        ("on_validation_batch_end", "y", ".float().mean()", []),
+        ("elsewhere", "y", "", []),
+    ],
+)
+def test_a_batch_that_lightning_gives_is_on_the_device(
+    method: str, item: str, end: str, expected: list[Collecting]
+) -> None:
+    assert ways(CALLBACK.format(method=method, item=item, end=end)) == expected

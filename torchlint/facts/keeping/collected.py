@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.keeping.fates import JOINS, VIEWS, End, Fate, Fates
-from torchlint.facts.keeping.gathering import Gathering
+from torchlint.facts.keeping.gathering import Gathering, calls_parameter
 from torchlint.facts.keeping.joining import choices, is_join, joined_by
 from torchlint.facts.keeping.optional_moves import OptionalMoves
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import Repetition
 from torchlint.facts.values.domain import Container, External, History, Plain, Tensor
 from torchlint.facts.values.extents import Size
-from torchlint.facts.values.frameworks import is_forward, is_given_output
+from torchlint.facts.values.frameworks import is_forward, is_given_on_device
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.residence import Residence, Residences
@@ -83,7 +83,8 @@ class _Search:
         self.residences = Residences(facts.flows)
         self.fates = Fates(facts.flows, self.residences)
         self.extents = facts.extents
-        self.gathering = Gathering(facts)
+        self.gathering = Gathering(facts, trusts_parameters=True)
+        self.copying = Gathering(facts)
         self.optional = OptionalMoves(facts, self.residences)
 
     # -- lists that are joined at the end --------------------------------------------------------------------------
@@ -166,7 +167,8 @@ class _Search:
         if fates == {Fate.HOST} and self._may_be_tensor(item, ends):
             certain = says_so or self.residences.of(item) is Residence.DEVICE
             return Collecting.UNTIL_HOST if certain else None
-        if fates == {Fate.LEAVES} and self.extents.is_output(item) and self.residences.of(item) is Residence.DEVICE:
+        is_on_device = self.residences.of(item) is Residence.DEVICE
+        if fates == {Fate.LEAVES} and is_on_device and self._may_be_output(item, ends):
             return Collecting.UNTIL_DROPPED if _is_returned(ends) else None
         if fates == {Fate.HOST, Fate.LEAVES} and says_so and self.extents.is_output(item):
             kept = _is_returned(ends) and not self.optional.is_moved_somewhere(item)
@@ -183,10 +185,15 @@ class _Search:
     def _is_whole(self, item: Value, by: Loop | Function) -> bool:
         return not self._is_cheap(item, by)
 
+    def _may_be_output(self, item: Value, ends: list[End]) -> bool:
+        """Whether the items are what a model gives, or what a parameter that is called does, if they are joined."""
+        return self.extents.is_output(item) or (calls_parameter(item) and self._is_joined_at_an_end(ends))
+
     def _may_be_tensor(self, item: Value, ends: list[End]) -> bool:
         """Whether the items are tensors of a batch: outputs, or joined by ``cat``, which takes no single numbers."""
-        if self.extents.is_output(item):
-            return True
+        return self.extents.is_output(item) or self._is_joined_at_an_end(ends)
+
+    def _is_joined_at_an_end(self, ends: list[End]) -> bool:
         return any(self._is_joined(end.at) for end in ends)
 
     def _is_joined(self, value: Value) -> bool:
@@ -213,7 +220,7 @@ class _Search:
             if item.op is Op.ELEMENT and item.loop is not None and item.inputs[0] is item.loop.iterable:
                 return item.loop is by or not self.extents.is_output(item.inputs[0])
             item = item.inputs[0] if item.op is not Op.CALL else item.callee.inputs[0]
-        return item.op in (Op.PARAMETER, Op.CONSTANT) and not is_given_output(item)
+        return item.op in (Op.PARAMETER, Op.CONSTANT) and not is_given_on_device(item)
 
     # -- what is joined in each turn ------------------------------------------------------------------------------
 
@@ -221,7 +228,7 @@ class _Search:
         """``acc = torch.cat((acc, out))`` in a pass."""
         for call, items in self._joins():
             olds = [item for item in items if self._is_old_content(item, call)]
-            repetition = self.gathering.repetition(call) if len(olds) == 1 else None
+            repetition = self.copying.repetition(call) if len(olds) == 1 else None
             if repetition is None or call.statement is None:
                 continue
             news = [item for item in items if item not in olds]

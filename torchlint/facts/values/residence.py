@@ -14,7 +14,7 @@ from functools import cached_property
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.values.domain import Container, External, Instance, Module, Tensor, sorted_values
-from torchlint.facts.values.frameworks import is_given_output, is_module
+from torchlint.facts.values.frameworks import is_given_on_device, is_module
 from torchlint.facts.values.graph import Op, Place, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.partials import called
@@ -58,7 +58,7 @@ class Residences:
             return self._of_call(value)
         if value.op in (Op.OPERATION, Op.COMPARISON, Op.CONTAINER):
             return _any(map(self.of, value.inputs))
-        if is_given_output(value):
+        if is_given_on_device(value):
             return Residence.DEVICE
         return _all([self.of(source) for source in self._alternatives(value)])
 
@@ -90,6 +90,8 @@ class Residences:
         callee = call.callee
         if callee.op is Op.ATTRIBUTE and not self._is_external(callee):
             return self._of_method(call, callee)
+        if any(map(_is_host, call.arguments)):
+            return Residence.HOST  # `moved(x, "cpu")`
         functions = [f for f in self.solution.functions_of(call) if f.result is not None]
         if functions:
             return _all([self.of(f.result) for f in functions if f.result is not None])
@@ -165,6 +167,13 @@ class Residences:
             is_object = any(isinstance(atom, Module | Instance) for atom in self.solution.final(owner))
             return Residence.DEVICE if is_object else self.of(owner)
         return Residence.DEVICE
+
+
+def _is_host(argument: Value) -> bool:
+    """Whether an argument names the host: ``"cpu"``, ``torch.device("cpu")``."""
+    if argument.op is Op.CALL and argument.callee.name == "torch.device" and argument.arguments:
+        return _is_host(argument.arguments[0])
+    return (_constant_text(argument) or "").startswith("cpu")
 
 
 def _constant_text(value: Value) -> str | None:
