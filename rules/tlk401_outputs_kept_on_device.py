@@ -44,7 +44,8 @@ class OutputsKeptOnDevice(Rule):
     What is collected is on the host already, is reduced to a few numbers for the batch, or is computed with on the
     device afterwards; each turn reads what was collected so far, as in decoding. What has a graph costs more, and
     TLK101 and TLK102 say so. Copies in the loop cost time and are a note, as are outputs that go to callers
-    in other files.
+    in other files, or to the host only where an option says so (`if to_numpy: out = out.cpu()`); nothing is said of an
+    option that names the place.
 
     ## Fix safety
     Unsafe: the numbers stay the same to the bit, but each step then waits for the GPU.
@@ -85,6 +86,8 @@ class OutputsKeptOnDevice(Rule):
                 f" collect `{on_host}`",
             )  # fmt: skip
         elif found.way is Collecting.UNTIL_DROPPED:
+            if found.end is not None:
+                evidence.append(Step(facts.statement_of(found.end), "on another path all of it goes to the host here"))
             cost = (
                 f" keeps every `{item}` on the GPU for its caller: GPU memory holds the outputs of the whole data set;"
                 f" collect `{facts.with_method(found.item, 'cpu')}`, unless they are needed there",
@@ -98,6 +101,7 @@ class OutputsKeptOnDevice(Rule):
                 " one are in memory together; append to a list and join it once at the end",
             )
         copies = found.way is Collecting.COPIES
+        may_be_list = found.by_rows and not facts.flows.surely_tensor(found.item.value)
         move = facts.call_on("Collect on the host", found.item, "cpu", safe=False)
         return Finding(
             node=found.statement,
@@ -105,6 +109,6 @@ class OutputsKeptOnDevice(Rule):
             level=Level.WARNING if found.way is Collecting.UNTIL_HOST else Level.NOTE,
             memory=Memory.TIME if copies else Memory.PEAK,
             evidence=tuple(evidence),
-            fix=None if copies or found.has_graph else move,
+            fix=None if copies or found.has_graph or may_be_list else move,
             explained_by="TLK102" if found.has_graph and not copies else None,
         )

@@ -121,6 +121,23 @@ class Collect(KNOWN):
     finds=True,
 )
 
+BATCHES_COLLECTED = ContractProgram(
+    """
+class Collect(KNOWN):
+    def __init__(self):
+        super().__init__()
+        self.targets = []
+
+    def METHOD(self, trainer, module, outputs, batch, *more):
+        self.targets.append(batch["target"])
+
+    def joined(self):
+        return torch.cat(self.targets)
+""",
+    "TLK401",
+    finds=True,
+)
+
 SWITCHES_ONCE = ContractProgram(
     """
 class Watch(KNOWN):
@@ -446,6 +463,7 @@ _BY_KIND = {
     Holds.RESULT_KEPT: RESULT_KEPT_FOR_EPOCH,
     Holds.GIVEN_GRAPH: OUTPUT_KEPT,
     Holds.GIVEN_OUTPUT: OUTPUTS_COLLECTED,
+    Holds.GIVEN_BATCH: BATCHES_COLLECTED,
     Holds.ONCE: SWITCHES_ONCE,
     Holds.EACH_EPOCH: DRAWS_EACH_EPOCH,
     Holds.EACH_STEP: HOOKS_EACH_STEP,

@@ -204,3 +204,149 @@ def run(net, loader, device):
 )
 def test_what_a_helper_joins_to_the_rest(joined: str, item: str, expected: list[Collecting]) -> None:
     assert ways(GROWN.format(joined=joined, item=item)) == expected
+
+
+ROWS = """
+def run(net, loader, device, form="rows", to_numpy=True, on_cpu=False):
+    net.to(device).eval()
+    rows = []
+    for x, y in loader:
+        with torch.no_grad():
+            out = net(x)
+            {put}
+    {after}
+    return rows
+"""
+
+
+@pytest.mark.parametrize(
+    ("put", "after", "expected"),
+    [
+        ("rows.extend(out)", "rows = [row.cpu().numpy() for row in rows]", [Collecting.UNTIL_HOST]),
+        ("rows.extend(out)", "rows = torch.stack(rows).cpu()", [Collecting.UNTIL_HOST]),
+        ("for row in out: rows.append(row.detach())", "rows = torch.stack(rows).cpu()", [Collecting.UNTIL_HOST]),
+        ("rows.extend(out.cpu())", "rows = torch.stack(rows)", []),
+        ("rows.extend(x)", "rows = torch.stack(rows).cpu()", []),
+        ("rows.extend(out)", "rows = torch.stack(rows) @ net.weight", []),
+        ("rows.extend(out)", "pass", [Collecting.UNTIL_DROPPED]),
+        ("rows.extend(out)", "rows = [r.cpu() for r in rows] if to_numpy else rows", [Collecting.UNTIL_DROPPED]),
+    ],
+)
+def test_rows_of_outputs(put: str, after: str, expected: list[Collecting]) -> None:
+    assert ways(ROWS.format(put=put, after=after)) == expected
+
+
+@pytest.mark.parametrize(
+    ("put", "expected"),
+    [
+        ("rows.append(out.cpu() if to_numpy else out)", [Collecting.UNTIL_DROPPED]),
+        ("out = out.cpu() if form == 'numpy' else out; rows.extend(out)", [Collecting.UNTIL_DROPPED]),
+        ("out = out if not to_numpy else out.cpu().numpy(); rows.append(out)", [Collecting.UNTIL_DROPPED]),
+        ("rows.append(out.cpu() if on_cpu else out)", []),
+        ("rows.append(out.cpu() if out.is_cuda else out)", []),
+        ("rows.append(out.cpu() if device != 'cpu' else out)", []),
+        ("rows.append(out.cpu() if len(rows) > 3 else out)", []),
+        ("rows.append(out.cpu() if to_numpy else out.argmax(1))", []),
+    ],
+)
+def test_outputs_that_an_option_moves(put: str, expected: list[Collecting]) -> None:
+    assert ways(ROWS.format(put=put, after="pass")) == expected
+
+
+def test_an_option_says_nothing_where_the_device_goes_on_with_what_is_left() -> None:
+    put = "rows.append(out.cpu() if to_numpy else out)"
+    assert ways(ROWS.format(put=put, after="rows = torch.cat(rows) @ net.weight")) == []
+
+
+def test_a_forward_collects_what_its_layers_give() -> None:
+    forward = "def forward(self, xs):\n        return [self.drop(x.to(self.place)) for x in xs]"
+    head = "class Heads(nn.Module):\n    def __init__(self):\n        self.drop = nn.Linear(3, 3).cuda()\n    "
+    assert ways(head + forward) == []
+    assert ways(head + forward.replace("forward", "answers")) == [Collecting.UNTIL_DROPPED]
+
+
+@pytest.mark.parametrize(
+    ("moved", "expected"),
+    [
+        ("net.to(device)", Residence.DEVICE),
+        ("net.cuda()", Residence.DEVICE),
+        ("net.to('cpu')", Residence.HOST),
+        ("net.to(torch.float16)", Residence.UNKNOWN),
+        ("net.eval()", Residence.UNKNOWN),
+    ],
+)
+def test_outputs_are_where_the_module_was_moved(moved: str, expected: Residence) -> None:
+    program = Program(f"def run(x, device):\n    net = nn.Linear(3, 3)\n    {moved}\n    print(net(x))\n")
+    assert Residences(program.facts.flows).of(program.shown()) is expected
+
+
+def test_what_is_built_on_a_sequence_of_layers_is_a_module() -> None:
+    made = "class Net(nn.Sequential):\n    pass\ndef run(loader, device):\n    net, rows = Net(nn.Linear(3, 3)), []\n"
+    loop = "    for x in loader:\n        rows.append(net(x.to(device)))\n    return rows\n"
+    assert ways(made + "    torch.set_grad_enabled(False)\n" + loop) == [Collecting.UNTIL_DROPPED]
+
+
+WINDOWS = """
+def run(predict, volume, weight, device):
+    outs = []
+    for {turn}:
+        outs.append({item})
+    return {result}
+"""
+
+
+@pytest.mark.parametrize(
+    ("turn", "item", "result", "expected"),
+    [
+        ("w in volume", "predict(w)", "torch.cat(outs).cpu()", [Collecting.UNTIL_HOST]),
+        ("w in volume", "predict(w.to(device))", "torch.cat(outs)", [Collecting.UNTIL_DROPPED]),
+        (
+            "i in range(0, len(volume), 8)",
+            "predict(volume[i : i + 8])",
+            "torch.cat(outs).cpu()",
+            [Collecting.UNTIL_HOST],
+        ),
+        ("i in range(len(volume))", "predict(volume[i : i + 8])", "torch.cat(outs).cpu()", []),
+        ("w in volume", "predict(weight)", "torch.cat(outs).cpu()", []),
+        ("w in volume", "predict(w).cpu()", "torch.cat(outs)", []),
+        ("w in volume", "predict(w)", "torch.stack(outs)", []),
+        ("w in volume", "predict(w).sum()", "torch.stack(outs).cpu()", []),
+        ("w in volume", "predict(w)", "torch.cat(outs) * weight", []),
+        ("w in volume", "predict(w)", "sum(weight * out for out in outs)", []),
+        ("w in ('left', 'right')", "predict(w)", "torch.cat(outs).cpu()", []),
+        ("w in volume", "moved(predict(w.to(device)), 'cpu')", "torch.cat(outs)", []),
+    ],
+)
+def test_a_function_that_is_given_may_be_the_model(
+    turn: str, item: str, result: str, expected: list[Collecting]
+) -> None:
+    assert ways(WINDOWS.format(turn=turn, item=item, result=result)) == expected
+
+
+CALLBACK = """
+import lightning.pytorch as pl
+class Targets(pl.Callback):
+    def __init__(self):
+        self.rows = []
+    def {method}(self, trainer, module, outputs, batch, index, number=0):
+        x, y = batch
+        self.rows.append({item})
+    def all(self):
+        return torch.cat(self.rows){end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "item", "end", "expected"),
+    [
+        ("on_predict_batch_end", "batch[1]", ".cpu()", [Collecting.UNTIL_HOST]),
+        ("on_test_batch_end", "y", "", [Collecting.UNTIL_DROPPED]),
+        ("on_validation_batch_end", "y.cpu()", "", []),
+        ("on_validation_batch_end", "y", ".float().mean()", []),
+        ("elsewhere", "y", "", []),
+    ],
+)
+def test_a_batch_that_lightning_gives_is_on_the_device(
+    method: str, item: str, end: str, expected: list[Collecting]
+) -> None:
+    assert ways(CALLBACK.format(method=method, item=item, end=end)) == expected

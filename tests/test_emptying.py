@@ -102,3 +102,32 @@ def test_a_hook_of_a_framework_runs_in_every_step() -> None:
 def test_a_turn_may_get_its_model_from_a_function() -> None:
     helper = "def build():\n    return nn.Linear(3, 3)\n"
     assert emptied(helper + in_step("model = build()", "gc.collect()")) == []
+
+
+SCORING = """
+class Batches(DataLoader):
+    def __iter__(self):
+        return map(list, super().__iter__())
+
+def scores(data, device, shows):
+    batches = Batches(data, batch_size=4)
+    rows = []
+    for batch in {iterable}:
+        rows.append(batch[0])
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+    return rows
+"""
+
+
+@pytest.mark.parametrize(
+    ("iterable", "expected"),
+    [
+        ("batches", ["torch.cuda.empty_cache()"]),
+        ("enumerate(batches)", ["torch.cuda.empty_cache()"]),
+        ("shown(batches) if shows else batches", ["torch.cuda.empty_cache()"]),
+        ("data", []),
+    ],
+)
+def test_a_loader_of_the_project_yields_batches(iterable: str, expected: list[str]) -> None:
+    assert emptied(SCORING.format(iterable=iterable)) == expected

@@ -17,6 +17,7 @@ class Holds(Symbol):
     RESULT_KEPT = "the framework keeps what the method returns, with its graph, until the epoch or the update ends"
     GIVEN_GRAPH = "the framework hands the method what a step returned, with its graph"
     GIVEN_OUTPUT = "the framework hands the method what the model gave for a batch, on the device"
+    GIVEN_BATCH = "the framework hands the method a batch of its loader, moved to the device"
     ONCE = "the framework calls the method once, before a training"
     EACH_EPOCH = "the framework calls the method again and again, but not in every step"
     EACH_STEP = "the framework calls the method, or the function that it is given, once for each step or request"

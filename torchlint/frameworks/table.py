@@ -117,6 +117,10 @@ LIGHTNING = (
         ("on_predict_batch_end", "write_on_batch_end"), (2, "outputs"),
     ),
     Row(
+        "Lightning", CALLBACKS, Holds.GIVEN_BATCH, f"{_LIGHTNING}#transfer-batch-to-device",
+        ("on_predict_batch_end", "on_test_batch_end", "on_validation_batch_end"), (3, "batch"),
+    ),
+    Row(
         "Lightning", CALLBACKS, Holds.ONCE, f"{_LIGHTNING_CALLBACK}#hooks", ("setup", "on_fit_start", "on_train_start"),
     ),
     Row(

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.keeping.fates import JOINS, VIEWS, End, Fate, Fates
-from torchlint.facts.keeping.gathering import Gathering
+from torchlint.facts.keeping.gathering import Gathering, calls_parameter
 from torchlint.facts.keeping.joining import choices, is_join, joined_by
+from torchlint.facts.keeping.optional_moves import OptionalMoves
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import Repetition
 from torchlint.facts.values.domain import Container, External, History, Plain, Tensor
 from torchlint.facts.values.extents import Size
-from torchlint.facts.values.frameworks import is_given_output
+from torchlint.facts.values.frameworks import is_forward, is_given_on_device
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.residence import Residence, Residences
@@ -45,11 +46,12 @@ class Collection:
         way: what is wrong.
         statement: where something is put aside.
         name: how the program names what collects.
-        item: what is put aside, as it is written there.
+        item: what is put aside, as it is written there; what ``extend`` takes it from, row by row.
         made: where the collecting began, if that is seen.
         end: UNTIL_HOST: what moves it.
         repeated_by: what repeats the statement.
         has_graph: True when what is put aside keeps its graph, which costs more and which other rules say.
+        by_rows: True for ``extend``, which may be given a list as well as a tensor.
     """
 
     way: Collecting
@@ -60,6 +62,7 @@ class Collection:
     end: Value | None
     repeated_by: Loop | Function
     has_graph: bool
+    by_rows: bool = False
 
 
 def collections(facts: Facts) -> list[Collection]:
@@ -80,7 +83,9 @@ class _Search:
         self.residences = Residences(facts.flows)
         self.fates = Fates(facts.flows, self.residences)
         self.extents = facts.extents
-        self.gathering = Gathering(facts)
+        self.gathering = Gathering(facts, trusts_parameters=True)
+        self.copying = Gathering(facts)
+        self.optional = OptionalMoves(facts, self.residences)
 
     # -- lists that are joined at the end --------------------------------------------------------------------------
 
@@ -100,8 +105,7 @@ class _Search:
             if made is None:
                 continue
             name = text_of(store.target, store.holder)
-            item = Use(store.value, store.syntax if isinstance(store.syntax, cst.BaseExpression) else None)
-            yield from self._kept(store.statement, name, item, made, repetition.by)
+            yield from self._kept(store.statement, name, store.value, made, repetition.by, written=_written(store))
 
     def _is_counted_out(self, by: Loop | Function) -> bool:
         """Whether a few turns are counted out: the words of one sentence, the steps of one sampling."""
@@ -117,23 +121,33 @@ class _Search:
             if loop is None or loop is value.loop or not self.gathering.is_pass(loop):
                 continue
             name = text_of(value.syntax, value)
-            yield from self._kept(value.statement, name, Use(item, value.syntax.elt), value, loop)
+            yield from self._kept(value.statement, name, item, value, loop, written=Use(item, value.syntax.elt))
 
     def _kept(
-        self, statement: cst.CSTNode, name: str, item: Use, made: Value, by: Loop | Function
+        self, statement: cst.CSTNode, name: str, item: Value, made: Value, by: Loop | Function, *, written: Use
     ) -> Iterator[Collection]:
         """What becomes of the items of a list."""
-        brought = self._brought(item.value)
-        if any(map(self._is_cheap, brought)) or self.flows.is_trained_on(made):
+        brought = self._brought(item)
+        if self.flows.is_trained_on(made):
             return
         ends = self.fates.of(made)
-        ways = {self._way(one, ends) for one in brought}
-        way = ways.pop() if len(ways) == 1 else None
-        if way is None:
+        left = [one for value in brought for one in self.optional.left(value, statement, by)]
+        if left:
+            way = self._way_where_left(left, ends, by)
+        elif any(self._is_cheap(one, by) for one in brought):
+            return
+        else:
+            ways = {self._way(one, ends) for one in brought}
+            way = ways.pop() if len(ways) == 1 else None
+        if way is None or (way is Collecting.UNTIL_DROPPED and self._is_of_forward(made.function)):
             return
         end = next((end.at for end in ends if end.fate is Fate.HOST), None)
-        has_graph = self.flows.live(item.value) is not None
-        yield Collection(way, statement, name, item, made.statement, end, by, has_graph)
+        has_graph = self.flows.live(item) is not None
+        yield Collection(way, statement, name, written, made.statement, end, by, has_graph, written.value is not item)
+
+    def _is_of_forward(self, function: Function) -> bool:
+        """Whether a list belongs to a forward, which collects the outputs of its layers and not those of a data set."""
+        return any(map(is_forward, {function, *self.solution.callers_above([function])}))
 
     def _brought(self, item: Value) -> list[Value]:
         """What an item is for the callers of the function that puts it aside: ``store.add(net(x))``."""
@@ -149,18 +163,37 @@ class _Search:
     def _way(self, item: Value, ends: list[End]) -> Collecting | None:
         """Whether a list of tensors on the device could as well be one on the host."""
         fates = {end.fate for end in ends}
+        says_so = any(end.at.callee.name in ("cpu", "to") for end in ends if _is_move(end))
         if fates == {Fate.HOST} and self._may_be_tensor(item, ends):
-            says_so = any(end.at.callee.name in ("cpu", "to") for end in ends if end.at.op is Op.CALL)
             certain = says_so or self.residences.of(item) is Residence.DEVICE
             return Collecting.UNTIL_HOST if certain else None
-        if fates == {Fate.LEAVES} and self.extents.is_output(item) and self.residences.of(item) is Residence.DEVICE:
-            return Collecting.UNTIL_DROPPED if any(end.at.op is not Op.CALL for end in ends) else None
+        is_on_device = self.residences.of(item) is Residence.DEVICE
+        if fates == {Fate.LEAVES} and is_on_device and self._may_be_output(item, ends):
+            return Collecting.UNTIL_DROPPED if _is_returned(ends) else None
+        if fates == {Fate.HOST, Fate.LEAVES} and says_so and self.extents.is_output(item):
+            kept = _is_returned(ends) and not self.optional.is_moved_somewhere(item)
+            return Collecting.UNTIL_DROPPED if kept else None  # on one branch, or its caller gets the whole as well
         return None
+
+    def _way_where_left(self, items: list[Value], ends: list[End], by: Loop | Function) -> Collecting | None:
+        """What is wrong where an option leaves outputs on the device, on the way to callers that are not seen."""
+        if any(end.fate is Fate.COMPUTED for end in ends) or not _is_returned(ends):
+            return None
+        on_device = (one for one in items if self.residences.of(one) is Residence.DEVICE and self._is_whole(one, by))
+        return Collecting.UNTIL_DROPPED if any(map(self.extents.is_output, on_device)) else None
+
+    def _is_whole(self, item: Value, by: Loop | Function) -> bool:
+        return not self._is_cheap(item, by)
+
+    def _may_be_output(self, item: Value, ends: list[End]) -> bool:
+        """Whether the items are what a model gives, or what a parameter that is called does, if they are joined."""
+        return self.extents.is_output(item) or (calls_parameter(item) and self._is_joined_at_an_end(ends))
 
     def _may_be_tensor(self, item: Value, ends: list[End]) -> bool:
         """Whether the items are tensors of a batch: outputs, or joined by ``cat``, which takes no single numbers."""
-        if self.extents.is_output(item):
-            return True
+        return self.extents.is_output(item) or self._is_joined_at_an_end(ends)
+
+    def _is_joined_at_an_end(self, ends: list[End]) -> bool:
         return any(self._is_joined(end.at) for end in ends)
 
     def _is_joined(self, value: Value) -> bool:
@@ -168,7 +201,7 @@ class _Search:
         inside = value.computed_from()
         return any(v.op is Op.CALL and v.callee.name in JOINS and "stack" not in v.callee.name for v in inside)
 
-    def _is_cheap(self, item: Value) -> bool:
+    def _is_cheap(self, item: Value, by: Loop | Function) -> bool:
         """Whether an item is no output of the pass on the device: a number, on the host, a batch."""
         atoms = self.solution.final(item)
         if all(isinstance(atom, Plain | External) for atom in atoms):
@@ -177,17 +210,17 @@ class _Search:
             return True  # records of several things, each of which goes its own way
         if self.residences.of(item) is Residence.HOST or self.extents.of(item) is not Size.WHOLE:
             return True
-        return self._is_batch(item)
+        return self._is_batch(item, by)
 
-    def _is_batch(self, item: Value) -> bool:
-        """Whether an item is what the loop runs over, and nothing that is computed."""
+    def _is_batch(self, item: Value, by: Loop | Function) -> bool:
+        """Whether an item is what the loop runs over, and nothing that is computed; each row of an output is."""
         while item.op in (Op.SUBSCRIPT, Op.ELEMENT) or (
             item.op is Op.CALL and item.callee.op is Op.ATTRIBUTE and item.callee.name in VIEWS | {"cuda"}
         ):
             if item.op is Op.ELEMENT and item.loop is not None and item.inputs[0] is item.loop.iterable:
-                return True
+                return item.loop is by or not self.extents.is_output(item.inputs[0])
             item = item.inputs[0] if item.op is not Op.CALL else item.callee.inputs[0]
-        return item.op in (Op.PARAMETER, Op.CONSTANT) and not is_given_output(item)
+        return item.op in (Op.PARAMETER, Op.CONSTANT) and not is_given_on_device(item)
 
     # -- what is joined in each turn ------------------------------------------------------------------------------
 
@@ -195,7 +228,7 @@ class _Search:
         """``acc = torch.cat((acc, out))`` in a pass."""
         for call, items in self._joins():
             olds = [item for item in items if self._is_old_content(item, call)]
-            repetition = self.gathering.repetition(call) if len(olds) == 1 else None
+            repetition = self.copying.repetition(call) if len(olds) == 1 else None
             if repetition is None or call.statement is None:
                 continue
             news = [item for item in items if item not in olds]
@@ -309,3 +342,21 @@ class _Search:
         if store.place is not None:
             return [store.place]
         return self.solution.places(store.holder, store.attribute) if store.attribute and store.holder else []
+
+
+def _written(store: Store) -> Use:
+    """What is put aside, or what its items are taken from: ``out`` of ``rows.extend(out)``."""
+    if store.syntax is None and store.call is not None and len(store.call.arguments) == 1:
+        call = store.call.syntax
+        node = call.args[0].value if isinstance(call, cst.Call) else None
+        return Use(store.call.arguments[0], node)
+    return Use(store.value, store.syntax if isinstance(store.syntax, cst.BaseExpression) else None)
+
+
+def _is_move(end: End) -> bool:
+    return end.fate is Fate.HOST and end.at.op is Op.CALL
+
+
+def _is_returned(ends: list[End]) -> bool:
+    """Whether what is collected is returned to callers that are not seen, and not only given to code that is not."""
+    return any(end.fate is Fate.LEAVES and end.at.op is not Op.CALL for end in ends)

@@ -13,6 +13,7 @@ from torchlint.facts.values.frameworks import is_called_each_step
 from torchlint.facts.values.graph import Function, Loop, Mode, Op, Reset, Store, Value
 from torchlint.facts.values.homes import allocations_of
 from torchlint.facts.values.literals import literal
+from torchlint.tree import walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -24,9 +25,10 @@ MOST_PARTS = 12
 class Gathering:
     """Answers how often something is put aside in one file, and for how long."""
 
-    def __init__(self, facts: Facts) -> None:
-        """Search in the file of ``facts``."""
+    def __init__(self, facts: Facts, *, trusts_parameters: bool = False) -> None:
+        """Search in the file of ``facts``; a function that is given to another may be a model if they are trusted."""
         self.facts = facts
+        self.trusts_parameters = trusts_parameters
         self.extents = facts.extents
         self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
         self.repetitions = facts.repetitions
@@ -107,20 +109,28 @@ class Gathering:
             return turn is not Turn.HOLDS
         if loop.iterable is None or self.is_short(loop):
             return False
-        if loop.iterable.op is Op.CALL and loop.iterable.callee.name == "builtins.range":
+        counts = (
+            loop.iterable if loop.iterable.op is Op.CALL and loop.iterable.callee.name == "builtins.range" else None
+        )
+        if counts is not None and not (self.trusts_parameters and len(counts.arguments) == 3):
             return False
         inside = (c for c in self.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around())
         return any(self._may_infer(call) and self._uses_turn(call, loop) for call in inside)
 
     def _may_infer(self, call: Value) -> bool:
-        """Whether a CALL is of a module's method, or of an unseen object's under a guard: who guards it infers."""
-        if self.extents.is_method_of_module(call):
+        """Whether a CALL may run a model.
+
+        It is of a module's method, of what the caller of its function says, or of an unseen object's under a guard:
+        who guards it infers.
+        """
+        if self.extents.is_method_of_module(call) or (self.trusts_parameters and calls_parameter(call)):
             return True
         modes = self.flows.modes.at(call)
         return modes == frozenset([Mode.OFF]) and self.flows.is_unknown_call(call)
 
     def _uses_turn(self, call: Value, loop: Loop) -> bool:
-        return any(changes_with(part, loop) for argument in call.arguments for part in argument.computed_from())
+        parts = (part for argument in call.arguments for part in argument.computed_from())
+        return any(changes_with(part, loop) or _is_cut_by(part, loop) for part in parts)
 
     def allocation(self, store: Store, repetition: Repetition) -> Value | None:
         """The container that takes it, if it lives through the turns; None for one of each turn, a window, a deque."""
@@ -174,6 +184,27 @@ class Gathering:
         if isinstance(by, Loop) and function is by.function:
             return loop is not None and by in loop.around()
         return function is by or function in {call.function for call in repetition.chain}
+
+
+def _is_cut_by(part: Value, loop: Loop) -> bool:
+    """Whether a slice is what the turn of a loop says: ``rows[start : start + size]``."""
+    if (
+        not isinstance(part.syntax, cst.Subscript)
+        or not isinstance(loop.syntax, cst.For)
+        or part.op is not Op.SUBSCRIPT
+    ):
+        return False
+    counters = {node.value for node in walk(loop.syntax.target) if isinstance(node, cst.Name)}
+    within = (node for element in part.syntax.slice for node in walk(element))
+    return any(isinstance(node, cst.Name) and node.value in counters for node in within)
+
+
+def calls_parameter(call: Value) -> bool:
+    """Whether a CALL is of a function that the one around it is given: ``predictor(window)``, not ``self(x)``."""
+    if call.op is not Op.CALL or call.callee.op is not Op.PARAMETER:
+        return False
+    owned = call.function.owner is not None and not call.function.is_static
+    return not (owned and call.callee in call.function.parameters[:1])
 
 
 def _makes_lists(made: Value) -> bool:

@@ -8,7 +8,7 @@ from functools import cached_property
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.forwards import is_within_forward
-from torchlint.facts.values.domain import FunctionReference, Instance, Module, Tool
+from torchlint.facts.values.domain import Atom, FunctionReference, Instance, Module, Tool
 from torchlint.facts.values.framework_objects import contract_of
 from torchlint.facts.values.frameworks import (
     is_called_each_step,
@@ -120,7 +120,7 @@ class Steps:
             if current in seen:
                 continue
             seen.add(current)
-            if any(isinstance(a, Tool) and a.kind == "loader" for a in self.solution.final(current)):
+            if any(map(_is_loader, self.solution.final(current))):
                 return True
             if current.op is Op.CALL and current.callee.op is Op.EXTERNAL:
                 pending.extend(current.arguments[:1])
@@ -204,9 +204,11 @@ class Steps:
         return [atom.function for atom in atoms if isinstance(atom, FunctionReference)]
 
     def _may_have_parameters(self, cls: Class) -> bool:
-        """Whether a module holds parameters, or may get them from a base that is not seen."""
-        known = all(torch_api.torch_class(base) is not None for base in cls.all_bases() if base != "object")
-        return not known or has_parameters(self.solution, cls)
+        """Whether a module holds parameters, or may get them from a base: one that is not seen, a ``Sequential``."""
+        bases = [torch_api.torch_class(base) for base in cls.all_bases() if base != "object"]
+        if any(base is None or base.wraps or base.has_parameters for base in bases):
+            return True
+        return has_parameters(self.solution, cls)
 
     def is_repeated(self, function: Function) -> bool:
         """Whether ``function``, of which no caller is seen, is by itself the body of a loop that stands elsewhere."""
@@ -222,6 +224,14 @@ def called_object(call: Value) -> Value:
     """The object that a CALL calls, or of which it calls the ``forward``."""
     callee = call.callee
     return callee.inputs[0] if callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__") else callee
+
+
+def _is_loader(atom: Atom) -> bool:
+    """Whether an alternative is a loader of torch, or of a class of the project that is one."""
+    if isinstance(atom, Instance):
+        bases = map(torch_api.torch_class, atom.cls.all_bases())
+        return any(base is not None and base.kind == "loader" for base in bases)
+    return isinstance(atom, Tool) and atom.kind == "loader"
 
 
 def _is_layer(item: Value) -> bool:

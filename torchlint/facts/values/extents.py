@@ -12,7 +12,7 @@ from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Plain
-from torchlint.facts.values.frameworks import is_given_output, is_module
+from torchlint.facts.values.frameworks import is_given_on_device, is_module
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.homes import places_of
 
@@ -65,7 +65,7 @@ class Extents:
             seen.add(current)
             if (self.steps.calls_module(current) and not self.is_loss(current)) or self.is_method_of_module(current):
                 return True
-            if is_given_output(current):
+            if is_given_on_device(current):
                 return True
             pending.extend(self._sources(current))
         return False

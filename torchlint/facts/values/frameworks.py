@@ -87,11 +87,14 @@ def is_called_each_step(function: Function) -> bool:
     return promised(function, Holds.EACH_STEP) is not None
 
 
-def is_given_output(parameter: Value) -> bool:
-    """Whether a framework hands what a model gave for a batch to this parameter of a method."""
+def is_given_on_device(parameter: Value) -> bool:
+    """Whether a framework hands what a model gave for a batch, or a batch on the device, to a method as this."""
+    if parameter.op is not Op.PARAMETER:
+        return False
     function = parameter.function
-    row = promised(function, Holds.GIVEN_OUTPUT) if parameter.op is Op.PARAMETER else None
-    return row is not None and parameter in function.parameters[row.argument[0] + 1 : row.argument[0] + 2]
+    rows = (promised(function, holds) for holds in (Holds.GIVEN_OUTPUT, Holds.GIVEN_BATCH))
+    positions = (row.argument[0] + 1 for row in rows if row is not None)
+    return any(parameter in function.parameters[position : position + 1] for position in positions)
 
 
 def trains_on_result(function: Function) -> bool:

@@ -6,14 +6,16 @@ there. What is made without a device is on the host, unless a default was set.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from enum import Enum
+from functools import cached_property
 
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.values.domain import Container, External, Instance, Module, Tensor, sorted_values
-from torchlint.facts.values.frameworks import is_given_output
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.frameworks import is_given_on_device, is_module
+from torchlint.facts.values.graph import Op, Place, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.partials import called
 
@@ -22,6 +24,10 @@ TO_HOST = frozenset(["cpu", "numpy", "tolist", "item"])
 
 DEVICES = frozenset(["cuda", "xpu", "mps", "npu", "hpu"])
 """Methods that move a tensor to a device of that name."""
+
+
+MOVES = DEVICES | {"cpu", "to"}
+"""Methods that move a module where it stands."""
 
 
 class Residence(Enum):
@@ -52,7 +58,7 @@ class Residences:
             return self._of_call(value)
         if value.op in (Op.OPERATION, Op.COMPARISON, Op.CONTAINER):
             return _any(map(self.of, value.inputs))
-        if is_given_output(value):
+        if is_given_on_device(value):
             return Residence.DEVICE
         return _all([self.of(source) for source in self._alternatives(value)])
 
@@ -84,6 +90,8 @@ class Residences:
         callee = call.callee
         if callee.op is Op.ATTRIBUTE and not self._is_external(callee):
             return self._of_method(call, callee)
+        if any(map(_is_host, call.arguments)):
+            return Residence.HOST  # `moved(x, "cpu")`
         functions = [f for f in self.solution.functions_of(call) if f.result is not None]
         if functions:
             return _all([self.of(f.result) for f in functions if f.result is not None])
@@ -95,7 +103,29 @@ class Residences:
         if operation is not None and operation.history is torch_api.History.FRESH:
             like = callee.name.endswith("_like") and call.arguments
             return self.of(call.arguments[0]) if like else Residence.HOST
-        return _any(map(self.of, call.arguments))
+        return _any([self._of_module(callee), *map(self.of, call.arguments)])
+
+    def _of_module(self, module: Value) -> Residence:
+        """Where a module's weights were moved, and so where its outputs are: ``net.to(device)``."""
+        if not any(map(is_module, self.solution.final(module))):
+            return Residence.UNKNOWN
+        moved = [self._of_method(call, call.callee) for key in self._keys(module) for call in self._moves.get(key, ())]
+        return _all(moved or [self.of(module)])
+
+    @cached_property
+    def _moves(self) -> dict[Value | Place, list[Value]]:
+        """The calls that move what is in a variable or an attribute to where it stays."""
+        table: dict[Value | Place, list[Value]] = defaultdict(list)
+        for call in self.solution.graph.values:
+            callee = call.callee if call.op is Op.CALL else call
+            if callee.op is Op.ATTRIBUTE and callee.name in MOVES and callee is not call:
+                if any(map(is_module, self.solution.final(callee.inputs[0]))):
+                    for key in self._keys(callee.inputs[0]):
+                        table[key].append(call)
+        return table
+
+    def _keys(self, value: Value) -> list[Value | Place]:
+        return [value, *places_of(self.solution, value)]
 
     def _of_method(self, call: Value, callee: Value) -> Residence:
         receiver = callee.inputs[0]
@@ -110,7 +140,9 @@ class Residences:
         if functions:
             return _all([self.of(f.result) for f in functions if f.result is not None])
         if any(isinstance(atom, Module) for atom in self.solution.final(receiver)):
-            return _any(map(self.of, call.arguments))
+            return _any([self._of_module(receiver), *map(self.of, call.arguments)])
+        if callee.name == "forward":
+            return _any([self._of_module(receiver), *map(self.of, [receiver, *call.arguments])])
         return _any(map(self.of, [receiver, *call.arguments]))
 
     def _is_external(self, callee: Value) -> bool:
@@ -135,6 +167,13 @@ class Residences:
             is_object = any(isinstance(atom, Module | Instance) for atom in self.solution.final(owner))
             return Residence.DEVICE if is_object else self.of(owner)
         return Residence.DEVICE
+
+
+def _is_host(argument: Value) -> bool:
+    """Whether an argument names the host: ``"cpu"``, ``torch.device("cpu")``."""
+    if argument.op is Op.CALL and argument.callee.name == "torch.device" and argument.arguments:
+        return _is_host(argument.arguments[0])
+    return (_constant_text(argument) or "").startswith("cpu")
 
 
 def _constant_text(value: Value) -> str | None:
