@@ -54,6 +54,56 @@ def test_what_holds_a_model(line: str, how: str) -> None:
         assert trial(line, "del model") == [f"model: other {how}"]
 
 
+LIBRARY = "from studio import Pipe, made, accelerator\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "is_held"),
+    [
+        ("other = Pipe.from_pretrained('x', net=model)", True),
+        ("other = Pipe(net=model, size=3)", True),
+        ("other = Pipe(net=accelerator.unwrap_model(model))", True),
+        ("other = Pipe(net=nn.DataParallel(model))", True),
+        ("other = Pipe(size=model(x).detach())", False),
+        ("other = Pipe(names=model.state_dict())", False),
+        ("other = Pipe(model)", False),
+        ("other = made(net=model)", False),
+    ],
+)
+def test_an_object_of_a_library_has_what_its_constructor_is_given_by_name(line: str, is_held: bool) -> None:
+    assert found(LIBRARY + TRIAL.format(f"{line}\n    del model")) == (["model: other wrapper"] if is_held else [])
+
+
+SHOW = """
+def show(rounds, x):
+    for number in range(rounds):
+        model = nn.Linear(3, 3)
+        other = nn.DataParallel(model)
+        other(x)
+        del model
+        torch.cuda.empty_cache()
+        {}
+    {}
+    other(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("inside", "behind", "is_held"),
+    [
+        ("print(number)", "other = nn.DataParallel(nn.Linear(3, 3))", True),
+        ("print(number)", "print(rounds)", False),
+        ("print(number)", "if rounds: other = nn.DataParallel(nn.Linear(3, 3))", False),
+        ("other(x)", "other = nn.DataParallel(nn.Linear(3, 3))", False),
+        ("later = lambda: other(x)", "other = nn.DataParallel(nn.Linear(3, 3))", False),
+    ],
+)
+def test_a_name_that_is_bound_to_something_else_before_it_is_used_again(
+    inside: str, behind: str, is_held: bool
+) -> None:
+    assert found(SHOW.format(inside, behind)) == (["model: other wrapper"] if is_held else [])
+
+
 def test_a_list_that_stays() -> None:
     assert found("kept = []\n" + TRIAL.format("kept.append(model)\n    del model")) == ["model: kept container"]
     assert found("kept = []\n" + TRIAL.format("kept.append(model)\n    del model\n    kept.clear()")) == []

@@ -158,7 +158,7 @@ class Unloadings:
                     continue
                 if self._is_filled_on_another_path(value, held, drop):
                     continue
-            elif self._is_used_after(name, drop):
+            elif self._is_used_after(name, drop) and not self._is_bound_anew(name, value, drop):
                 continue
             if not self._is_dropped_after(name, drop):
                 yield Holder(name, how, value)
@@ -252,6 +252,31 @@ class Unloadings:
             elif behind and isinstance(node, cst.Name) and node.value == name and node not in skipped:
                 return True
         return False
+
+    def _is_bound_anew(self, name: str, value: Value, drop: Drop) -> bool:
+        """Whether each line behind a statement that reads a local variable reads what it was bound to since then."""
+        if drop.function is self.facts.graph.module or self._is_captured(name, drop.function):
+            return False
+        pending, seen = [value], {value}
+        while pending:
+            for user in pending.pop().users:
+                if user.op is not Op.PHI:
+                    if user.index >= drop.index or user.op is Op.CONTAINER:
+                        return False
+                elif user not in seen:
+                    seen.add(user)
+                    pending.append(user)
+        return True
+
+    def _is_captured(self, name: str, function: Function) -> bool:
+        """Whether a function that is defined in another one has the name."""
+        inner = (node for node in walk(function.syntax) if isinstance(node, cst.FunctionDef | cst.Lambda))
+        return any(
+            isinstance(n, cst.Name) and n.value == name
+            for one in inner
+            if one is not function.syntax
+            for n in walk(one)
+        )
 
     def _is_needed_after(self, drop: Drop) -> bool:
         """Whether the function goes on to use memory: in a next turn, or by what it calls behind the statement."""
