@@ -95,6 +95,8 @@ def show(rounds, x):
         ("print(number)", "print(rounds)", False),
         ("print(number)", "if rounds: other = nn.DataParallel(nn.Linear(3, 3))", False),
         ("other(x)", "other = nn.DataParallel(nn.Linear(3, 3))", False),
+        ("if number: return other", "other = nn.DataParallel(nn.Linear(3, 3))", False),
+        ("rounds.best = other", "other = nn.DataParallel(nn.Linear(3, 3))", False),
         ("later = lambda: other(x)", "other = nn.DataParallel(nn.Linear(3, 3))", False),
     ],
 )
@@ -353,3 +355,51 @@ class Voice:
 def test_a_list_whose_models_are_refused_to_run(first: str, last: str, is_vain: bool) -> None:
     expected = ["self.text: self.stages container"] if is_vain else []
     assert found(VOICE.format(first=first, last=last)) == expected
+
+
+LAYERWISE = """
+def part_of(model, name):
+    part = model
+    for step in name.split("."):
+        part = getattr(part, step)
+    return part
+
+def calibrated(net, names, samples, device):
+    for i, name in enumerate(names):
+        {lines}
+        del layer
+        torch.cuda.empty_cache()
+    return samples
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_vain"),
+    [
+        (["layer = part_of(net, name).to(device)", "samples = layer(samples)"], True),
+        (["layer = net.layers[i]", "layer.cuda()", "samples = layer(samples)"], True),
+        (["layer = getattr(net, name)", "layer.to(device)", "samples = layer(samples)"], True),
+        (["layer = net.layers[i].to(device)", "samples = layer(samples)", "layer.cpu()"], False),
+        (["layer = net.layers[i].to(device)", "samples = layer(samples)", "net.layers[i] = layer.to('cpu')"], False),
+        (["layer = net.layers[i].to(device)", "samples = layer(samples)", "layer.to(home)"], False),
+        (["layer = net.layers[i].to(device)", "samples = layer(samples)", "setattr(net, name, smaller)"], False),
+        (["layer = net.layers[i].to(device)", "samples = layer(samples)", "rounded(layer)"], False),
+        (["layer = net.layers[i].to(device)", "samples = layer(samples)", "net.to('cpu')"], False),
+        (["layer = net.layers[i].to(torch.float16)", "samples = layer(samples)"], False),
+        (["layer = net.layers[i].to('cpu')", "samples = layer(samples)"], False),
+        (["layer = copied(net.layers[i]).to(device)", "samples = layer(samples)"], False),
+        (["layer = net.scales[i].to(device)", "samples = samples * layer"], False),
+    ],
+)
+def test_a_layer_that_its_model_has_where_it_was_moved_to(lines: list[str], is_vain: bool) -> None:
+    source = LAYERWISE.format(lines="\n        ".join(lines))
+    assert found(source) == (["layer: net part"] if is_vain else [])
+
+
+@pytest.mark.parametrize(("before", "is_vain"), [("pass", True), ("net = net.cpu()", True), ("net.cuda()", False)])
+def test_a_model_that_is_on_the_device_already(before: str, is_vain: bool) -> None:
+    lines = "layer = net.layers[i].to(device)\n        samples = layer(samples)"
+    source = (
+        f"{LAYERWISE.format(lines=lines)}\ndef run(net, names, x):\n    {before}\n    calibrated(net, names, x, 0)\n"
+    )
+    assert found(source) == (["layer: net part"] if is_vain else [])
