@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from torchlint.facts.keeping.checkpoints import Checkpoint
     from torchlint.facts.keeping.loading import Load
     from torchlint.facts.keeping.purposes import Purpose
+    from torchlint.facts.keeping.unheeded import Unheeded
 
 
 class CheckpointOnDevice(Rule):
@@ -21,7 +22,8 @@ class CheckpointOnDevice(Rule):
     ## What it does
     Finds checkpoints that a variable or an attribute keeps while the model trains or predicts, although
     `load_state_dict` has copied them; and, as a note, `torch.load` without `map_location` of weights that are copied
-    into a model, or only looked at or written again.
+    into a model, or only looked at or written again, and loads that leave out the `map_location` which the function
+    around them has as a parameter.
 
     ## Why is this bad?
     `load_state_dict` copies. The loaded dict is a second set of weights, with the state of an optimizer often three,
@@ -79,6 +81,9 @@ class CheckpointOnDevice(Rule):
             if kept.statement is facts.statement_of(kept.load.call):
                 told.add(kept.load.call)
             yield _kept(facts, kept)
+        for unheeded in facts.unheeded:
+            told.add(unheeded.call)
+            yield _unheeded(facts, unheeded)
         for load in facts.loads.found:
             if load.name == "torch.load" and load.device == "saved" and load.call not in told:
                 purpose = facts.purposes.of(load)
@@ -112,6 +117,26 @@ def _kept(facts: Facts, kept: Checkpoint) -> Finding:
         ),
         fix=facts.drop(kept),
     )  # fmt: skip
+
+
+def _unheeded(facts: Facts, unheeded: Unheeded) -> Finding:
+    called, asked, through = facts.called(unheeded.call), unheeded.asked.name, unheeded.through
+    advice = "hand it on"
+    evidence: tuple[Step, ...] = (Step(facts.statement_of(unheeded.call), "no device is handed on here"),)
+    if through is not None:
+        advice = f"give `{unheeded.call.function.name}` such a parameter, and hand it on"
+        evidence = (Step(facts.statement_of(through), f"`{asked}` loads by this call"), *evidence)
+    return Finding(
+        node=facts.statement_of(unheeded.call),
+        message=(
+            f"`{called}` is not told the `map_location` that `{asked}` is given: what a GPU saved comes back on that"
+            f" GPU, whatever was asked for; {advice}",
+        ),
+        level=Level.NOTE,
+        memory=Memory.PEAK,
+        evidence=evidence,
+        fix=facts.hand_location_on(unheeded),
+    )
 
 
 def _untold(facts: Facts, load: Load, purpose: Purpose) -> Finding:

@@ -19,7 +19,8 @@ class UnloadIncomplete(Rule):
     ## What it does
     Finds `del model` and `model = None` where the optimizer, the scheduler, a list, a wrapper, another name, a
     function that was made with it or a loss with its graph still holds the model, and functions that delete their
-    parameter and empty the cache although the caller still has it.
+    parameter and empty the cache although the caller still has it; and layers that a loop moves to the device one
+    after the other and deletes by their local name only, while the model has them.
 
     ## Why is this bad?
     `del` removes a name, not an object. An optimizer holds the parameters that it was given, their gradients and its
@@ -66,7 +67,12 @@ class UnloadIncomplete(Rule):
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each statement that gives up a model in vain."""
         for unloading in facts.unloadings:
-            yield _of_parameter(facts, unloading) if unloading.is_parameter else _finding(facts, unloading)
+            if unloading.is_parameter:
+                yield _of_parameter(facts, unloading)
+            elif unloading.holders[0].how == "part":
+                yield _of_part(facts, unloading)
+            else:
+                yield _finding(facts, unloading)
 
 
 def _finding(facts: Facts, unloading: Unloading) -> Finding:
@@ -89,6 +95,20 @@ def _finding(facts: Facts, unloading: Unloading) -> Finding:
             *(Step(facts.statement_of(h.made), f"`{h.name}` {_HOLDS[h.how]}") for h in unloading.holders),
             Step(drop.statement, f"`{drop.path}` is given up here"),
         ),
+    )
+
+
+def _of_part(facts: Facts, unloading: Unloading) -> Finding:
+    drop, model = unloading.drop, unloading.holders[0].name
+    return Finding(
+        node=drop.statement,
+        message=(
+            f"`del {drop.path}` frees nothing: `{drop.path}` is a part of `{model}`, which has it still, where it was"
+            f" moved to; with each turn one more part stays on the device; move it back to the host first",
+        ),
+        level=Level.WARNING,
+        memory=Memory.PEAK,
+        evidence=(Step(drop.statement, f"`{drop.path}` is given up here"),),
     )
 
 

@@ -262,3 +262,16 @@ def test_a_property_reads_at_each_access() -> None:
 def test_a_property_that_remembers_or_is_not_run(written: str, instead: str) -> None:
     assert written in PROPERTY
     assert reloaded(PROPERTY.replace(written, instead)) == []
+
+
+@pytest.mark.parametrize(("kinds", "is_again"), [("('a', 'b')", True), ("{'a', other}", False), ("()", False)])
+def test_one_of_the_few_that_the_condition_names_is_read_again(kinds: str, is_again: bool) -> None:
+    handler = f"""
+@app.post("/score/{{kind}}")
+def score(kind: str, row: list):
+    if kind not in {kinds}:
+        return None
+    net = torch.jit.load(kind)
+    return net(torch.tensor(row)).tolist()
+"""
+    assert reloaded(handler) == (["torch.jit.load by score"] if is_again else [])

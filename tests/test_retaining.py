@@ -162,3 +162,40 @@ def test_an_item_of_what_nobody_knows_is_a_batch(loop: str) -> None:
         "def train(loader):\n    model = nn.Linear(3, 3)\n    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
     )
     assert in_vain(Program(f"{head}    {loop}\n{body}")) == [ALONE]
+
+
+STATEFUL = """
+class Pump(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.LSTM(3, 3)
+    def forward(self, x, state=None):
+        y, state = self.cell(x, state)
+        return y, state
+pump = Pump()
+def run(loader):
+    state = None
+    for x, y in loader:
+        if {test}:
+            {cut}
+        out, state = pump(x, state)
+        loss = out.sum()
+        loss.backward(retain_graph=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "cut", "is_vain"),
+    [
+        ("state is not None", "state = tuple(s.detach() for s in state)", True),
+        ("state is not None", "state = (state[0].detach(), state[1].detach())", True),
+        ("state != None", "state = tuple(s.detach() for s in state)", True),
+        ("state is not None", "state = tuple(s * 0.5 for s in state)", False),
+        ("state is not None", "state = (state[0].detach(), state[1])", False),
+        ("state is not None and x.sum() > 0", "state = tuple(s.detach() for s in state)", False),
+        ("x.sum() > 0", "state = tuple(s.detach() for s in state)", False),
+        ("state is None", "state = (x, x)", False),
+    ],
+)
+def test_a_state_that_is_cut_wherever_there_is_one(test: str, cut: str, is_vain: bool) -> None:
+    assert in_vain(Program(f"{TRAINING}\n{STATEFUL.format(test=test, cut=cut)}")) == ([ALONE] if is_vain else [])

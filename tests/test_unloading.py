@@ -54,6 +54,58 @@ def test_what_holds_a_model(line: str, how: str) -> None:
         assert trial(line, "del model") == [f"model: other {how}"]
 
 
+LIBRARY = "from studio import Pipe, made, accelerator\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "is_held"),
+    [
+        ("other = Pipe.from_pretrained('x', net=model)", True),
+        ("other = Pipe(net=model, size=3)", True),
+        ("other = Pipe(net=accelerator.unwrap_model(model))", True),
+        ("other = Pipe(net=nn.DataParallel(model))", True),
+        ("other = Pipe(size=model(x).detach())", False),
+        ("other = Pipe(names=model.state_dict())", False),
+        ("other = Pipe(model)", False),
+        ("other = made(net=model)", False),
+    ],
+)
+def test_an_object_of_a_library_has_what_its_constructor_is_given_by_name(line: str, is_held: bool) -> None:
+    assert found(LIBRARY + TRIAL.format(f"{line}\n    del model")) == (["model: other wrapper"] if is_held else [])
+
+
+SHOW = """
+def show(rounds, x):
+    for number in range(rounds):
+        model = nn.Linear(3, 3)
+        other = nn.DataParallel(model)
+        other(x)
+        del model
+        torch.cuda.empty_cache()
+        {}
+    {}
+    other(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("inside", "behind", "is_held"),
+    [
+        ("print(number)", "other = nn.DataParallel(nn.Linear(3, 3))", True),
+        ("print(number)", "print(rounds)", False),
+        ("print(number)", "if rounds: other = nn.DataParallel(nn.Linear(3, 3))", False),
+        ("other(x)", "other = nn.DataParallel(nn.Linear(3, 3))", False),
+        ("if number: return other", "other = nn.DataParallel(nn.Linear(3, 3))", False),
+        ("rounds.best = other", "other = nn.DataParallel(nn.Linear(3, 3))", False),
+        ("later = lambda: other(x)", "other = nn.DataParallel(nn.Linear(3, 3))", False),
+    ],
+)
+def test_a_name_that_is_bound_to_something_else_before_it_is_used_again(
+    inside: str, behind: str, is_held: bool
+) -> None:
+    assert found(SHOW.format(inside, behind)) == (["model: other wrapper"] if is_held else [])
+
+
 def test_a_list_that_stays() -> None:
     assert found("kept = []\n" + TRIAL.format("kept.append(model)\n    del model")) == ["model: kept container"]
     assert found("kept = []\n" + TRIAL.format("kept.append(model)\n    del model\n    kept.clear()")) == []
@@ -303,3 +355,51 @@ class Voice:
 def test_a_list_whose_models_are_refused_to_run(first: str, last: str, is_vain: bool) -> None:
     expected = ["self.text: self.stages container"] if is_vain else []
     assert found(VOICE.format(first=first, last=last)) == expected
+
+
+LAYERWISE = """
+def part_of(model, name):
+    part = model
+    for step in name.split("."):
+        part = getattr(part, step)
+    return part
+
+def calibrated(net, names, samples, device):
+    for i, name in enumerate(names):
+        {lines}
+        del layer
+        torch.cuda.empty_cache()
+    return samples
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_vain"),
+    [
+        (["layer = part_of(net, name).to(device)", "samples = layer(samples)"], True),
+        (["layer = net.layers[i]", "layer.cuda()", "samples = layer(samples)"], True),
+        (["layer = getattr(net, name)", "layer.to(device)", "samples = layer(samples)"], True),
+        (["layer = net.layers[i].to(device)", "samples = layer(samples)", "layer.cpu()"], False),
+        (["layer = net.layers[i].to(device)", "samples = layer(samples)", "net.layers[i] = layer.to('cpu')"], False),
+        (["layer = net.layers[i].to(device)", "samples = layer(samples)", "layer.to(home)"], False),
+        (["layer = net.layers[i].to(device)", "samples = layer(samples)", "setattr(net, name, smaller)"], False),
+        (["layer = net.layers[i].to(device)", "samples = layer(samples)", "rounded(layer)"], False),
+        (["layer = net.layers[i].to(device)", "samples = layer(samples)", "net.to('cpu')"], False),
+        (["layer = net.layers[i].to(torch.float16)", "samples = layer(samples)"], False),
+        (["layer = net.layers[i].to('cpu')", "samples = layer(samples)"], False),
+        (["layer = copied(net.layers[i]).to(device)", "samples = layer(samples)"], False),
+        (["layer = net.scales[i].to(device)", "samples = samples * layer"], False),
+    ],
+)
+def test_a_layer_that_its_model_has_where_it_was_moved_to(lines: list[str], is_vain: bool) -> None:
+    source = LAYERWISE.format(lines="\n        ".join(lines))
+    assert found(source) == (["layer: net part"] if is_vain else [])
+
+
+@pytest.mark.parametrize(("before", "is_vain"), [("pass", True), ("net = net.cpu()", True), ("net.cuda()", False)])
+def test_a_model_that_is_on_the_device_already(before: str, is_vain: bool) -> None:
+    lines = "layer = net.layers[i].to(device)\n        samples = layer(samples)"
+    source = (
+        f"{LAYERWISE.format(lines=lines)}\ndef run(net, names, x):\n    {before}\n    calibrated(net, names, x, 0)\n"
+    )
+    assert found(source) == (["layer: net part"] if is_vain else [])

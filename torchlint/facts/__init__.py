@@ -43,7 +43,7 @@ from torchlint.facts.host.profiling import Profiling, profilings
 from torchlint.facts.host.recording import Recording, recordings
 from torchlint.facts.keeping.averaged import AveragedLoads, averaged_loads
 from torchlint.facts.keeping.caching import CacheGrowth, Caching
-from torchlint.facts.keeping.checkpoint_repairs import drop, load_on_host
+from torchlint.facts.keeping.checkpoint_repairs import drop, hand_location_on, load_on_host
 from torchlint.facts.keeping.checkpoints import Checkpoint, checkpoints
 from torchlint.facts.keeping.collected import Collection, collections
 from torchlint.facts.keeping.handling import Handling
@@ -53,6 +53,7 @@ from torchlint.facts.keeping.memos import Memo, Memos
 from torchlint.facts.keeping.purposes import Purposes
 from torchlint.facts.keeping.saving import Saves
 from torchlint.facts.keeping.snapshots import Snapshot, snapshots
+from torchlint.facts.keeping.unheeded import Unheeded, unheeded
 from torchlint.facts.keeping.unloading import Unloading, Unloadings
 from torchlint.facts.repairs import Repairs
 from torchlint.facts.repeated.compiling import Compilation, compilations
@@ -280,6 +281,15 @@ class Facts(Repairs):
     def load_on_host(self, load: Load) -> Fix | None:
         """The repair that gives a load its ``map_location``."""
         return load_on_host(self, load)
+
+    @cached_property
+    def unheeded(self) -> list[Unheeded]:
+        """Loads without the ``map_location`` that the function which wants them was given."""
+        return unheeded(self)
+
+    def hand_location_on(self, unheeded: Unheeded) -> Fix | None:
+        """The repair that hands a function's ``map_location`` to what it loads by."""
+        return hand_location_on(unheeded)
 
     @cached_property
     def reloads(self) -> list[Reload]:

@@ -160,7 +160,18 @@ class StatementBuilder(ExpressionBuilder):
         elif node.orelse is not None:
             self.run(node.orelse.body)
         self.unset = unset
+        self._leave_nothing(node.test, after_body)
         self.state = merge([after_body, self.state], self.phi)  # type: ignore[assignment]
+
+    def _leave_nothing(self, test: cst.BaseExpression, after_body: State | None) -> None:
+        """After ``if x is not None: x = x.detach()`` the ``x`` of the other way, which has not run, is None."""
+        if self.state is None or after_body is None or not isinstance(test, cst.Comparison):
+            return
+        for name in unset_where(test, holds=False):
+            left, bound = self.state.variables.get(name), after_body.variables.get(name)
+            if left is not None and left.op is Op.PHI and bound is not None and bound is not left:
+                nothing = test.comparisons[0].comparator
+                self.state.variables[name] = self.make(Op.CONSTANT, (), nothing, name="None")
 
     def _for(self, node: cst.For) -> None:
         iterable = self.visit(node.iter)

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 COLLECTING = frozenset(
     ["gc.collect", "torch.cuda.empty_cache", "torch.cuda.ipc_collect", "torch.mps.empty_cache", "torch.xpu.empty_cache",
-     "torch.npu.empty_cache", "torch.accelerator.empty_cache"]
+     "torch.npu.empty_cache", "torch.accelerator.empty_cache",
+     # https://huggingface.co/docs/accelerate/package_reference/utilities, https://github.com/huggingface/diffusers
+     "diffusers.training_utils.free_memory", "accelerate.utils.clear_device_cache",
+     "accelerate.utils.memory.clear_device_cache"]
 )  # fmt: skip
 """Functions that are called to get memory back."""
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.keeping.checkpoints import Checkpoint
     from torchlint.facts.keeping.loading import Load
+    from torchlint.facts.keeping.unheeded import Unheeded
 
 
 def drop(kept: Checkpoint) -> Fix | None:
@@ -30,3 +31,11 @@ def load_on_host(facts: Facts, load: Load) -> Fix | None:
         return None
     edit = give_argument(node, "map_location", '"cpu"')
     return Fix('Load with `map_location="cpu"`', (edit,), safe=facts.loads.is_only_copied(load))
+
+
+def hand_location_on(unheeded: Unheeded) -> Fix | None:
+    """``map_location=map_location``, unsafe: callers whose wish went nowhere now get it."""
+    node = unheeded.call.syntax
+    if not isinstance(node, cst.Call) or not unheeded.can_pass_it:
+        return None
+    return Fix("Hand `map_location` on", (give_argument(node, "map_location", "map_location"),), safe=False)

@@ -27,6 +27,12 @@ _PARAMETERS = frozenset(["parameters", "named_parameters"])
 _KEEPERS = frozenset(["functools.partial", "torch.compile", "torch.jit.script", "torch.jit.trace"])
 """Functions whose result holds what they are given."""
 
+_UNWRAPPING = frozenset(["unwrap_model", "extract_model_from_parallel"])
+"""Functions and methods that give back the model inside of what they are given, or that itself.
+
+https://huggingface.co/docs/accelerate/package_reference/accelerator
+"""
+
 
 class Holders:
     """Answers which values hold an object."""
@@ -62,9 +68,15 @@ class Holders:
             return [v for place in places for v in self.solution.stored.get(place, ()) if not is_none(v)]
         if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
             return [value.callee.inputs[0]]
+        if value.op is Op.CALL and self._unwraps(value):
+            return [value.arguments[0]]
         if value.op is Op.PARAMETER:
             return self.solution.arguments_of(value)
         return []
+
+    def _unwraps(self, call: Value) -> bool:
+        name = call.callee.name.rpartition(".")[2]
+        return name in _UNWRAPPING and bool(call.arguments) and not self.solution.functions_of(call)
 
     def how(self, value: Value, held: frozenset[Value]) -> str:
         """By what ``value`` keeps one of ``held`` alive, or "" when nothing says that it does.
@@ -116,6 +128,8 @@ class Holders:
             )
         if self._is_keeper(call):
             return "wrapper" if any(self._how(a, held, depth - 1, seen) for a in call.arguments) else ""
+        if any(self._how(part, held, depth - 1, seen) in ("itself", "wrapper") for part in self._parts_of(call)):
+            return "wrapper"
         functions = self.solution.functions_of(call)
         for function in functions:
             found = self._how_by_function(call, function, held, depth, seen)
@@ -140,6 +154,15 @@ class Holders:
         known = torch_api.torch_class(name)
         copies = name.endswith("AveragedModel")
         return name in _KEEPERS or (known is not None and known.wraps and not copies)
+
+    def _parts_of(self, call: Value) -> list[Value]:
+        """What an object of a library is made of: what its constructor is given by name it has as an attribute."""
+        name = call.callee.name
+        method = name.rpartition(".")[2]
+        is_made = method == "from_pretrained" or (call.callee.op is Op.EXTERNAL and method[:1].isupper())
+        if not is_made or name.startswith("torch.") or self.solution.functions_of(call):
+            return []
+        return [part for part, key in zip(call.inputs, call.keys, strict=True) if isinstance(key, str)]
 
     def _passes_parameters(self, argument: Value, held: frozenset[Value], depth: int, seen: set[Value]) -> bool:
         """Whether what is passed is computed from ``model.parameters()`` (of the model or a part of it)."""

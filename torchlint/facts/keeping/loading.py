@@ -131,12 +131,19 @@ class Loads:
         """Where a load puts the tensors."""
         if None in call.keys[1:]:
             return "given"  # a starred argument may hold anything
-        makers = [made for bound in called(self.solution, call) for made in bound.makers]
-        given = [call.argument(1, "map_location"), *(made.argument(-1, "map_location") for made in makers)]
-        told = next(filter(None, given), None) or call.argument(-1, "device")
+        told = self._told(call)
         if told is None or told.name == "None":
             return untold
         return "host" if _is_host(told) else "given"
+
+    def _told(self, call: Value) -> Value | None:
+        makers = [made for bound in called(self.solution, call) for made in bound.makers]
+        given = [call.argument(1, "map_location"), *(made.argument(-1, "map_location") for made in makers)]
+        return next(filter(None, given), None) or call.argument(-1, "device")
+
+    def names_device(self, call: Value) -> bool:
+        """Whether a CALL that loads is given something as the device, be it None."""
+        return self._told(call) is not None
 
     # -- what it is for ----------------------------------------------------------------------------------------------
 

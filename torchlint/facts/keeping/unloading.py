@@ -10,11 +10,13 @@ import libcst as cst
 
 from torchlint.facts.keeping.asking_back import AskingBack
 from torchlint.facts.keeping.holders import Holders, is_none
+from torchlint.facts.keeping.lent_parts import LentParts
+from torchlint.facts.keeping.reading_on import is_read_after, is_written_after
 from torchlint.facts.keeping.refusing import is_refused_after
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Drop, Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import allocations_of, homes_of, targets_of
-from torchlint.tree import dotted, walk, walk_scope
+from torchlint.tree import dotted, walk_scope
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -29,7 +31,8 @@ class Holder:
 
     Attributes:
         name: a variable, an attribute, a container, as the program writes it.
-        how: "itself", "parameters", "wrapper", "container", "function" or "graph".
+        how: "itself", "parameters", "wrapper", "container", "function", "graph", or "part" where the
+            model has it as one of its parts.
         made: the value that holds.
     """
 
@@ -64,6 +67,7 @@ class Unloadings:
         self.solution = facts.solution
         self.holders = Holders(facts)
         self.asking = AskingBack(facts)
+        self.lent = LentParts(facts, self.holders, self.asking)
 
     def found(self) -> list[Unloading]:
         """Each model that is given up while something else holds it, at most one for each statement."""
@@ -92,6 +96,9 @@ class Unloadings:
                 return self._of_global(drop, value)
         if self._is_moved_away(value, drop):
             return None
+        owner = self.lent.owner_of(drop)
+        if owner is not None:
+            return Unloading(drop, (Holder(owner[0], "part", owner[1]),))
         given = _before_rest(value)
         if given.op is Op.PARAMETER and given.function is drop.function:
             return self._of_parameter(drop, given)
@@ -148,7 +155,7 @@ class Unloadings:
             if not how or not (name.isidentifier() or how == "container") or self._is_own(value):
                 continue
             if how == "container":
-                wanted = not collects and self._is_used_after(name.partition(".")[0], drop)
+                wanted = not collects and is_written_after(name.partition(".")[0], drop)
                 if (
                     wanted
                     or self._is_emptied(value)
@@ -158,7 +165,7 @@ class Unloadings:
                     continue
                 if self._is_filled_on_another_path(value, held, drop):
                     continue
-            elif self._is_used_after(name, drop):
+            elif is_read_after(self.facts, name, value, drop):
                 continue
             if not self._is_dropped_after(name, drop):
                 yield Holder(name, how, value)
@@ -235,23 +242,6 @@ class Unloadings:
             other.path == name and other.function is drop.function and other.index >= drop.index and other is not drop
             for other in self.facts.graph.drops
         )
-
-    def _is_used_after(self, name: str, drop: Drop) -> bool:
-        """Whether a variable is read behind a statement of its function."""
-        behind, skipped = False, set[cst.CSTNode]()
-        for node in walk(drop.function.syntax):
-            if node is drop.statement:
-                behind = True
-                skipped.update(walk(node))
-            elif isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Name):
-                skipped.add(node.target)
-            elif isinstance(node, cst.Attribute):
-                skipped.add(node.attr)
-            elif isinstance(node, cst.Arg) and node.keyword is not None:
-                skipped.add(node.keyword)
-            elif behind and isinstance(node, cst.Name) and node.value == name and node not in skipped:
-                return True
-        return False
 
     def _is_needed_after(self, drop: Drop) -> bool:
         """Whether the function goes on to use memory: in a next turn, or by what it calls behind the statement."""

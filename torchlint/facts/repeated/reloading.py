@@ -172,7 +172,9 @@ def _turns_away(leaving: cst.If, name: str) -> bool:
 
 
 def _is_written_out(facts: Facts, value: Value) -> bool:
-    """Whether a value is a literal container of a module, into which nothing more is put."""
+    """Whether a value is a literal container, of a module or in the condition, into which nothing more is put."""
+    if value.op is Op.CONTAINER and not isinstance(value.syntax, cst.BaseComp):
+        return bool(value.inputs) and all(item.op is Op.CONSTANT for item in value.inputs)
     atoms = facts.solution.final(value)
     return bool(atoms) and all(
         isinstance(atom, Container)

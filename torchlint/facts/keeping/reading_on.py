@@ -1,0 +1,62 @@
+"""Whether a variable is read behind the statement at which something else is given up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.values.graph import Drop, Function, Op, Value
+from torchlint.tree import walk
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+
+def is_read_after(facts: Facts, name: str, value: Value, drop: Drop) -> bool:
+    """Whether a line behind a statement reads what ``name`` held there."""
+    return is_written_after(name, drop) and not _is_bound_anew(facts, name, value, drop)
+
+
+def is_written_after(name: str, drop: Drop) -> bool:
+    """Whether the name of a variable is read behind a statement of its function, whatever it stands for by then."""
+    behind, skipped = False, set[cst.CSTNode]()
+    for node in walk(drop.function.syntax):
+        if node is drop.statement:
+            behind = True
+            skipped.update(walk(node))
+        elif isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Name):
+            skipped.add(node.target)
+        elif isinstance(node, cst.Attribute):
+            skipped.add(node.attr)
+        elif isinstance(node, cst.Arg) and node.keyword is not None:
+            skipped.add(node.keyword)
+        elif behind and isinstance(node, cst.Name) and node.value == name and node not in skipped:
+            return True
+    return False
+
+
+def _is_bound_anew(facts: Facts, name: str, value: Value, drop: Drop) -> bool:
+    """Whether each line behind a statement that reads a local variable reads what it was bound to since then."""
+    if drop.function is facts.graph.module or _is_captured(name, drop.function):
+        return False
+    pending, seen = [value], {value}
+    while pending:
+        for user in pending.pop().users:
+            if user.op is not Op.PHI:
+                if user.index >= drop.index or user.op is Op.CONTAINER:
+                    return False
+            elif user not in seen:
+                seen.add(user)
+                pending.append(user)
+    if drop.function.result in seen:
+        return False
+    return not any(store.value in seen and (store.place or store.holder) for store in facts.graph.stores)
+
+
+def _is_captured(name: str, function: Function) -> bool:
+    """Whether a function that is defined in another one has the name."""
+    inner = (node for node in walk(function.syntax) if isinstance(node, cst.FunctionDef | cst.Lambda))
+    return any(
+        isinstance(n, cst.Name) and n.value == name for one in inner if one is not function.syntax for n in walk(one)
+    )
