@@ -115,8 +115,8 @@ class InferenceWithGrad(Rule):
             node=function,
             message=(
                 f"`{inference.function.name}` runs `{facts.called(first)}` with gradients on (line ",
-                LineOf(facts.statement_of(first)), f") and {reason}{doubt}: every activation is kept until the output"
-                " is dropped, GPU memory peaks; decorate it with `@torch.no_grad()`",
+                LineOf(facts.statement_of(first)), f"){_inert(inference)} and {reason}{doubt}: every"
+                " activation is kept until the output is dropped, GPU memory peaks; decorate it with `@torch.no_grad()`",
             ),
             level=Level.NOTE if inference.unseen else Level.WARNING,
             memory=Memory.PEAK,
@@ -148,14 +148,18 @@ class InferenceWithGrad(Rule):
             yield Finding(
                 node=statement,
                 message=(
-                    f"`{facts.called(forward)}` runs with gradients on after `.eval()` and no backward follows: every"
-                    " activation is kept until the output is dropped, GPU memory peaks; put the evaluation under"
-                    " `with torch.no_grad():`",
+                    f"`{facts.called(forward)}` runs with gradients on after `.eval()`{_inert(inference)} and no"
+                    " backward follows: every activation is kept until the output is dropped, GPU memory peaks; put the"
+                    " evaluation under `with torch.no_grad():`",
                 ),
                 level=Level.NOTE if inference.unseen else Level.WARNING,
                 memory=Memory.PEAK,
                 evidence=(Step(statement, "the forward records a graph here"),),
             )
+
+
+def _inert(inference: Inference) -> str:
+    return ", `volatile=True` does nothing since torch 0.4," if inference.volatile else ""
 
 
 def _evidence(facts: Facts, inference: Inference) -> tuple[Step, ...]:

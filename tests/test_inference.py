@@ -218,13 +218,23 @@ def test_one_of_several_outputs_is_detached_and_another_has_no_graph_anyway() ->
     "forward",
     [
         "with torch.set_grad_enabled(keeps): print(model(x).sum().item())",
-        "print(model(Variable(x, volatile=True)).sum().item())",
+        "print(model(Variable(x, volatile=True)).sum().data[0])",
         "print(loss(x.detach().cpu()).item())",
     ],
 )
 def test_a_forward_about_whose_graph_the_program_has_decided(forward: str) -> None:
     head = "from torch.autograd import Variable\ndef f(x, keeps):\n    model, loss = nn.Linear(3, 3), nn.Linear(3, 1)\n"
     assert found(f"{head}    {forward}\n") == []
+
+
+@pytest.mark.parametrize(("reading", "infers"), [("data[0]", []), ("data.numpy()[0]", []), ("item()", [2])])
+def test_what_was_a_guard_before_torch_0_4_is_none_in_a_file_that_needs_a_later_one(
+    reading: str, infers: list[int]
+) -> None:
+    head = (
+        "from torch.autograd import Variable\ndef score(loader):\n    model = nn.Linear(3, 3)\n    for x in loader:\n"
+    )
+    assert found(f"{head}        print(model(Variable(x, volatile=True)).sum().{reading})\n") == infers
 
 
 def test_a_state_that_goes_into_a_forward_is_none_itself() -> None:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from torchlint import torch_api
 from torchlint.facts.autograd.arrays import read_as_arrays
-from torchlint.facts.autograd.decided import is_decided
+from torchlint.facts.autograd.decided import is_decided, is_volatile
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps
@@ -47,6 +47,7 @@ class Inference:
         elsewhere: True when all its forwards run in functions of other files, where they can be guarded as well.
         others_guard: True when other callers of those functions guard them, and this one does not.
         unseen: True when all its forwards run in methods of models in code that is not seen.
+        volatile: True when the program writes the guard that torch had before 0.4.
     """
 
     function: Function
@@ -57,6 +58,7 @@ class Inference:
     elsewhere: bool
     others_guard: bool
     unseen: bool
+    volatile: bool
 
 
 class Inferences:
@@ -110,7 +112,15 @@ class Inferences:
             others_guard = elsewhere and all(map(self._is_guarded_by_others, forwards))
             unseen = all(map(self._is_unseen_inference, forwards))
             found[function] = Inference(
-                function, tuple(forwards), inline, says_eval, leaves, elsewhere, others_guard, unseen
+                function,
+                tuple(forwards),
+                inline,
+                says_eval,
+                leaves,
+                elsewhere,
+                others_guard,
+                unseen,
+                any(map(is_volatile, forwards)),
             )
 
     def _says_so_or_drops_it(self, function: Function, call: Value) -> bool:
@@ -149,7 +159,7 @@ class Inferences:
                 return False  # the most
         if not self.flows.modes.records(call) or self._is_used(call) or call in self._read_as_arrays:
             return False
-        if is_decided(call) or self._is_asked_for(call):
+        if is_decided(self.solution, call) or self._is_asked_for(call):
             return False
         if self.runs_elsewhere(call):
             return True
