@@ -73,7 +73,11 @@ class InferenceWithGrad(Rule):
     level = Level.WARNING
     harms = (Harm.UNUSED, Harm.PEAK)
     symptoms = (Symptom.DIES_AT_VALIDATION,)
-    triggers = (Trigger(calls=frozenset(["eval", "train"])), Trigger(defines=True))
+    triggers = (
+        Trigger(calls=frozenset(["eval", "train", "detach"])),
+        Trigger(names=frozenset(["data"])),
+        Trigger(defines=True),
+    )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each function that infers, or for each statement where it also trains."""
@@ -116,7 +120,8 @@ class InferenceWithGrad(Rule):
             message=(
                 f"`{inference.function.name}` runs `{facts.called(first)}` with gradients on (line ",
                 LineOf(facts.statement_of(first)), f"){_inert(inference)} and {reason}{doubt}: every"
-                " activation is kept until the output is dropped, GPU memory peaks; decorate it with `@torch.no_grad()`",
+                " activation is kept until the output is dropped, GPU memory peaks; decorate it with"
+                " `@torch.no_grad()`",
             ),
             level=Level.NOTE if inference.unseen else Level.WARNING,
             memory=Memory.PEAK,
@@ -144,11 +149,12 @@ class InferenceWithGrad(Rule):
 
     def _inline(self, facts: Facts, inference: Inference) -> Iterator[Finding]:
         forwards = {facts.statement_of(forward): forward for forward in reversed(inference.forwards)}
+        when = " after `.eval()`" if inference.says_eval else ""
         for statement, forward in forwards.items():
             yield Finding(
                 node=statement,
                 message=(
-                    f"`{facts.called(forward)}` runs with gradients on after `.eval()`{_inert(inference)} and no"
+                    f"`{facts.called(forward)}` runs with gradients on{when}{_inert(inference)} and no"
                     " backward follows: every activation is kept until the output is dropped, GPU memory peaks; put the"
                     " evaluation under `with torch.no_grad():`",
                 ),

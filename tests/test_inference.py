@@ -365,3 +365,26 @@ def test_that_a_drawn_action_is_read_as_an_array_says_nothing_of_the_policy() ->
         "def learn(env, x):\n    policy = Policy()\n    play(policy, env, x)\n    policy.act(x)[1].mean().backward()\n"
     )
     assert found(body) == [10]
+
+
+SCRIPT = "from PIL import Image\nmodel = torch.load('scaler.pt').cuda()\nout = model(torch.load('photo.pt')).cpu()\n"
+
+
+@pytest.mark.parametrize(
+    ("rest", "infers"),
+    [
+        ("print(out[0].detach().numpy())", [3]),
+        ("print(out.data.clamp(0, 1))", [3]),
+        ("print(out[0].numpy())", []),
+        ("print(out.mean().item())", []),
+        ("keep(out.detach())\ntrain(out)", []),
+        ("print(out.detach())\nnn.Linear(3, 3)(out.detach()).sum().backward()", []),
+        ("torch.optim.SGD(model.parameters(), lr=0.1).step()\nprint(out.detach())", []),
+    ],
+)
+def test_a_script_that_runs_a_loaded_model_and_detaches_what_it_gives(rest: str, infers: list[int]) -> None:
+    assert found(f"{SCRIPT}from elsewhere import keep, train\n{rest}\n") == infers
+
+
+def test_what_is_called_of_a_checkpoint_is_not_known() -> None:
+    assert found("decode = torch.load('codes.pt')['decode']\nprint(decode(torch.load('x.pt')).detach())\n") == []

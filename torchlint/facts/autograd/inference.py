@@ -128,8 +128,19 @@ class Inferences:
         if self.evaluating.at(call) or self._evaluates_elsewhere(call) or self._is_unseen_inference(call):
             return True
         if self._does_more(function):
-            return False
+            return self._is_script_of_inference(function) and self._is_thrown_away(call)
         return call not in self.flows.leaving or self.runs_elsewhere(call)
+
+    def _is_script_of_inference(self, function: Function) -> bool:
+        """Whether a function is a file's body, and nothing in the file trains or asks for a gradient."""
+        graph = self.solution.graph
+        if function.parent is not None or self.steps.trains(function):
+            return False
+        return not any(True for _ in graph.all_backwards()) and not any(map(self.steps.trains, graph.functions))
+
+    def _is_thrown_away(self, call: Value) -> bool:
+        """Whether the graph of a forward in a script goes nowhere, and the program says that there is one."""
+        return call in self.flows.detached and call not in self.flows.escaped
 
     def _evaluates_elsewhere(self, call: Value) -> bool:
         """Whether a function of another file puts its model into evaluation mode for this call."""

@@ -87,6 +87,8 @@ class Evidence:
                 self._from_transform(value)
                 if value.callee.op is Op.ATTRIBUTE:
                     self._from_method(value)
+                elif self._is_loaded(value.callee):
+                    self._prove(value.callee, Module())
         for parameter in self.solution.graph.foreign.modules:
             self._prove(parameter, Module())
         for backward in self.solution.graph.all_backwards():
@@ -188,6 +190,19 @@ class Evidence:
             return False
         given = (atom for argument in value.arguments for atom in self.solution.of(argument))
         return any(isinstance(atom, Module | Instance) for atom in given)
+
+    def _is_loaded(self, value: Value, seen: frozenset[Value] = frozenset()) -> bool:
+        """Whether a value is what ``torch.load`` gives, moved as may be: if that is called, it is a module."""
+        if value.op is Op.CALL:
+            moved = value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT
+            return value.callee.name == "torch.load" or (moved and self._is_loaded(value.callee.inputs[0], seen))
+        if value.op is Op.PHI:
+            choices = value.inputs
+        else:
+            choices = tuple(self.solution.stored.get(value.place, ())) if value.place is not None else ()
+        if value in seen or not choices:
+            return value in seen
+        return all(self._is_loaded(choice, seen | {value}) for choice in choices)
 
     # -- tensors --------------------------------------------------------------------------------------------------
 
