@@ -486,6 +486,35 @@ HANDED_TO_A_HANDLER = {
     "add_event_handler": ContractProgram(RUN_BY_AN_ENGINE + GIVEN_HANDLER, "TLK102", finds=True),
 }
 
+CALLED_FOR_INFERENCE = ContractProgram(
+    """
+class Painter(KNOWN):
+    def __init__(self, unet: nn.Module):
+        super().__init__()
+        self.unet = unet
+
+    def METHOD(self, noise):
+        return self.unet(noise)
+""",
+    "TLK201",
+    finds=True,
+)
+
+REGISTERS_A_MODEL = ContractProgram(
+    """
+class Painter(KNOWN):
+    def __init__(self, unet: nn.Module):
+        super().__init__()
+        self.METHOD(unet=unet)
+
+    def __call__(self, noise):
+        return self.unet(noise)
+""",
+    "TLK201",
+    finds=True,
+    by_name=True,
+)
+
 _BY_KIND = {
     Holds.NO_GRAD: INFERS,
     Holds.TRAINED: LOSS_KEPT,
@@ -508,6 +537,8 @@ _BY_KIND = {
     Holds.ROUTES: HANDLES_REQUESTS,
     Holds.STARTS: STARTS_RECORDING,
     Holds.HANDS_ON: OUTPUT_OF_A_STEP,
+    Holds.INFERS: CALLED_FOR_INFERENCE,
+    Holds.REGISTERS: REGISTERS_A_MODEL,
     Holds.GIVES_TRAINED: TRANSFORMED_OUTPUT,
 }
 

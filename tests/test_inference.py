@@ -388,3 +388,46 @@ def test_a_script_that_runs_a_loaded_model_and_detaches_what_it_gives(rest: str,
 
 def test_what_is_called_of_a_checkpoint_is_not_known() -> None:
     assert found("decode = torch.load('codes.pt')['decode']\nprint(decode(torch.load('x.pt')).detach())\n") == []
+
+
+PIPELINE = """from diffusers import DiffusionPipeline, UNet2DConditionModel
+from transformers import CLIPTextModel
+class Painter(DiffusionPipeline):
+    def __init__(self, unet: UNet2DConditionModel, text_encoder: CLIPTextModel, scheduler):
+        super().__init__()
+        self.register_modules(unet=unet, text_encoder=text_encoder, scheduler=scheduler)
+    def _encode(self, prompt):
+        return self.text_encoder(prompt)[0]
+    {guard}
+    def __call__(self, prompt, noise, show=None):
+        words = self._encode(prompt)
+        with self.progress_bar(total=50) as bar:
+            for t in self.scheduler.timesteps:
+                noise = self.scheduler.step(self.unet(noise, t, words), t, noise).prev_sample
+                show(noise)
+        {steered}
+        return noise
+"""
+
+STEERED = """for t in self.scheduler.timesteps:
+            noise = noise.detach().requires_grad_()
+            self.unet(noise, t, words{cut})
+            sum(layer.seen.norm() for layer in self.unet.children()).backward()
+            noise = noise - noise.grad"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "steered", "infers"),
+    [
+        ("", "", [10]),
+        ("@torch.no_grad()", "", []),
+        ("", STEERED.format(cut=""), [14]),
+        ("", STEERED.format(cut=".detach()"), [11, 14]),
+    ],
+)
+def test_the_call_of_a_pipeline_needs_a_graph_only_where_it_steers(guard: str, steered: str, infers: list[int]) -> None:
+    assert found(PIPELINE.format(guard=guard, steered=steered)) == infers
+
+
+def test_the_call_of_an_object_that_is_no_pipeline_may_be_trained_on() -> None:
+    assert found(PIPELINE.format(guard="", steered="").replace("DiffusionPipeline", "Painting")) == []

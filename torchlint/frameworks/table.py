@@ -40,6 +40,13 @@ NETS = ("skorch.NeuralNet", "skorch.NeuralNet*")
 SKORCH_CALLBACKS = ("skorch.callbacks.Callback",)
 COMPOSER_MODELS = ("composer.ComposerModel", "composer.models.HuggingFaceModel", "composer.models.ComposerClassifier")
 TRAINERS = ("transformers.Trainer", "transformers.*Trainer", "trl.*Trainer", "sentence_transformers.*Trainer")
+DIFFUSERS_MODELS = (
+    "diffusers.ModelMixin", "diffusers.UNet2D*Model", "diffusers.AutoencoderKL*", "diffusers.ControlNetModel",
+    "diffusers.*Transformer2DModel",
+)  # fmt: skip
+TRANSFORMERS_ENCODERS = (
+    "transformers.CLIPTextModel*", "transformers.CLIPVisionModel*", "transformers.T5EncoderModel",
+)  # fmt: skip
 CRITERIA = ("fairseq.criterions.FairseqCriterion", "fairseq.criterions.LegacyFairseqCriterion")
 CATALYST = ("catalyst.dl.*Runner", "catalyst.core.*Runner", "catalyst.dl.Callback", "catalyst.core.Callback")
 IGNITE_ENGINES = ("ignite.engine.Engine", "ignite.engine.create_supervised_trainer")
@@ -170,6 +177,15 @@ HUGGING_FACE = (
     Row("diffusers", ("diffusers.*Pipeline*",), Holds.GUARDED,
         "https://github.com/huggingface/diffusers/blob/v0.30.0/src/diffusers/pipelines/stable_diffusion/pipeline_stable_diffusion.py",
         ("__call__",)),
+    Row("diffusers", ("diffusers.DiffusionPipeline",), Holds.INFERS,
+        "https://huggingface.co/docs/diffusers/api/pipelines/overview", ("__call__",), distinctive=True),
+    Row("diffusers", ("diffusers.DiffusionPipeline",), Holds.REGISTERS,
+        "https://github.com/huggingface/diffusers/blob/v0.30.0/src/diffusers/pipelines/pipeline_utils.py",
+        ("register_modules",), distinctive=True),
+    Row("diffusers", DIFFUSERS_MODELS, Holds.MODULE, "https://huggingface.co/docs/diffusers/api/models/overview",
+        distinctive=True),
+    Row("transformers", TRANSFORMERS_ENCODERS, Holds.MODULE, "https://huggingface.co/docs/transformers/model_doc/clip",
+        distinctive=True),
     Row("accelerate", ("accelerate.Accelerator",), Holds.BACKWARD,
         "https://huggingface.co/docs/accelerate/package_reference/accelerator#accelerate.Accelerator.backward",
         ("backward",), (0, "loss")),

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from torchlint import torch_api
 from torchlint.facts.autograd.arrays import read_as_arrays
+from torchlint.facts.autograd.by_contract import InferringMethods
 from torchlint.facts.autograd.decided import is_decided, is_volatile
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.evaluating import Evaluating
@@ -69,6 +70,7 @@ class Inferences:
         self.solution = flows.solution
         self.flows = flows
         self.steps = steps
+        self._by_contract = InferringMethods(flows, steps)
         self.evaluating = Evaluating(flows.solution, self._does_more)
         self._is_used_by_hook = is_used_by_hook
         self._elsewhere: dict[Function, bool] = {}
@@ -127,6 +129,8 @@ class Inferences:
         """The model was put into evaluation mode, or the graph does not even leave the function."""
         if self.evaluating.at(call) or self._evaluates_elsewhere(call) or self._is_unseen_inference(call):
             return True
+        if self._by_contract.infers(call):
+            return True
         if self._does_more(function):
             return self._is_script_of_inference(function) and self._is_thrown_away(call)
         return call not in self.flows.leaving or self.runs_elsewhere(call)
@@ -176,10 +180,14 @@ class Inferences:
             return True
         if not self.flows.live_parts(call):
             is_unseen = self._is_unseen_inference(call) and not self.on_a_dummy(call)
-            return is_unseen or self._is_detached_method(call)
+            if is_unseen or self._is_detached_method(call):
+                return True
+            return self._by_contract.infers(call) and self._by_contract.runs_network(call)
         if any(map(self.steps.trains, callees)):
             return False  # forces, gradient penalties: the forward itself differentiates
-        if self.on_a_dummy(call) or (call in self._prepared and not call.evaluating):
+        if self.on_a_dummy(call):
+            return False
+        if call in self._prepared and not call.evaluating and not self._by_contract.infers(call):
             return False
         if self.steps.calls_module(call) or (call.evaluating and self._is_method_of_module(call)):
             return True
