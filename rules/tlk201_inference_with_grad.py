@@ -24,7 +24,8 @@ class InferenceWithGrad(Rule):
     ## What it does
     Finds functions that run a module's forward with gradients on although no backward follows: the model was put
     into evaluation mode before, or every graph that is recorded is thrown away again. A function that trains only under
-    a condition (`if optimizer is not None:`) is found where a call rules that out and nothing guards it.
+    a condition (`if optimizer is not None:`) is found where a call rules that out and nothing guards it. The `__call__`
+    of a diffusers pipeline is for inference alone; where it steers by a gradient, what feeds no backward is found.
 
     What a method of a model does in code that is not seen is a note, where the model is in evaluation mode and the
     method is one that frameworks guard from outside (`validation_step`), or one that the same file guards elsewhere.
