@@ -24,7 +24,8 @@ class InferenceWithGrad(Rule):
     ## What it does
     Finds functions that run a module's forward with gradients on although no backward follows: the model was put
     into evaluation mode before, or every graph that is recorded is thrown away again. A function that trains only under
-    a condition (`if optimizer is not None:`) is found where a call rules that out and nothing guards it.
+    a condition (`if optimizer is not None:`) is found where a call rules that out and nothing guards it. The `__call__`
+    of a diffusers pipeline is for inference alone; where it steers by a gradient, what feeds no backward is found.
 
     What a method of a model does in code that is not seen is a note, where the model is in evaluation mode and the
     method is one that frameworks guard from outside (`validation_step`), or one that the same file guards elsewhere.
@@ -73,7 +74,11 @@ class InferenceWithGrad(Rule):
     level = Level.WARNING
     harms = (Harm.UNUSED, Harm.PEAK)
     symptoms = (Symptom.DIES_AT_VALIDATION,)
-    triggers = (Trigger(calls=frozenset(["eval", "train"])), Trigger(defines=True))
+    triggers = (
+        Trigger(calls=frozenset(["eval", "train", "detach"])),
+        Trigger(names=frozenset(["data"])),
+        Trigger(defines=True),
+    )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each function that infers, or for each statement where it also trains."""
@@ -115,8 +120,9 @@ class InferenceWithGrad(Rule):
             node=function,
             message=(
                 f"`{inference.function.name}` runs `{facts.called(first)}` with gradients on (line ",
-                LineOf(facts.statement_of(first)), f") and {reason}{doubt}: every activation is kept until the output"
-                " is dropped, GPU memory peaks; decorate it with `@torch.no_grad()`",
+                LineOf(facts.statement_of(first)), f"){_inert(inference)} and {reason}{doubt}: every"
+                " activation is kept until the output is dropped, GPU memory peaks; decorate it with"
+                " `@torch.no_grad()`",
             ),
             level=Level.NOTE if inference.unseen else Level.WARNING,
             memory=Memory.PEAK,
@@ -144,18 +150,23 @@ class InferenceWithGrad(Rule):
 
     def _inline(self, facts: Facts, inference: Inference) -> Iterator[Finding]:
         forwards = {facts.statement_of(forward): forward for forward in reversed(inference.forwards)}
+        when = " after `.eval()`" if inference.says_eval else ""
         for statement, forward in forwards.items():
             yield Finding(
                 node=statement,
                 message=(
-                    f"`{facts.called(forward)}` runs with gradients on after `.eval()` and no backward follows: every"
-                    " activation is kept until the output is dropped, GPU memory peaks; put the evaluation under"
-                    " `with torch.no_grad():`",
+                    f"`{facts.called(forward)}` runs with gradients on{when}{_inert(inference)} and no"
+                    " backward follows: every activation is kept until the output is dropped, GPU memory peaks; put the"
+                    " evaluation under `with torch.no_grad():`",
                 ),
                 level=Level.NOTE if inference.unseen else Level.WARNING,
                 memory=Memory.PEAK,
                 evidence=(Step(statement, "the forward records a graph here"),),
             )
+
+
+def _inert(inference: Inference) -> str:
+    return ", `volatile=True` does nothing since torch 0.4," if inference.volatile else ""
 
 
 def _evidence(facts: Facts, inference: Inference) -> tuple[Step, ...]:

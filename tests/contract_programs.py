@@ -457,6 +457,81 @@ app = KNOWN(ARGUMENT=life)
     finds=True,
 )
 
+RUN_BY_AN_ENGINE = """
+from ignite.engine import Events
+
+net = nn.Linear(3, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+losses = []
+
+def step(engine, batch):
+    optimizer.zero_grad()
+    loss = net(batch).sum()
+    loss.backward()
+    optimizer.step()
+    return {"loss": loss}
+
+def transform(x, y, y_pred, loss):
+    return {"loss": loss}
+
+trainer = KNOWN(step, optimizer, F.mse_loss, output_transform=transform)
+"""
+
+DECORATED_HANDLER = """
+@trainer.METHOD(Events.ITERATION_COMPLETED)
+def remember(engine):
+    losses.append(engine.state.output["loss"])
+"""
+
+GIVEN_HANDLER = """
+def remember(engine):
+    losses.append(engine.state.output["loss"])
+
+trainer.METHOD(Events.ITERATION_COMPLETED, remember)
+"""
+
+OUTPUT_OF_A_STEP = ContractProgram(
+    RUN_BY_AN_ENGINE + DECORATED_HANDLER.replace("METHOD", "on").replace("state.output", "METHOD"), "TLK102", finds=True
+)
+TRANSFORMED_OUTPUT = ContractProgram(
+    RUN_BY_AN_ENGINE.replace("output_transform=", "ARGUMENT=") + DECORATED_HANDLER.replace("METHOD", "on"),
+    "TLK102",
+    finds=True,
+)
+HANDED_TO_A_HANDLER = {
+    "on": ContractProgram(RUN_BY_AN_ENGINE + DECORATED_HANDLER, "TLK102", finds=True),
+    "add_event_handler": ContractProgram(RUN_BY_AN_ENGINE + GIVEN_HANDLER, "TLK102", finds=True),
+}
+
+CALLED_FOR_INFERENCE = ContractProgram(
+    """
+class Painter(KNOWN):
+    def __init__(self, unet: nn.Module):
+        super().__init__()
+        self.unet = unet
+
+    def METHOD(self, noise):
+        return self.unet(noise)
+""",
+    "TLK201",
+    finds=True,
+)
+
+REGISTERS_A_MODEL = ContractProgram(
+    """
+class Painter(KNOWN):
+    def __init__(self, unet: nn.Module):
+        super().__init__()
+        self.METHOD(unet=unet)
+
+    def __call__(self, noise):
+        return self.unet(noise)
+""",
+    "TLK201",
+    finds=True,
+    by_name=True,
+)
+
 _BY_KIND = {
     Holds.NO_GRAD: INFERS,
     Holds.TRAINED: LOSS_KEPT,
@@ -479,6 +554,10 @@ _BY_KIND = {
     Holds.HANDLERS: HANDLES_CLICKS,
     Holds.ROUTES: HANDLES_REQUESTS,
     Holds.STARTS: STARTS_RECORDING,
+    Holds.HANDS_ON: OUTPUT_OF_A_STEP,
+    Holds.INFERS: CALLED_FOR_INFERENCE,
+    Holds.REGISTERS: REGISTERS_A_MODEL,
+    Holds.GIVES_TRAINED: TRANSFORMED_OUTPUT,
 }
 
 _OF_FUNCTIONS = {
@@ -486,6 +565,7 @@ _OF_FUNCTIONS = {
     Holds.EACH_STEP: GIVEN_A_STEP,
     Holds.HANDLERS: HANDLES_ALL,
     Holds.STARTS: STARTS_RECORDING_FOR_LIFE,
+    Holds.GIVES_TRAINED: TRANSFORMED_OUTPUT,
 }
 
 _SPECIAL = {
@@ -502,6 +582,8 @@ _SPECIAL = {
 
 def program_for(row: Row) -> ContractProgram:
     """The program of a row."""
+    if row.holds is Holds.HANDS_ITSELF or row.events:
+        return HANDED_TO_A_HANDLER[row.methods[0]]
     if not row.methods and row.holds in _OF_FUNCTIONS:
         return _OF_FUNCTIONS[row.holds]
     return _SPECIAL.get((row.framework, row.holds), _BY_KIND[row.holds])

@@ -122,3 +122,63 @@ def test_what_lightning_logs_is_detached_unless_it_is_told_otherwise(call: str, 
 def test_what_a_base_that_is_not_seen_logs_may_be_trained_on() -> None:
     source = LOGGED.format(call='log("norm", self.net(x).norm())')
     assert Program(source.replace("import lightning.pytorch as pl", "import elsewhere as pl")).infers() == []
+
+
+RUN_BY_AN_ENGINE = """
+from ignite.engine import Engine, Events
+net = nn.Linear(3, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+def made():
+    def step(engine, batch):
+        loss = net(batch).sum()
+        loss.backward()
+        optimizer.step()
+        return {"loss": loss, "value": loss.item(), "norm": loss.detach()}
+    return Engine(step)
+"""
+
+
+@pytest.mark.parametrize(("key", "inserted"), [("loss", ["kept"]), ("value", []), ("norm", [])])
+def test_what_a_handler_reads_is_what_the_step_returned(key: str, inserted: list[str]) -> None:
+    program = Program(f"""{RUN_BY_AN_ENGINE}
+def attach(trainer):
+    kept = []
+    @trainer.on(Events.ITERATION_COMPLETED(every=10))
+    def remember(engine):
+        kept.append(engine.state.output["{key}"])
+attach(made())
+""")
+    assert program.inserted() == inserted
+
+
+def test_a_step_without_gradients_hands_on_no_graph() -> None:
+    guarded = RUN_BY_AN_ENGINE.replace("    def step", "    @torch.no_grad()\n    def step").replace(
+        "loss.backward()", ""
+    )
+    program = Program(f"""{guarded}
+trainer, kept = made(), []
+@trainer.on(Events.ITERATION_COMPLETED)
+def remember(engine):
+    kept.append(engine.state.output["loss"])
+""")
+    assert program.inserted() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "inserted"),
+    [("", []), (", output_transform=lambda x, y, y_pred, loss: loss", ["kept"]),
+     (", output_transform=lambda x, y, y_pred, loss: loss.item()", []),
+     (", output_transform=lambda x, y, y_pred, loss: (y_pred, y)", ["kept"])],
+)  # fmt: skip
+def test_a_trainer_hands_on_what_its_transform_makes_of_the_step(options: str, inserted: list[str]) -> None:
+    program = Program(f"""
+from ignite.engine import Events, create_supervised_trainer
+trainer = create_supervised_trainer(net, optimizer, nn.functional.mse_loss{options})
+class Curve:
+    def __init__(self):
+        self.kept = []
+        trainer.add_event_handler(Events.ITERATION_COMPLETED, self.keep)
+    def keep(self, engine):
+        self.kept.append(engine.state.output)
+""")
+    assert [name.removeprefix("self.") for name in program.inserted()] == inserted

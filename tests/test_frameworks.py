@@ -28,10 +28,14 @@ def cases() -> Iterator[tuple[Row, str, str]]:
         yield from ((row, name, methods[0]) for name in row.of[1:])
 
 
+def written(name: str) -> str:
+    """The last part of a name, with letters in the place of those that may be any."""
+    return re.sub(r"\[A-Z\]\*|\*", "Own", name.rpartition(".")[2])
+
+
 def source_of(row: Row, name: str, method: str, package: str) -> str:
     """The program of a row, with a name that is imported from ``package``, or from the framework."""
-    own, _, last = name.rpartition(".")
-    known = re.sub(r"\[A-Z\]\*|\*", "Own", last)
+    own, known = name.rpartition(".")[0], written(name)
     text = program_for(row).source.replace("METHOD", method).replace("ARGUMENT", row.argument[1])
     return f"{HEAD}from {package or own} import {known}\n{text.replace('KNOWN', known)}"
 
@@ -65,7 +69,7 @@ def test_each_row_makes_a_difference(row: Row, name: str, method: str, monkeypat
         method_names.cache_clear()
         rows_named.cache_clear()
     elif row.distinctive:
-        without = codes(source_of(row, name, method, "").replace(name.rpartition(".")[2], "Elsewhere"))
+        without = codes(source_of(row, name, method, "").replace(written(name), "Elsewhere"))
     else:
         without = codes(source_of(row, name, method, "elsewhere"))
     assert (program.code in with_row) is program.finds

@@ -218,13 +218,23 @@ def test_one_of_several_outputs_is_detached_and_another_has_no_graph_anyway() ->
     "forward",
     [
         "with torch.set_grad_enabled(keeps): print(model(x).sum().item())",
-        "print(model(Variable(x, volatile=True)).sum().item())",
+        "print(model(Variable(x, volatile=True)).sum().data[0])",
         "print(loss(x.detach().cpu()).item())",
     ],
 )
 def test_a_forward_about_whose_graph_the_program_has_decided(forward: str) -> None:
     head = "from torch.autograd import Variable\ndef f(x, keeps):\n    model, loss = nn.Linear(3, 3), nn.Linear(3, 1)\n"
     assert found(f"{head}    {forward}\n") == []
+
+
+@pytest.mark.parametrize(("reading", "infers"), [("data[0]", []), ("data.numpy()[0]", []), ("item()", [2])])
+def test_what_was_a_guard_before_torch_0_4_is_none_in_a_file_that_needs_a_later_one(
+    reading: str, infers: list[int]
+) -> None:
+    head = (
+        "from torch.autograd import Variable\ndef score(loader):\n    model = nn.Linear(3, 3)\n    for x in loader:\n"
+    )
+    assert found(f"{head}        print(model(Variable(x, volatile=True)).sum().{reading})\n") == infers
 
 
 def test_a_state_that_goes_into_a_forward_is_none_itself() -> None:
@@ -355,3 +365,69 @@ def test_that_a_drawn_action_is_read_as_an_array_says_nothing_of_the_policy() ->
         "def learn(env, x):\n    policy = Policy()\n    play(policy, env, x)\n    policy.act(x)[1].mean().backward()\n"
     )
     assert found(body) == [10]
+
+
+SCRIPT = "from PIL import Image\nmodel = torch.load('scaler.pt').cuda()\nout = model(torch.load('photo.pt')).cpu()\n"
+
+
+@pytest.mark.parametrize(
+    ("rest", "infers"),
+    [
+        ("print(out[0].detach().numpy())", [3]),
+        ("print(out.data.clamp(0, 1))", [3]),
+        ("print(out[0].numpy())", []),
+        ("print(out.mean().item())", []),
+        ("keep(out.detach())\ntrain(out)", []),
+        ("print(out.detach())\nnn.Linear(3, 3)(out.detach()).sum().backward()", []),
+        ("torch.optim.SGD(model.parameters(), lr=0.1).step()\nprint(out.detach())", []),
+    ],
+)
+def test_a_script_that_runs_a_loaded_model_and_detaches_what_it_gives(rest: str, infers: list[int]) -> None:
+    assert found(f"{SCRIPT}from elsewhere import keep, train\n{rest}\n") == infers
+
+
+def test_what_is_called_of_a_checkpoint_is_not_known() -> None:
+    assert found("decode = torch.load('codes.pt')['decode']\nprint(decode(torch.load('x.pt')).detach())\n") == []
+
+
+PIPELINE = """from diffusers import DiffusionPipeline, UNet2DConditionModel
+from transformers import CLIPTextModel
+class Painter(DiffusionPipeline):
+    def __init__(self, unet: UNet2DConditionModel, text_encoder: CLIPTextModel, scheduler):
+        super().__init__()
+        self.register_modules(unet=unet, text_encoder=text_encoder, scheduler=scheduler)
+    def _encode(self, prompt):
+        return self.text_encoder(prompt)[0]
+    {guard}
+    def __call__(self, prompt, noise, show=None):
+        words = self._encode(prompt)
+        with self.progress_bar(total=50) as bar:
+            for t in self.scheduler.timesteps:
+                noise = self.scheduler.step(self.unet(noise, t, words), t, noise).prev_sample
+                show(noise)
+        {steered}
+        return noise
+"""
+
+STEERED = """for t in self.scheduler.timesteps:
+            noise = noise.detach().requires_grad_()
+            self.unet(noise, t, words{cut})
+            sum(layer.seen.norm() for layer in self.unet.children()).backward()
+            noise = noise - noise.grad"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "steered", "infers"),
+    [
+        ("", "", [10]),
+        ("@torch.no_grad()", "", []),
+        ("", STEERED.format(cut=""), [14]),
+        ("", STEERED.format(cut=".detach()"), [11, 14]),
+    ],
+)
+def test_the_call_of_a_pipeline_needs_a_graph_only_where_it_steers(guard: str, steered: str, infers: list[int]) -> None:
+    assert found(PIPELINE.format(guard=guard, steered=steered)) == infers
+
+
+def test_the_call_of_an_object_that_is_no_pipeline_may_be_trained_on() -> None:
+    assert found(PIPELINE.format(guard="", steered="").replace("DiffusionPipeline", "Painting")) == []

@@ -31,6 +31,11 @@ class Holds(Symbol):
     MODULE = "instances of the class are modules"
     GUARDED = "the method, or the call, of an object that runs a model switches gradients off by itself"
     HANDLERS = "the call takes a function that is called once for each request"
+    REGISTERS = "the method keeps each argument that has a name as the attribute of that name"
+    INFERS = "nobody trains on what the method computes: it is for inference alone"
+    HANDS_ON = "an attribute of the object is what the function that it was made with returned last, with its graph"
+    GIVES_TRAINED = "the framework calls the function that it is given with what it has run a backward over"
+    HANDS_ITSELF = "the object calls the function that it is given, or that it decorates, with itself"
     ROUTES = "the object decorates functions that are called once for each request"
     STARTS = "the call is given a function that is called once, before the first request"
 
@@ -50,6 +55,8 @@ class Row:
         besides: RESULT_KEPT: keys of a dict, or positions of a tuple, that are not kept.
         taken_by: RESULT_KEPT: it is true only where a method of these takes what was kept.
         unless: DETACHES: the keyword with which a program asks for the graph to be kept.
+        events: the names of the events at which it is true, where the method is told one; none where it is of all.
+        trained: GIVES_TRAINED: the positions of the parameters that get it.
         distinctive: True where a class of this name is taken for this one even if another package exports it: nobody
             else has the name. It may be true only of rows that say what a class is, of those that silence findings,
             and of rows of a class whose name says its framework, since a wrong guess must not make a finding.
@@ -64,6 +71,8 @@ class Row:
     besides: tuple[str | int, ...] = ()
     taken_by: tuple[str, ...] = ()
     unless: str = ""
+    events: tuple[str, ...] = ()
+    trained: tuple[int, ...] = ()
     distinctive: bool = False
 
     @cached_property

@@ -21,6 +21,8 @@ _SKORCH_NET = "https://skorch.readthedocs.io/en/stable/net.html"
 _COMPOSER = "https://docs.mosaicml.com/projects/composer/en/stable/composer_model.html"
 _COMPOSER_CALLBACK = "https://docs.mosaicml.com/projects/composer/en/stable/trainer/callbacks.html"
 _SB3_CALLBACK = "https://stable-baselines3.readthedocs.io/en/master/guide/callbacks.html"
+_IGNITE_EVENTS = "https://docs.pytorch.org/ignite/concepts.html#events-and-handlers"
+_IGNITE_TRAINER = "https://docs.pytorch.org/ignite/generated/ignite.engine.create_supervised_trainer.html"
 _GRADIO = "https://www.gradio.app/docs/gradio"
 _FABRIC = "https://lightning.ai/docs/fabric/stable/api/fabric_methods.html"
 
@@ -38,8 +40,17 @@ NETS = ("skorch.NeuralNet", "skorch.NeuralNet*")
 SKORCH_CALLBACKS = ("skorch.callbacks.Callback",)
 COMPOSER_MODELS = ("composer.ComposerModel", "composer.models.HuggingFaceModel", "composer.models.ComposerClassifier")
 TRAINERS = ("transformers.Trainer", "transformers.*Trainer", "trl.*Trainer", "sentence_transformers.*Trainer")
+DIFFUSERS_MODELS = (
+    "diffusers.ModelMixin", "diffusers.UNet2D*Model", "diffusers.AutoencoderKL*", "diffusers.ControlNetModel",
+    "diffusers.*Transformer2DModel",
+)  # fmt: skip
+TRANSFORMERS_ENCODERS = (
+    "transformers.CLIPTextModel*", "transformers.CLIPVisionModel*", "transformers.T5EncoderModel",
+)  # fmt: skip
 CRITERIA = ("fairseq.criterions.FairseqCriterion", "fairseq.criterions.LegacyFairseqCriterion")
 CATALYST = ("catalyst.dl.*Runner", "catalyst.core.*Runner", "catalyst.dl.Callback", "catalyst.core.Callback")
+IGNITE_ENGINES = ("ignite.engine.Engine", "ignite.engine.create_supervised_trainer")
+IGNITE_STEPS = ("ITERATION_*", "GET_BATCH_*")
 IGNITE_METRICS = (
     "ignite.metrics.Metric", "ignite.metrics.EpochMetric", "ignite.contrib._BaseRegression",
     "ignite.contrib._BaseRegressionEpoch",
@@ -170,6 +181,15 @@ HUGGING_FACE = (
     Row("diffusers", ("diffusers.*Pipeline*",), Holds.GUARDED,
         "https://github.com/huggingface/diffusers/blob/v0.30.0/src/diffusers/pipelines/stable_diffusion/pipeline_stable_diffusion.py",
         ("__call__",)),
+    Row("diffusers", ("diffusers.DiffusionPipeline",), Holds.INFERS,
+        "https://huggingface.co/docs/diffusers/api/pipelines/overview", ("__call__",), distinctive=True),
+    Row("diffusers", ("diffusers.DiffusionPipeline",), Holds.REGISTERS,
+        "https://github.com/huggingface/diffusers/blob/v0.30.0/src/diffusers/pipelines/pipeline_utils.py",
+        ("register_modules",), distinctive=True),
+    Row("diffusers", DIFFUSERS_MODELS, Holds.MODULE, "https://huggingface.co/docs/diffusers/api/models/overview",
+        distinctive=True),
+    Row("transformers", TRANSFORMERS_ENCODERS, Holds.MODULE, "https://huggingface.co/docs/transformers/model_doc/clip",
+        distinctive=True),
     Row("accelerate", ("accelerate.Accelerator",), Holds.BACKWARD,
         "https://huggingface.co/docs/accelerate/package_reference/accelerator#accelerate.Accelerator.backward",
         ("backward",), (0, "loss")),
@@ -187,6 +207,17 @@ TRAINING = (
     Row("ignite", ("ignite.engine.Engine",), Holds.EACH_STEP,
         "https://docs.pytorch.org/ignite/generated/ignite.engine.engine.Engine.html",
         argument=(0, "process_function")),
+    Row("ignite", ("ignite.engine.Engine",), Holds.HANDS_ON, "https://docs.pytorch.org/ignite/concepts.html#state",
+        ("state.output",), (0, "process_function")),
+    Row("ignite", ("ignite.engine.create_supervised_trainer",), Holds.HANDS_ON, _IGNITE_TRAINER, ("state.output",),
+        (-1, "output_transform")),
+    Row("ignite", ("ignite.engine.create_supervised_trainer",), Holds.GIVES_TRAINED, _IGNITE_TRAINER,
+        argument=(-1, "output_transform"), trained=(2, 3)),
+    Row("ignite", IGNITE_ENGINES, Holds.HANDS_ITSELF, _IGNITE_EVENTS, ("add_event_handler",), (1, "handler")),
+    Row("ignite", IGNITE_ENGINES, Holds.HANDS_ITSELF, _IGNITE_EVENTS, ("on",), (-1, "")),
+    Row("ignite", IGNITE_ENGINES, Holds.EACH_STEP, _IGNITE_EVENTS, ("add_event_handler",), (1, "handler"),
+        events=IGNITE_STEPS),
+    Row("ignite", IGNITE_ENGINES, Holds.EACH_STEP, _IGNITE_EVENTS, ("on",), (-1, ""), events=IGNITE_STEPS),
     Row("skorch", NETS, Holds.TRAINED, f"{_SKORCH_NET}#skorch.net.NeuralNet.get_loss", ("get_loss",)),
     Row("skorch", NETS, Holds.EACH_STEP, f"{_SKORCH_NET}#skorch.net.NeuralNet.train_step",
         ("train_step", "train_step_single", "validation_step", "evaluation_step", "on_batch_begin", "on_batch_end",

@@ -9,6 +9,7 @@ from torchlint.facts.autograd.belated import Edges, is_belated
 from torchlint.facts.autograd.repackaging import Repackaging
 from torchlint.facts.values.domain import Abstract, Container, FunctionReference, is_graphless, sorted_values
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Value
+from torchlint.facts.values.handing_on import results_behind
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.solve import Solution
 
@@ -96,6 +97,7 @@ class Ancestry:
             found += solution.stored.get(value.place, ())
             found += self._into.get(value.place, ())
         elif value.op is Op.ATTRIBUTE:
+            found += results_behind(solution, value)
             for place in solution.places(value.inputs[0], value.name):
                 found += solution.stored.get(place, ())
                 found += self._into.get(place, ())

@@ -2,22 +2,50 @@
 
 from __future__ import annotations
 
+from torchlint.facts.values.domain import is_graphless
 from torchlint.facts.values.graph import Mode, Op, Value
+from torchlint.facts.values.solve import Solution
+
+SINCE_VOLATILE = frozenset(
+    ["torch.no_grad", "torch.enable_grad", "torch.set_grad_enabled", "torch.device", "torch.inference_mode"]
+)
+"""Names that torch has since ``volatile`` does nothing, as it has ``item`` of a tensor."""
 
 
-def is_decided(call: Value) -> bool:
+def is_decided(solution: Solution, call: Value) -> bool:
     """Whether the program decides itself whether a forward records a graph.
 
     A switch there hangs on a condition (``set_grad_enabled(flag)``); or what goes in was detached for it, as for a
     metric; or ``volatile=True``, the guard of torch before 0.4, stands at its input
-    (https://pytorch.org/blog/pytorch-0_4_0-migration-guide/).
+    (https://pytorch.org/blog/pytorch-0_4_0-migration-guide/) in a file that may be written for that.
     """
     if call.mode is Mode.MAYBE:
         return True
     if call.arguments and _is_detached(call.arguments[0]):
         return True
+    return is_volatile(call) and not needs_newer_torch(solution)
+
+
+def is_volatile(call: Value) -> bool:
+    """Whether something that goes into a call was made with ``volatile=True``."""
     behind = (value for argument in call.arguments for value in argument.computed_from())
     return any(value.op is Op.CALL and "volatile" in value.keys for value in behind)
+
+
+def needs_newer_torch(solution: Solution) -> bool:
+    """Whether a file uses what came with torch 0.4: what it writes for older ones has no effect."""
+    return any(
+        (value.op is Op.EXTERNAL and value.name in SINCE_VOLATILE) or _reads_item(solution, value)
+        for value in solution.graph.values
+    )
+
+
+def _reads_item(solution: Solution, value: Value) -> bool:
+    """``loss.item()``, which was ``loss.data[0]`` before; an array has the method as well."""
+    if value.op is not Op.CALL or value.callee.op is not Op.ATTRIBUTE or value.callee.name != "item":
+        return False
+    receiver = solution.final(value.callee.inputs[0])
+    return not value.arguments and not all(map(is_graphless, receiver))
 
 
 def _is_detached(value: Value) -> bool:

@@ -8,7 +8,8 @@ from functools import cached_property
 
 from torchlint import torch_api
 from torchlint.facts.autograd.arrays import read_as_arrays
-from torchlint.facts.autograd.decided import is_decided
+from torchlint.facts.autograd.by_contract import InferringMethods
+from torchlint.facts.autograd.decided import is_decided, is_volatile
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps
@@ -47,6 +48,7 @@ class Inference:
         elsewhere: True when all its forwards run in functions of other files, where they can be guarded as well.
         others_guard: True when other callers of those functions guard them, and this one does not.
         unseen: True when all its forwards run in methods of models in code that is not seen.
+        volatile: True when the program writes the guard that torch had before 0.4.
     """
 
     function: Function
@@ -57,6 +59,7 @@ class Inference:
     elsewhere: bool
     others_guard: bool
     unseen: bool
+    volatile: bool
 
 
 class Inferences:
@@ -67,6 +70,7 @@ class Inferences:
         self.solution = flows.solution
         self.flows = flows
         self.steps = steps
+        self._by_contract = InferringMethods(flows, steps)
         self.evaluating = Evaluating(flows.solution, self._does_more)
         self._is_used_by_hook = is_used_by_hook
         self._elsewhere: dict[Function, bool] = {}
@@ -110,16 +114,37 @@ class Inferences:
             others_guard = elsewhere and all(map(self._is_guarded_by_others, forwards))
             unseen = all(map(self._is_unseen_inference, forwards))
             found[function] = Inference(
-                function, tuple(forwards), inline, says_eval, leaves, elsewhere, others_guard, unseen
+                function,
+                tuple(forwards),
+                inline,
+                says_eval,
+                leaves,
+                elsewhere,
+                others_guard,
+                unseen,
+                any(map(is_volatile, forwards)),
             )
 
     def _says_so_or_drops_it(self, function: Function, call: Value) -> bool:
         """The model was put into evaluation mode, or the graph does not even leave the function."""
         if self.evaluating.at(call) or self._evaluates_elsewhere(call) or self._is_unseen_inference(call):
             return True
+        if self._by_contract.infers(call):
+            return True
         if self._does_more(function):
-            return False
+            return self._is_script_of_inference(function) and self._is_thrown_away(call)
         return call not in self.flows.leaving or self.runs_elsewhere(call)
+
+    def _is_script_of_inference(self, function: Function) -> bool:
+        """Whether a function is a file's body, and nothing in the file trains or asks for a gradient."""
+        graph = self.solution.graph
+        if function.parent is not None or self.steps.trains(function):
+            return False
+        return not any(True for _ in graph.all_backwards()) and not any(map(self.steps.trains, graph.functions))
+
+    def _is_thrown_away(self, call: Value) -> bool:
+        """Whether the graph of a forward in a script goes nowhere, and the program says that there is one."""
+        return call in self.flows.detached and call not in self.flows.escaped
 
     def _evaluates_elsewhere(self, call: Value) -> bool:
         """Whether a function of another file puts its model into evaluation mode for this call."""
@@ -149,16 +174,20 @@ class Inferences:
                 return False  # the most
         if not self.flows.modes.records(call) or self._is_used(call) or call in self._read_as_arrays:
             return False
-        if is_decided(call) or self._is_asked_for(call):
+        if is_decided(self.solution, call) or self._is_asked_for(call):
             return False
         if self.runs_elsewhere(call):
             return True
         if not self.flows.live_parts(call):
             is_unseen = self._is_unseen_inference(call) and not self.on_a_dummy(call)
-            return is_unseen or self._is_detached_method(call)
+            if is_unseen or self._is_detached_method(call):
+                return True
+            return self._by_contract.infers(call) and self._by_contract.runs_network(call)
         if any(map(self.steps.trains, callees)):
             return False  # forces, gradient penalties: the forward itself differentiates
-        if self.on_a_dummy(call) or (call in self._prepared and not call.evaluating):
+        if self.on_a_dummy(call):
+            return False
+        if call in self._prepared and not call.evaluating and not self._by_contract.infers(call):
             return False
         if self.steps.calls_module(call) or self._is_method_in_evaluation(call):
             return True

@@ -55,7 +55,8 @@ def _of(facts: Facts, function: Function) -> IdlePhase | None:
     idle = [
         call
         for call in sorted(calls, key=lambda call: call.index)
-        if not is_decided(call) and call not in facts.flows.trained and call not in facts.flows.inspected
+        if not is_decided(facts.solution, call)
+        and call not in facts.flows.trained and call not in facts.flows.inspected
         and _rules_out(facts, function, call, statements)
     ]  # fmt: skip
     within = [f for f in forwards if not idle or not _is_ruled_out(facts, function, idle[0], f.statement)]
@@ -64,7 +65,7 @@ def _of(facts: Facts, function: Function) -> IdlePhase | None:
 
 def _records(facts: Facts, call: Value) -> bool:
     """Whether a CALL is a forward that records a graph whenever its function is entered with gradients on."""
-    if call.mode is not Mode.INHERITED or call.statement is None or is_decided(call):
+    if call.mode is not Mode.INHERITED or call.statement is None or is_decided(facts.solution, call):
         return False
     return facts.steps.is_forward(call) and call not in facts.flows.inspected
 

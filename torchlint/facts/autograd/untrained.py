@@ -148,7 +148,7 @@ class _Search:
     def _records(self, call: Value, module: Value) -> bool:
         if not self.flows.modes.records(call) or is_frozen(self.solution, module):
             return False
-        if is_decided(call) or not self._switched.isdisjoint(self._roots(module) | {module}):
+        if is_decided(self.solution, call) or not self._switched.isdisjoint(self._roots(module) | {module}):
             return False
         if any(self.steps.trains(function) for function in self.solution.functions_of(call)):
             return False

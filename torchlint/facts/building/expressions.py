@@ -272,6 +272,8 @@ class ExpressionBuilder(SpreadBuilder):
             self.run_backward(call, receiver)
         elif name == "register_buffer" and len(node.args) > 1:
             self._register_buffer(node, receiver, call)
+        elif name in method_names(Holds.REGISTERS, distinctive=True):
+            self._set_attributes(node, receiver, call)
         elif name in INSERTING and call.arguments:
             self.insert(node, function, call)
         elif name in EMPTYING:
@@ -297,6 +299,12 @@ class ExpressionBuilder(SpreadBuilder):
         if isinstance(name, str):
             self.graph.buffers.append((receiver, name))
             self.keep(Kind.ASSIGN, call.arguments[1], node.args[1].value, holder=receiver, attribute=name)
+
+    def _set_attributes(self, node: cst.Call, receiver: Value, call: Value) -> None:
+        """``self.register_modules(unet=unet)``: an object keeps each argument as the attribute of its name."""
+        for key, value, argument in zip(call.keys[1:], call.arguments, node.args, strict=True):
+            if isinstance(key, str):
+                self.keep(Kind.ASSIGN, value, argument.value, holder=receiver, attribute=key)
 
     def is_bare(self, node: cst.Call) -> bool:
         """True when the call is a statement of its own."""

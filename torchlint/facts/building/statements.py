@@ -322,6 +322,8 @@ class StatementBuilder(ExpressionBuilder):
         names = []
         for decorator in node.decorators:
             value = self.visit(decorator.decorator)
+            if value.op is Op.CALL:
+                self.graph.decorated[value] = function
             name = (value.callee if value.op is Op.CALL else value).name
             names.append(name.removeprefix("builtins."))
             if function.is_async:

@@ -18,6 +18,7 @@ from torchlint.facts.values.frameworks import (
     trains_on_result,
 )
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
+from torchlint.facts.values.handing_on import handlers_of
 from torchlint.facts.values.parameters import has_parameters
 from torchlint.facts.values.solve import Solution
 from torchlint.frameworks import Holds, Row, method_names
@@ -189,6 +190,7 @@ class Steps:
         for call in (value for value in self.solution.graph.values if value.op is Op.CALL):
             row = contract_of(self.solution, call, Holds.EACH_STEP) if call.callee.op is Op.EXTERNAL else None
             found.update(self._given_function(call, row))
+            found.update(handlers_of(self.solution, call, Holds.EACH_STEP))
         return frozenset(found) | self.request_handlers
 
     @cached_property

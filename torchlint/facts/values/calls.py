@@ -41,6 +41,7 @@ from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.framework_objects import given_back, object_made
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
+from torchlint.facts.values.handing_on import bound_handlers, receiving_parameter
 from torchlint.facts.values.overriding import Overriding
 from torchlint.facts.values.own_backward import applied, has_own_backward
 from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen, star_of
@@ -48,6 +49,7 @@ from torchlint.facts.values.partials import Bound, bind, is_told, tasks
 from torchlint.facts.values.sequences import forwards
 from torchlint.facts.values.torch_calls import chooses_overload, collected, contents_of, of_torch
 from torchlint.facts.values.transfer import apply, differentiate, heir, item_of, live
+from torchlint.frameworks import Holds
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -189,6 +191,7 @@ class Calls:
         if isinstance(atom, Partial):
             return UNKNOWN
         if isinstance(atom, FrameworkObject):
+            self._hand_to_handlers(value)
             return given_back(self.solution, value, atom, name)
         return self._method_of_tensor(value, atom, name)
 
@@ -322,6 +325,13 @@ class Calls:
             if not old.issuperset(objects):
                 self.solution.objects[parameter] = old.union(objects)
         self.solution.revisit_if_stale(parameter)
+
+    def _hand_to_handlers(self, value: Value) -> None:
+        """Let an object reach the functions that it calls at its events with itself: ``engine.on(event)``."""
+        for function, bound in bound_handlers(self.solution, value, Holds.HANDS_ITSELF):
+            parameter = receiving_parameter(function, bound=bound)
+            if parameter is not None:
+                self._pass(parameter, value.callee.inputs[0])
 
     def passes_objects_only(self, parameter: Value) -> bool:
         """Whether every call in this file passes an object (a module, a container ...) and never a tensor."""

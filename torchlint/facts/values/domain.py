@@ -151,9 +151,13 @@ class Differentiable:
 
 @dataclass(frozen=True, slots=True)
 class FrameworkObject:
-    """An object of a framework's class, by the class's full dotted name; beside Unknown, for what else it may do."""
+    """An object of a framework's class, by the class's full dotted name; beside Unknown, for what else it may do.
+
+    ``allocation`` is the call that made it, where it hands on what a function returned that it was given there.
+    """
 
     name: str
+    allocation: Value | None = None
 
 
 Atom: TypeAlias = (

@@ -34,7 +34,7 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.framework_objects import contract_of, guards_itself
 from torchlint.facts.values.frameworks import trains_on_result
-from torchlint.facts.values.graph import Backward, Mode, Op, Place, Value
+from torchlint.facts.values.graph import Backward, Function, Mode, Op, Place, Value
 from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
 from torchlint.facts.values.transfer import heir
 from torchlint.frameworks import Holds
@@ -76,7 +76,7 @@ class Evidence:
         for function in graph.functions:
             if trains_on_result(function) and function.result is not None:
                 for root in _losses_of(function.result):
-                    graph.backwards.append(Backward(root, False, function, None, function.syntax, True))
+                    self._add_contract(root, function)
 
     def draw(self) -> bool:
         """Add what follows from the present solution; True when that was new."""
@@ -84,8 +84,11 @@ class Evidence:
         for value in self.solution.graph.values:
             if value.op is Op.CALL:
                 self._from_contract(value)
+                self._from_transform(value)
                 if value.callee.op is Op.ATTRIBUTE:
                     self._from_method(value)
+                elif self._is_loaded(value.callee):
+                    self._prove(value.callee, Module())
         for parameter in self.solution.graph.foreign.modules:
             self._prove(parameter, Module())
         for backward in self.solution.graph.all_backwards():
@@ -108,6 +111,24 @@ class Evidence:
             self.changed = True
         elif known.root is not root:
             known.root = root
+            self.changed = True
+
+    def _from_transform(self, call: Value) -> None:
+        """A framework trains, and then asks a function of the file what to make of it: ``output_transform=...``."""
+        row = contract_of(self.solution, call, Holds.GIVES_TRAINED) if call.callee.op is Op.EXTERNAL else None
+        given = call.argument(*row.argument) if row is not None else None
+        if row is None or given is None:
+            return
+        for atom in self.solution.of(given):
+            if isinstance(atom, FunctionReference):
+                for position, parameter in enumerate(atom.function.parameters[1 if atom.bound else 0 :]):
+                    if position in row.trained:
+                        self._add_contract(parameter, atom.function)
+
+    def _add_contract(self, root: Value, function: Function) -> None:
+        backwards = self.solution.graph.backwards
+        if not any(backward.root is root for backward in backwards):
+            backwards.append(Backward(root, False, function, None, function.syntax, True))
             self.changed = True
 
     # -- modules --------------------------------------------------------------------------------------------------
@@ -169,6 +190,19 @@ class Evidence:
             return False
         given = (atom for argument in value.arguments for atom in self.solution.of(argument))
         return any(isinstance(atom, Module | Instance) for atom in given)
+
+    def _is_loaded(self, value: Value, seen: frozenset[Value] = frozenset()) -> bool:
+        """Whether a value is what ``torch.load`` gives, moved as may be: if that is called, it is a module."""
+        if value.op is Op.CALL:
+            moved = value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT
+            return value.callee.name == "torch.load" or (moved and self._is_loaded(value.callee.inputs[0], seen))
+        if value.op is Op.PHI:
+            choices = value.inputs
+        else:
+            choices = tuple(self.solution.stored.get(value.place, ())) if value.place is not None else ()
+        if value in seen or not choices:
+            return value in seen
+        return all(self._is_loaded(choice, seen | {value}) for choice in choices)
 
     # -- tensors --------------------------------------------------------------------------------------------------
 

@@ -42,6 +42,8 @@ def object_made(solution: Solution, call: Value, name: str) -> Abstract:
         return frozenset([Container(call)])
     owner, _, last = name.rpartition(".")
     made = owner if last in FACTORIES else name
+    if promises(made, Holds.HANDS_ON):
+        return UNKNOWN | {FrameworkObject(made, call)}
     is_class = made.rpartition(".")[2][:1].isupper() and bool(rows_named(made))
     return UNKNOWN | {FrameworkObject(made)} if is_class else UNKNOWN
 

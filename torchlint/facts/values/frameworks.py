@@ -34,6 +34,10 @@ def promised(function: Function, holds: Holds) -> Row | None:
 def _of_class(cls: Class, holds: Holds) -> Iterator[Row]:
     for base in cls.all_bases():
         yield from promises(base, holds)
+    # In a framework's own repository its classes are classes of the project; only names that nobody else has are told.
+    for ancestor in cls.lineage()[1:]:
+        if ancestor.is_foreign:
+            yield from promises(ancestor.name, holds)
 
 
 def is_module_class(cls: Class) -> bool:
@@ -72,6 +76,11 @@ def runs_without_gradients(function: Function) -> bool:
     return promised(function, Holds.NO_GRAD) is not None
 
 
+def is_for_inference(function: Function) -> bool:
+    """Whether a framework says of this method that nobody trains on what it computes."""
+    return promised(function, Holds.INFERS) is not None
+
+
 def is_start(function: Function) -> bool:
     """Whether a framework calls this method once, before a training."""
     return promised(function, Holds.ONCE) is not None
@@ -107,6 +116,8 @@ def annotated(annotation: cst.CSTNode) -> Abstract | None:
     name = dotted(annotation)
     last = (name or "").rpartition(".")[2]
     if last == "Module":
+        return frozenset([Module()])
+    if name is not None and promises(name, Holds.MODULE):
         return frozenset([Module()])
     if last == "DataLoader":
         return frozenset([Tool("loader")])

@@ -37,6 +37,7 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.frameworks import annotated, is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Place, Value
+from torchlint.facts.values.handing_on import handed_on
 from torchlint.facts.values.kinds import Rest
 from torchlint.torch_api import History as Effect
 from torchlint.torch_api import Returns
@@ -227,6 +228,9 @@ def _container(solution: Solution, value: Value) -> Abstract:
 
 
 def _attribute(solution: Solution, value: Value) -> Abstract:
+    handed = handed_on(solution, value)
+    if handed is not None:
+        return handed
     atoms = solution.of(value.inputs[0])
     if len(atoms) == 1:
         (atom,) = atoms  # the most, and to join one costs as much as to join several
