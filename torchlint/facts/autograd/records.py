@@ -15,7 +15,8 @@ import libcst as cst
 
 from torchlint.facts.autograd.insertions import Insertions
 from torchlint.facts.turns.handoffs import origins
-from torchlint.facts.values.domain import ClassReference, History, Instance, Tensor, sorted_values
+from torchlint.facts.turns.lifetimes import MADE
+from torchlint.facts.values.domain import Carrier, ClassReference, History, Instance, Tensor, sorted_values
 from torchlint.facts.values.graph import Class, Kind, Mode, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of, targets_of
 from torchlint.facts.values.writing import Use, operands, text_of
@@ -132,7 +133,9 @@ class Records:
             for item, written in _written_in(value):
                 yield from self._inside(item, written, value, depth - 1, seen)
         elif value.op in (Op.ELEMENT, Op.SUBSCRIPT) and value.inputs[0].op in (Op.PARAMETER, Op.ELEMENT):
-            yield from self._inside(value.inputs[0], None, by, depth, seen)
+            # An item of what carries a graph somewhere, and is not known to do so itself, may be a name beside it.
+            if not any(isinstance(atom, Carrier) for atom in self.solution.final(value.inputs[0])):
+                yield from self._inside(value.inputs[0], None, by, depth, seen)
         elif value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER:
             pair = value.inputs[0]
             for item in (item for key, item in zip(pair.keys, pair.inputs, strict=True) if key == value.keys[0]):
@@ -193,7 +196,7 @@ class Records:
         made = [origin for origin in origins(self.facts, holder) if origin.op not in THROUGH]
         if not made or not all(map(self._is_buffer, made)):
             return None
-        homes: list[Place | Value] = [*places_of(self.solution, holder), *(c for c in made if c.op is Op.CALL)]
+        homes: list[Place | Value] = [*places_of(self.solution, holder), *(c for c in made if c.op in MADE)]
         if not self.facts.lifetimes.outlives(homes, store.function, store.loop) or self._is_trained_on(made):
             return None
         part = Use(new, store.syntax if isinstance(store.syntax, cst.BaseExpression) else None)

@@ -15,6 +15,9 @@ from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store,
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.solve import Solution
 
+MADE = (Op.CONTAINER, Op.CALL, Op.OPERATION)
+"""What makes a holder where it runs."""
+
 HOPS = 4
 """How many callers up a holder's life is followed."""
 
@@ -159,7 +162,7 @@ class Lifetimes:
         outer = [container for container in around if not _is_made_within(container, allocation.loop)]
         if outer:
             return [position for container in outer for position in self._births(container, seen)]
-        return [_Position(allocation.function, allocation.loop)] if allocation.op in (Op.CONTAINER, Op.CALL) else []
+        return [_Position(allocation.function, allocation.loop)] if allocation.op in MADE else []
 
     @cached_property
     def _kept_in(self) -> dict[Value, list[Value]]:

@@ -1,0 +1,87 @@
+"""What stands in a forward is of one step: its loops, what it is given, what it makes."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from torchlint import check_source
+from torchlint.config import Settings
+
+
+def found(text: str) -> list[str]:
+    return [one.code for one in check_source(dedent(text), settings=Settings(notes=True))]
+
+
+LAYER = """
+    import torch
+    from torch import nn
+
+    class Layer(nn.Module):
+        def __init__(self, depth):
+            super().__init__()
+            self.norm, self.bias, self.depth = nn.LayerNorm(8), nn.Parameter(torch.zeros(8)), depth
+            self.tables = nn.ModuleList(nn.Embedding(4, 8) for _ in range(depth))
+            self.dense, self.cell = nn.Linear(8, 8), nn.GRUCell(8, 8)
+
+        def forward(self, batch):
+            {body}
+            return {result}
+"""
+
+DEMO = """
+    if __name__ == "__main__":
+        print(Layer(3)(torch.zeros(2, 8)))
+"""
+
+
+def layer(body: str, result: str = "batch") -> str:
+    return dedent(LAYER).replace("{result}", result).replace("{body}", dedent(body).strip().replace("\n", "\n        "))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "batch.x = self.norm(batch.x)",
+        "batch = self.dense(batch)\nif not isinstance(batch, torch.Tensor):\n    batch.x = self.norm(batch.x)",
+        "for _ in range(self.depth):\n    batch.data['h'] = self.dense(batch.data['h'])",
+        "batch.data['h'] = self.dense(batch.data['e']) * batch.data['norm']",
+        "batch.data['h'] = batch.data['h'] + self.dense(batch.data['h'])",
+        "for kind in batch.kinds:\n    batch.nodes[kind].data[kind] = self.dense(batch.nodes[kind].data['x'])",
+    ],
+)
+def test_what_a_forward_writes_on_what_it_is_given_is_its_callers(body: str) -> None:
+    assert not found(layer(body))
+
+
+@pytest.mark.parametrize(
+    ("body", "result"),
+    [
+        ("total = 0\nfor i in range(batch.shape[1]):\n    total += self.tables[i](batch[:, i])", "total"),
+        ("for i in range(self.depth):\n    batch = self.dense(batch)\n    batch = batch + self.bias", "batch"),
+        ("rows = []\nfor i in range(self.depth):\n    rows.append(self.dense(batch))", "torch.cat(rows)"),
+        ("rows = [self.tables[i](batch) for i in range(self.depth)]", "rows"),
+        ("best = torch.zeros(9) - 1\nfor i in range(len(batch)):\n    best[i] = self.dense(batch).max()", "best"),
+    ],
+)
+@pytest.mark.parametrize("demo", ["", DEMO])
+def test_loops_of_a_forward_are_no_steps(body: str, result: str, demo: str) -> None:
+    assert not set(found(layer(body, result) + dedent(demo))) & {"TLK101", "TLK102", "TLK103", "TLK104", "TLK105"}
+
+
+def test_a_function_that_calls_itself_may_have_other_callers() -> None:
+    assert not found(
+        """
+        from torch import nn
+
+        def embed(model: nn.Module, columns, apart=True):
+            if apart:
+                return [model(columns[0])["e"], *embed(model, columns[1:], apart=False)]
+            return [model(column)["e"] for column in columns]
+        """
+    )
+
+
+def test_what_stays_on_the_module_is_told_as_ever() -> None:
+    assert "TLK102" in found(layer("for i in range(self.depth):\n    self.seen.append(self.dense(batch))"))
