@@ -132,7 +132,7 @@ class Inferences:
     def _is_wanted_by_others(self, function: Function, call: Value) -> bool:
         """Whether a method gives the graph to callers that are not seen, and is none of an evaluation by itself.
 
-        It answers a base class that is not seen, or it puts a part of its model into evaluation mode, and not the model.
+        It answers a base class that is not seen, or it puts parts of its model into evaluation mode, but not the model.
         """
         owner = function.owner
         if owner is None or not (call in self.flows.escaped or call in self.flows.handed_out):

@@ -31,7 +31,7 @@ class UnitTests:
         self._known: dict[Function, bool] = {}
 
     def is_brief(self, value: Value) -> bool:
-        """Whether ``value`` is computed in a unit test, and not for each batch of a loader; a bare call is no figure."""
+        """Whether ``value`` is computed in a unit test: not for each batch of a loader, or for nothing at all."""
         around = value.loop.around() if value.loop is not None else []
         goes_over_data = any(loop.iterable is not None and self.steps.is_loader(loop.iterable) for loop in around)
         return (value.is_bare or not goes_over_data) and self.has(value.function)
