@@ -49,6 +49,8 @@ def retained_in_vain(facts: Facts) -> list[Retaining]:
         call = backward.call
         if call is None or not _is_kept(facts, _flag(call)) or call.argument(-1, "create_graph") is not None:
             continue
+        if facts.unit_tests.is_brief(call):
+            continue
         reaches = reaches_of(facts, backward)
         if not _overlap(backward, reaches) and all(_is_in_vain(facts, backward, call, reach) for reach in reaches):
             by_keyword = is_true(_flag(call)) and _is_written(call)
