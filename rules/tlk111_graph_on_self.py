@@ -70,8 +70,8 @@ class GraphOnSelf(Rule):
         return Finding(
             node=leftover.statement,
             message=(
-                f"`{leftover.name}` keeps the graph of `{facts.name_of(kept)}` until it is set again, and no backward frees"
-                f" it: its activations are in GPU memory beside those of the next step; keep `{facts.detached(kept)}`",
+                f"`{leftover.name}` keeps the graph of `{facts.name_of(kept)}` until it is set again, and no backward"
+                f" frees it: its activations are in GPU memory beside those of the next step; keep `{facts.detached(kept)}`",
             ),
             level=Level.WARNING,
             memory=Memory.PEAK,
