@@ -71,7 +71,8 @@ class GraphOnSelf(Rule):
             node=leftover.statement,
             message=(
                 f"`{leftover.name}` keeps the graph of `{facts.name_of(kept)}` until it is set again, and no backward"
-                f" frees it: its activations are in GPU memory beside those of the next step; keep `{facts.detached(kept)}`",
+                " frees it: its activations are in GPU memory beside those of the next step; keep"
+                f" `{facts.detached(kept)}`",
             ),
             level=Level.WARNING,
             memory=Memory.PEAK,

@@ -196,6 +196,7 @@ def test_a_graph_may_begin_in_an_attribute_that_others_set(second: str, needed: 
 
 
 def test_a_unit_test_keeps_next_to_nothing() -> None:
-    test = f"def test_gradient():\n    loss = model(torch.ones(3)).sum()\n    {ALONE}\n    assert model.weight.grad.any()\n"
+    body = f"    loss = model(torch.ones(3)).sum()\n    {ALONE}\n    assert model.weight.grad.any()\n"
+    test = f"def test_gradient():\n{body}"
     assert in_vain(Program(f"{TRAINING}\n{test}")) == []
     assert in_vain(Program(f"{TRAINING}\n{test.replace('test_', '')}")) == [ALONE]
