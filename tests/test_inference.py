@@ -396,6 +396,16 @@ def test_a_unit_test_over_a_loader_is_inference() -> None:
     )
     assert found(test.format(use="hits += ", end=".argmax(1).sum().item()")) == [2]
     assert found(test.format(use="", end="")) == []
+    tasks = test.replace("DataLoader(data)", "enumerate(load(data))")
+    assert found(tasks.format(use="hits += ", end=".argmax(1).sum().item()")) == [2]
+
+
+def test_what_a_method_puts_on_its_own_object_is_seen() -> None:
+    body = (
+        "class Actor:\n    def __init__(self):\n        self.net = nn.Linear(3, 3)\n"
+        "    def act(self, x):\n        self.logits = self.net(x)\n        return self.logits.argmax(1)\n"
+    )
+    assert found(body) == [4]
 
 
 def test_what_goes_into_an_object_that_was_given_is_used_elsewhere() -> None:

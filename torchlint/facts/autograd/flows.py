@@ -22,7 +22,7 @@ from torchlint.facts.values.domain import (
     Unknown,
 )
 from torchlint.facts.values.framework_objects import detaches
-from torchlint.facts.values.graph import Backward, Function, Op, Store, Value
+from torchlint.facts.values.graph import Backward, Function, Kind, Op, Store, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.overrides import is_called_by_others
 
@@ -164,13 +164,17 @@ class Flows(Liveness):
         return self.ancestry.made_in(function.result for function in functions if function.result is not None)
 
     def _is_put_into_what_was_given(self, store: Store) -> bool:
-        """``state.embeddings[word] = embedding``, where the state comes from the caller or hangs on an object."""
-        holder = store.holder
+        """``state.embeddings[word] = embedding``, where the state comes from the caller or hangs on an object.
+
+        Who reads what a method puts on its own object is seen in the file.
+        """
+        holder, is_of_object = (store.holder if store.kind is Kind.INSERT else None), False
         while holder is not None and holder.op in (Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT):
-            if holder.op is Op.ATTRIBUTE:
-                return True
+            is_of_object |= holder.op is Op.ATTRIBUTE
             holder = holder.inputs[0]
-        return holder is not None and holder.op in (Op.PARAMETER, Op.READ)
+        if holder is None or (holder.function.owner is not None and holder in holder.function.parameters[:1]):
+            return False
+        return is_of_object or holder.op in (Op.PARAMETER, Op.READ)
 
     def _exits(self) -> list[Value]:
         """Values that leave what is seen: returned to unknown callers, given to unknown functions or on to such."""

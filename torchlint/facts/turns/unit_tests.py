@@ -20,6 +20,12 @@ RUNNERS = frozenset(["pytest", "unittest"])
 PREFIXES = ("test_", "_test_")
 """How functions are called that a runner collects, and what they have in common."""
 
+WRAPPING = ("builtins.", "tqdm", "itertools.")
+"""Functions that loops run over, and that take what they yield from their first argument."""
+
+OF_NUMBERS = (*WRAPPING, "torch.", "numpy.")
+"""Functions that make no data set."""
+
 
 class UnitTests:
     """Answers what only unit tests run."""
@@ -31,10 +37,19 @@ class UnitTests:
         self._known: dict[Function, bool] = {}
 
     def is_brief(self, value: Value) -> bool:
-        """Whether ``value`` is computed in a unit test: not for each batch of a loader, or for nothing at all."""
+        """Whether ``value`` is computed in a unit test: not for each batch of a data set, or for nothing at all."""
         around = value.loop.around() if value.loop is not None else []
-        goes_over_data = any(loop.iterable is not None and self.steps.is_loader(loop.iterable) for loop in around)
+        goes_over_data = any(loop.iterable is not None and self._is_data(loop.iterable) for loop in around)
         return (value.is_bare or not goes_over_data) and self.has(value.function)
+
+    def _is_data(self, iterable: Value) -> bool:
+        """Whether a loop runs over a loader, or over what code that is not seen makes."""
+        if self.steps.is_loader(iterable):
+            return True
+        while iterable.op is Op.CALL and iterable.callee.name.startswith(WRAPPING) and iterable.arguments:
+            iterable = iterable.arguments[0]
+        is_made = iterable.op is Op.CALL and iterable.callee.op is Op.EXTERNAL
+        return is_made and not iterable.callee.name.startswith(OF_NUMBERS)
 
     def has(self, function: Function) -> bool:
         """Whether ``function`` is a unit test, a fixture of one, or what only such functions call."""
