@@ -290,6 +290,113 @@ def test_where_no_caller_guards_the_function_is_told_and_its_caller_gets_a_note(
     assert project.found() == ["second.py: TLK201 note", "tagger.py: TLK201 warning"]
 
 
+SHOP = "from tagger import Tagger\n\ndef made():\n    return Tagger()\n"
+COUNTER = """
+    import torch
+    from shop import made
+
+    def sell(batches):
+        with torch.no_grad():
+            return [made().{method}(x) for x in batches]
+"""
+
+
+@pytest.mark.parametrize(("method", "found"), [("predict", []), ("tag", ["tagger.py: TLK201 warning"])])
+def test_who_guards_a_method_may_have_its_object_from_a_third_file(
+    tmp_path: Path, method: str, found: list[str]
+) -> None:
+    files = {"tagger.py": TAGGER, "shop.py": SHOP, "counter.py": COUNTER.format(method=method)}
+    assert Project(tmp_path, files).found() == found
+
+
+def test_who_guards_a_function_imports_it(tmp_path: Path) -> None:
+    function = """
+        from torch import nn
+
+        def predict(x):
+            net = nn.Linear(3, 3).eval()
+            return net(x).argmax(1).tolist()
+    """
+    shop = "from tagger import predict\nfrom elsewhere import made\n"
+    files = {"tagger.py": function, "shop.py": shop, "counter.py": COUNTER.format(method="predict")}
+    assert Project(tmp_path, files).found() == ["tagger.py: TLK201 warning"]
+
+
+CLERK = """
+    import torch
+
+    class Clerk:
+        def serve(self, rows):
+            with torch.no_grad():
+                return self.{method}(rows)
+"""
+
+TELLER = """
+    from torch import nn
+    from staff import {base}
+
+    class Teller({base}):
+        def __init__(self):
+            self.net = nn.Linear(3, 3)
+
+        def answer(self, rows):
+            self.net.eval()
+            return self.net(rows).argmax(1).tolist()
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "base", "found"),
+    [
+        ("answer", "Clerk", []),
+        ("answer", "Senior", []),
+        ("ask", "Clerk", ["teller.py: TLK201 warning"]),
+        ("answer", "Other", ["teller.py: TLK201 warning"]),
+    ],
+)
+def test_a_base_class_in_another_file_guards_what_its_subclasses_define(
+    tmp_path: Path, method: str, base: str, found: list[str]
+) -> None:
+    staff = "from clerk import Clerk\n\nclass Senior(Clerk):\n    pass\n\nclass Other:\n    pass\n"
+    files = {"clerk.py": CLERK.format(method=method), "staff.py": staff, "teller.py": TELLER.format(base=base)}
+    assert Project(tmp_path, files).found("teller.py") == found
+
+
+CHECKED = """
+    import torch
+
+    class Recorder:
+        def __init__(self, model, example):
+            model.eval()
+            self.outline = model(example)
+
+    def record(model, example):
+        model.eval()
+        print(model(example).shape)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        ("record(net, torch.rand(2, 3))", []),
+        ("Recorder(net, x)", []),
+        ("record(net, x)", ["trace.py: TLK201 note"]),
+    ],
+)
+def test_one_trace_is_no_inference(tmp_path: Path, call: str, found: list[str]) -> None:
+    trace = f"""
+        import torch
+        from torch import nn
+        from recorders import Recorder, record
+
+        def outline(x):
+            net = nn.Linear(3, 3)
+            return {call}
+    """
+    assert Project(tmp_path, {"recorders.py": CHECKED, "trace.py": trace}).found("trace.py") == found
+
+
 CONVERT = """
     import torch
 

@@ -431,3 +431,100 @@ def test_the_call_of_a_pipeline_needs_a_graph_only_where_it_steers(guard: str, s
 
 def test_the_call_of_an_object_that_is_no_pipeline_may_be_trained_on() -> None:
     assert found(PIPELINE.format(guard="", steered="").replace("DiffusionPipeline", "Painting")) == []
+
+
+SCORED = "    net = nn.Linear(3, 3)\n    assert net({x}).argmax(1).shape == (2,)\n"
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "def test_shapes(x):\n" + SCORED,
+        "class TestShapes:\n    def test_them(self, x):\n" + SCORED.replace("    ", "        "),
+        "import pytest\n@pytest.fixture\ndef scores(x):\n" + SCORED.replace("assert", "return"),
+        "from unittest import TestCase\nclass Shapes(TestCase):\n    def check(self, x):\n"
+        + SCORED.replace("    ", "        "),
+        "def check(x):\n" + SCORED + "def test_check(x):\n    check(x)\n    assert True\n",
+        "def test_shapes():\n    x = load()\n" + SCORED + "if __name__ == '__main__':\n    test_shapes()\n",
+    ],
+)
+def test_a_unit_test_is_no_inference(test: str) -> None:
+    assert found(test.format(x="x")) == []
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "def test_all(x):\n    net = nn.Linear(3, 3)\n    print(net(x).argmax(1))\n",  # nothing is expected
+        "def test_all(x):\n" + SCORED + "test_all(load())\n",
+        "class Trainer:\n    def test_all(self, x):\n" + SCORED.replace("    ", "        "),
+        "def check(x):\n" + SCORED,
+    ],
+)
+def test_what_is_only_called_a_test_may_be_inference(program: str) -> None:
+    assert len(found(program.format(x="x"))) == 1
+
+
+def test_a_unit_test_over_a_loader_is_inference() -> None:
+    test = (
+        "from torch.utils.data import DataLoader\ndef test_all(data):\n    hits, net = 0, nn.Linear(3, 3)\n"
+        "    for x in DataLoader(data):\n        {use}net(x){end}\n    assert hits\n"
+    )
+    assert found(test.format(use="hits += ", end=".argmax(1).sum().item()")) == [2]
+    assert found(test.format(use="", end="")) == []
+    tasks = test.replace("DataLoader(data)", "enumerate(load(data))")
+    assert found(tasks.format(use="hits += ", end=".argmax(1).sum().item()")) == [2]
+
+
+def test_what_a_method_puts_on_its_own_object_is_seen() -> None:
+    body = (
+        "class Actor:\n    def __init__(self):\n        self.net = nn.Linear(3, 3)\n"
+        "    def act(self, x):\n        self.logits = self.net(x)\n        return self.logits.argmax(1)\n"
+    )
+    assert found(body) == [4]
+
+
+def test_what_goes_into_an_object_that_was_given_is_used_elsewhere() -> None:
+    body = (
+        "class Reader:\n    def __init__(self):\n        self.net = nn.Linear(3, 3)\n"
+        "    def read(self, state, x):\n        h = self.net(x)\n        {keep}\n"
+        "    def run(self, states, x):\n        for state in states:\n            self.read(state, x)\n"
+    )
+    assert found(body.format(keep="state.words[0] = h")) == []
+    assert found(body.format(keep="print(h.argmax(1))")) == [4]
+
+
+@pytest.mark.parametrize(("base", "expected"), [("Model", []), ("object", [4]), ("nn.Module", [4])])
+def test_a_base_that_is_not_seen_may_train_on_what_its_methods_return(base: str, expected: list[int]) -> None:
+    body = f"class Fitted({base}):\n    def __init__(self):\n        self.net = nn.Linear(3, 3)\n"
+    assert (
+        found(
+            body + "    def ask(self, x):\n        self.net.eval()\n        self.eval()\n        return self.net(x)\n"
+        )
+        == expected
+    )
+
+
+def test_a_part_of_a_module_may_be_trained_in_evaluation_mode() -> None:
+    body = "class Prior(nn.Module):\n    def __init__(self):\n        self.net = nn.BatchNorm1d(3)\n"
+    method = "    def means(self, x):\n        {}.eval()\n        return self.net(x)\n"
+    assert found(body + method.format("self.net")) == []
+    assert found(body + method.format("self")) == [4]
+
+
+def test_a_method_without_arguments_computes_nothing_new() -> None:
+    body = (
+        "def show(model, x):\n    model.eval()\n    with torch.no_grad():\n        model.test(x)\n"
+        "    return model.{}.detach()\n"
+    )
+    assert found(body.format("images()")) == []
+    assert found(body.format("draw(x)")) == [1]
+
+
+def test_what_is_prepared_for_a_function_that_all_callers_guard_is_left_out_of_the_guard() -> None:
+    body = (
+        "def search(policy, scale, x):\n    policy.eval()\n    scale = nn.Linear(3, 3)\n    rows = {}\n"
+        "    def ask():\n        return policy(rows)\n"
+        "    with torch.no_grad():\n        return ask().argmax(1)\n"
+    )
+    assert found(body.format("scale(x)")) == []

@@ -111,6 +111,11 @@ def test_a_function_that_looks_up_a_part_makes_nothing(returned: str, expected: 
     assert levels(loop('part(net, "0").register_forward_hook(note)', before=before)) == expected
 
 
+def test_a_function_that_looks_up_a_part_may_call_itself() -> None:
+    walks = "def part(whole, path):\n    return part(part(whole, path[0]), path[1:]) if path else whole"
+    assert levels(loop('part(net, "0").register_forward_hook(note)', before=walks)) == []
+
+
 def test_to_remove_them_after_the_loop_is_too_late() -> None:
     body = "handles.append(net.register_forward_hook(note))"
     assert levels(loop(body, after="for h in handles:\n    h.remove()\n")) == [Level.WARNING]

@@ -199,3 +199,41 @@ def run(loader):
 )
 def test_a_state_that_is_cut_wherever_there_is_one(test: str, cut: str, is_vain: bool) -> None:
     assert in_vain(Program(f"{TRAINING}\n{STATEFUL.format(test=test, cut=cut)}")) == ([ALONE] if is_vain else [])
+
+
+def test_what_a_network_makes_is_asked_again_and_again() -> None:
+    body = f"policy = model(x)\nfor action in y:\n    loss = -policy.log_prob(action)\n    {ALONE}\noptimizer.step()"
+    assert in_vain(in_loop(body)) == []
+
+
+@pytest.mark.parametrize(
+    ("after", "needed"),
+    [
+        ("product = curvature(divergence, model.parameters())\noptimizer.step()", True),
+        ("weights = list(model.parameters())\nproduct = curvature(divergence, weights)", True),
+        ("optimizer.step()\nproduct = curvature(divergence, model.parameters())", False),
+        ("shown = curvature(divergence)\noptimizer.step()", False),
+    ],
+)
+def test_code_of_others_differentiates_by_the_parameters_that_it_is_given(after: str, needed: bool) -> None:
+    before = "from solvers import curvature\ndef both(x):\n    h = model(x)\n    return h.sum(), h.var()\n"
+    body = f"loss, divergence = both(x)\n{ALONE}\n{after}"
+    assert in_vain(in_loop(body, before)) == ([] if needed else [ALONE])
+
+
+@pytest.mark.parametrize(("second", "needed"), [("torch.sum(self.losses)", True), ("model(self.rows).sum()", False)])
+def test_a_graph_may_begin_in_an_attribute_that_others_set(second: str, needed: bool) -> None:
+    first = "torch.mean(self.losses)" if needed else "model(self.rows).sum()"
+    body = (
+        "from elsewhere import Base\n"
+        "class Losses(Base):\n    def backward(self):\n"
+        f"        loss = {first}\n        {ALONE}\n        {second}.backward()\n"
+    )
+    assert in_vain(Program(f"{TRAINING}\n{body}")) == ([] if needed else [ALONE])
+
+
+def test_a_unit_test_keeps_next_to_nothing() -> None:
+    body = f"    loss = model(torch.ones(3)).sum()\n    {ALONE}\n    assert model.weight.grad.any()\n"
+    test = f"def test_gradient():\n{body}"
+    assert in_vain(Program(f"{TRAINING}\n{test}")) == []
+    assert in_vain(Program(f"{TRAINING}\n{test.replace('test_', '')}")) == [ALONE]

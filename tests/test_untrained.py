@@ -41,6 +41,8 @@ def trained(lines: str, module: str) -> bool:
         ("o = torch.optim.SGD(a.head.parameters(), 0.1)", "a", True),
         ("o = torch.optim.SGD(a.parameters(), 0.1)", "a.head", True),
         ("c = nn.Sequential(a, nn.ReLU())\no = torch.optim.SGD(c.parameters(), 0.1)", "a", True),
+        ("c = nn.ModuleDict()\nc['a'] = a\no = torch.optim.SGD(c.parameters(), 0.1)", "a", True),
+        ("c = nn.ModuleDict()\nc['a'] = a\no = torch.optim.SGD(c.parameters(), 0.1)", "b", False),
         ("for p in b.parameters():\n    p.data.mul_(0.9)", "b", False),
         ("n = sum(p.numel() for p in b.parameters())", "b", False),
         ("nn.utils.clip_grad_norm_(b.parameters(), 1.0)", "b", False),

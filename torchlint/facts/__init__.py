@@ -69,6 +69,7 @@ from torchlint.facts.turns.modes import Modes
 from torchlint.facts.turns.repetition import Repetitions
 from torchlint.facts.turns.skipping import Skipping
 from torchlint.facts.turns.steps import Steps
+from torchlint.facts.turns.unit_tests import UnitTests
 from torchlint.facts.values.extents import Extents
 from torchlint.facts.values.freezing import frozen_subjects
 from torchlint.facts.values.graph import Function, Value
@@ -90,7 +91,7 @@ class Facts(Repairs):
         graph: its value graph.
         solution: the abstract value of each value.
         loaded_in: the other file of the run in which workers read a data set of this one, by its name.
-        modes, flows, steps, lifetimes, inferences: the queries.
+        modes, flows, steps, lifetimes, unit_tests, inferences: the queries.
     """
 
     def __init__(self, module: cst.Module, project: Imports | None = None) -> None:
@@ -108,7 +109,8 @@ class Facts(Repairs):
         self.steps = Steps(self.solution, self.flows)
         self.lifetimes = Lifetimes(self.solution, self.flows, self.steps)
         self.hooks = Hooks(self)
-        self.inferences = Inferences(self.flows, self.steps, self.hooks.is_used)
+        self.unit_tests = UnitTests(self.steps)
+        self.inferences = Inferences(self.flows, self.steps, self.unit_tests.is_brief, self.hooks.is_used)
 
     def dissolve(self) -> None:
         """Give up all that is known, so that the file is freed at once; see :meth:`Solution.dissolve`."""

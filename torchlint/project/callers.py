@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
 from torchlint.guarding import Guarding
@@ -22,6 +22,9 @@ from torchlint.python_tree import children, last_name, walk
 __all__ = ["Callers"]
 
 _GUARD = re.compile("no_grad|inference_mode|set_grad_enabled")
+
+IMPORT_STEPS = 3
+"""So many imports lie between a file that calls a method and the one that defines it, at most."""
 
 GUARDS = frozenset(["no_grad", "inference_mode"])
 """What switches gradients off, by the last part of its name: torch's own and what wraps it."""
@@ -47,6 +50,7 @@ class Callers:
         self._sights = sights
         self._text_of = text_of
         self._tree_of = tree_of
+        self._reached: dict[str, frozenset[str]] = {}
         self._open_calls: dict[str, frozenset[str]] = {}
         self._imported: dict[str, tuple[frozenset[str], Collection[tuple[str, str]]]] = {}
 
@@ -61,11 +65,34 @@ class Callers:
         self._sights.ask(name, guards)
         # Most functions are guarded nowhere, and then nobody needs to know who else calls them.
         if not any(other != path and self._imports(other, path) for other in guards):
-            return Guarding.UNSEEN
+            return Guarding.ALWAYS if self._is_guarded_from_afar(path, name, guards) else Guarding.UNSEEN
         self._sights.ask_everybody()
         with self._sights.unnoted():
             others = (o for o in self._given if o != path and name in self._text_of(o) and self._imports(o, path))
             return Guarding.MIXED if any(self._calls_openly(other, name) for other in others) else Guarding.ALWAYS
+
+    def _is_guarded_from_afar(self, path: str, name: str, guards: Sequence[str]) -> bool:
+        """Whether a file calls a method ``name`` with gradients off that has its objects from a file that imports them.
+
+        Whoever calls a function imports it itself.
+        """
+        others = [other for other in guards if other != path]
+        tree = self._tree_of(path) if others else None
+        if tree is None or any(isinstance(node, ast.FunctionDef) and node.name == name for node in tree.body):
+            return False
+        self._sights.ask_everybody()
+        with self._sights.unnoted():
+            return any(path in self._reached_by(other) for other in others)
+
+    def _reached_by(self, importer: str) -> frozenset[str]:
+        """The files that a file imports, and those that these import, a few steps on."""
+        if importer not in self._reached:
+            found, latest = {importer}, {importer}
+            for _ in range(IMPORT_STEPS):
+                latest = {path for one in latest for path in self._imported_by(one)} - found
+                found |= latest
+            self._reached[importer] = frozenset(found)
+        return self._reached[importer]
 
     def importers(self, path: str) -> tuple[str, ...]:
         """The other files that import the file ``path``, or the package by which it is known, sorted."""
@@ -143,7 +170,21 @@ class Callers:
         )
 
 
-def _parts(tree: ast.Module) -> Iterator[tuple[ast.AST, bool]]:
+def calls_itself_guarded(cls: ast.ClassDef, name: str) -> bool:
+    """Whether methods of a class call ``self.name(...)`` with gradients off."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == name
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "self"
+        for part, is_guarded in _parts(cls)
+        if is_guarded
+        for node in walk(part)
+    )
+
+
+def _parts(tree: ast.Module | ast.ClassDef) -> Iterator[tuple[ast.AST, bool]]:
     """The parts of a file's statements that hold no further statements, each with whether a guard stands around it."""
     pending: list[tuple[ast.AST, bool]] = [(tree, False)]
     while pending:

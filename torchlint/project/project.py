@@ -18,6 +18,7 @@ from torchlint.depth import deep_recursion, parse_quietly, parse_shallow
 from torchlint.guarding import Guarding
 from torchlint.imported import imported_names
 from torchlint.project.arguments import PassedArguments, passed_arguments
+from torchlint.project.bases import REEXPORTS, Bases
 from torchlint.project.callers import Callers
 from torchlint.project.excerpt import Outline
 from torchlint.project.modules import INITIALIZER, LIBRARIES, Location, Modules
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from torchlint.facts.summaries.summary import Summary
 
 __all__ = ["Project"]
-
-REEXPORTS = 6
-"""How many modules a name is followed through that only import it; a circle of them ends here."""
 
 LONGEST_EXCERPT = 100_000
 """A definition that needs more characters of its file than this is not summarised."""
@@ -63,6 +61,7 @@ class Project:
         self._callers = Callers(
             tuple(sorted(map(os.path.abspath, given))), self._modules, self._text, self._tree, self._sights
         )
+        self._bases = Bases(self._modules, self._outline, self._tree)
         self._texts: dict[str, str] = {}
         self._brought: dict[tuple[str, str], tuple[bool, Collection[tuple[str, str]]]] = {}
         self._torch_users: dict[str, tuple[bool, Collection[tuple[str, str]]]] = {}
@@ -150,8 +149,12 @@ class Project:
         return self._modules.absolute(importer, name)
 
     def guarding(self, path: str, name: str) -> Guarding:
-        """See :meth:`Callers.guarding`."""
-        return self._callers.guarding(os.path.abspath(path), name)
+        """See :meth:`Callers.guarding`; a base class in another file calls its methods, too."""
+        place = os.path.abspath(path)
+        found = self._callers.guarding(place, name)
+        if found is Guarding.UNSEEN and self._bases.guard(place, name):
+            return Guarding.ALWAYS
+        return found
 
     def loaded_in(self, path: str, name: str) -> str | None:
         """See :meth:`Callers.loaded_in`."""

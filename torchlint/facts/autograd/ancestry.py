@@ -49,6 +49,10 @@ class Ancestry:
         """
         return self._walk([(root, True) for root in roots], belated, unread)
 
+    def made_in(self, results: Iterable[Value]) -> frozenset[Value]:
+        """What flows into ``results`` of functions, but for what these are given."""
+        return self._walk([(result, False) for result in results])
+
     def _walk(
         self, pending: list[tuple[Value, bool]], belated: Edges = frozenset(), unread: Set[Value] = frozenset()
     ) -> frozenset[Value]:

@@ -22,8 +22,9 @@ from torchlint.facts.values.domain import (
     Unknown,
 )
 from torchlint.facts.values.framework_objects import detaches
-from torchlint.facts.values.graph import Backward, Function, Op, Value
+from torchlint.facts.values.graph import Backward, Function, Kind, Op, Store, Value
 from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.overrides import is_called_by_others
 
 SINKS = frozenset(
     ["log", "log_dict", "log_metrics", "add_scalar", "add_scalars", "set_postfix", "set_postfix_str", "set_description",
@@ -142,7 +143,38 @@ class Flows(Liveness):
         graph = self.solution.graph
         results = [function.result for function in graph.functions if function.result is not None]
         kept = [store.value for store in graph.stores if store.attribute or store.place is not None]
-        return self.ancestry.of_all([*self._exits(), *results, *kept, *graph.foreign.leaving])
+        return self.ancestry.of_all([*self._exits(), *results, *kept, *graph.foreign.leaving]) | self.put_away
+
+    @cached_property
+    def put_away(self) -> frozenset[Value]:
+        """All that is put into objects which the function was given, or given to other files' functions that keep it.
+
+        Who uses it then is not seen, even where all callers are.
+        """
+        graph = self.solution.graph
+        put = [store.value for store in graph.stores if self._is_put_into_what_was_given(store)]
+        calls = (value for value in graph.values if value.op is Op.CALL)
+        kept = (c for c in calls if any(graph.foreign.keeps.get(f) for f in self.solution.functions_of(c)))
+        return self.ancestry.of_all([*put, *(argument for call in kept for argument in call.arguments)])
+
+    @cached_property
+    def handed_out(self) -> frozenset[Value]:
+        """All that is made in methods which code that is not seen calls, whoever calls them here, and returned."""
+        functions = (function for function in self.solution.graph.functions if is_called_by_others(function))
+        return self.ancestry.made_in(function.result for function in functions if function.result is not None)
+
+    def _is_put_into_what_was_given(self, store: Store) -> bool:
+        """``state.embeddings[word] = embedding``, where the state comes from the caller or hangs on an object.
+
+        Who reads what a method puts on its own object is seen in the file.
+        """
+        holder, is_of_object = (store.holder if store.kind is Kind.INSERT else None), False
+        while holder is not None and holder.op in (Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT):
+            is_of_object |= holder.op is Op.ATTRIBUTE
+            holder = holder.inputs[0]
+        if holder is None or (holder.function.owner is not None and holder in holder.function.parameters[:1]):
+            return False
+        return is_of_object or holder.op in (Op.PARAMETER, Op.READ)
 
     def _exits(self) -> list[Value]:
         """Values that leave what is seen: returned to unknown callers, given to unknown functions or on to such."""

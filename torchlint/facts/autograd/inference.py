@@ -17,6 +17,7 @@ from torchlint.facts.values.domain import Instance, Module
 from torchlint.facts.values.frameworks import is_module, is_module_class, trains_on_result
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.overrides import has_unseen_base
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.frameworks import Holds, method_names
 from torchlint.guarding import Guarding
@@ -65,15 +66,22 @@ class Inference:
 class Inferences:
     """Finds inference that records graphs."""
 
-    def __init__(self, flows: Flows, steps: Steps, is_used_by_hook: Callable[[Value], bool] = lambda _: False) -> None:
-        """Search when first asked; ``is_used_by_hook`` says of a forward that a hook hands its graph to a backward."""
+    def __init__(
+        self, flows: Flows, steps: Steps, is_brief: Callable[[Value], bool], is_used_by_hook: Callable[[Value], bool]
+    ) -> None:
+        """Search when first asked.
+
+        ``is_brief`` says of a forward that it runs once, in a unit test, ``is_used_by_hook`` that a hook hands its
+        graph to a backward.
+        """
         self.solution = flows.solution
         self.flows = flows
         self.steps = steps
         self._by_contract = InferringMethods(flows, steps)
         self.evaluating = Evaluating(flows.solution, self._does_more)
+        self._is_brief = is_brief
         self._is_used_by_hook = is_used_by_hook
-        self._elsewhere: dict[Function, bool] = {}
+        self._elsewhere: dict[tuple[Function, bool], bool] = {}
         self._inferring: dict[Function, list[Value]] = {}
 
     @cached_property
@@ -128,7 +136,7 @@ class Inferences:
     def _says_so_or_drops_it(self, function: Function, call: Value) -> bool:
         """The model was put into evaluation mode, or the graph does not even leave the function."""
         if self.evaluating.at(call) or self._evaluates_elsewhere(call) or self._is_unseen_inference(call):
-            return True
+            return not self._is_wanted_by_others(function, call)
         if self._by_contract.infers(call):
             return True
         if self._does_more(function):
@@ -146,6 +154,20 @@ class Inferences:
         """Whether the graph of a forward in a script goes nowhere, and the program says that there is one."""
         return call in self.flows.detached and call not in self.flows.escaped
 
+    def _is_wanted_by_others(self, function: Function, call: Value) -> bool:
+        """Whether a method gives the graph to callers that are not seen, and is none of an evaluation by itself.
+
+        It answers a base class that is not seen, or it puts parts of its model into evaluation mode, but not the model.
+        """
+        owner = function.owner
+        if owner is None or not (call in self.flows.escaped or call in self.flows.handed_out):
+            return False
+        if has_unseen_base(owner) and not is_module_class(owner):
+            return True
+        switches = [one for one in self.steps.calls_in(function) if one.callee.name in ("eval", "train")]
+        parts = [one for one in switches if one.callee.op is Op.ATTRIBUTE and one.callee.inputs[0].op is Op.ATTRIBUTE]
+        return is_module_class(owner) and bool(switches) and len(parts) == len(switches)
+
     def _evaluates_elsewhere(self, call: Value) -> bool:
         """Whether a function of another file puts its model into evaluation mode for this call."""
         functions = [function for function in self.solution.functions_of(call) if function.is_foreign]
@@ -153,7 +175,9 @@ class Inferences:
 
     def _result_is_dropped(self, function: Function, call: Value) -> bool:
         """The graph goes to callers in this file, and none of them uses it."""
-        return not self._does_more(function) and call not in self.flows.escaped
+        if self._does_more(function) or call in self.flows.escaped:
+            return False
+        return call not in self.flows.handed_out and call not in self.flows.put_away
 
     def _does_more(self, function: Function) -> bool:
         """Whether a function trains as well, or is the whole script: then only single statements infer."""
@@ -174,10 +198,10 @@ class Inferences:
                 return False  # the most
         if not self.flows.modes.records(call) or self._is_used(call) or call in self._read_as_arrays:
             return False
-        if is_decided(self.solution, call) or self._is_asked_for(call):
+        if is_decided(self.solution, call) or self._is_asked_for(call) or self._is_brief(call):
             return False
         if self.runs_elsewhere(call):
-            return True
+            return not self.on_a_dummy(call)
         if not self.flows.live_parts(call):
             is_unseen = self._is_unseen_inference(call) and not self.on_a_dummy(call)
             if is_unseen or self._is_detached_method(call):
@@ -208,17 +232,19 @@ class Inferences:
 
         What normalizes or augments the input of a network seldom has parameters.
         """
-        guarded = (call for call in self.solution.graph.values if call.op is Op.CALL and call.mode in WITHIN)
+        calls = [call for call in self.solution.graph.values if call.op is Op.CALL]
         return self.flows.ancestry.of_all(
             argument
-            for call in guarded
-            if self.steps.calls_module(call) or self.flows.is_unknown_call(call)
+            for call in calls
+            if (self.steps.calls_module(call) and (call.mode in WITHIN or not self.flows.modes.records(call)))
+            or (call.mode in WITHIN and self.flows.is_unknown_call(call))
             for argument in call.arguments
         )
 
     def runs_elsewhere(self, call: Value) -> bool:
         """Whether a function of another file runs forwards for this call whose graph does not even leave it."""
-        return any(map(self._infers_elsewhere, self.solution.functions_of(call)))
+        escapes = call in self.flows.escaped
+        return any(self._infers_elsewhere(function, escapes) for function in self.solution.functions_of(call))
 
     def _is_guarded_by_others(self, call: Value) -> bool:
         """Whether other files guard what this one calls with gradients on."""
@@ -226,22 +252,25 @@ class Inferences:
         functions = [function for function in self.solution.functions_of(call) if function.is_foreign]
         return any(called_elsewhere[function]() is Guarding.MIXED for function in functions)
 
-    def _infers_elsewhere(self, function: Function) -> bool:
-        if not function.is_foreign or self.steps.trains(function):
+    def _infers_elsewhere(self, function: Function, escapes: bool) -> bool:
+        """Whether a function of another file drops a graph; where what it returns ``escapes``, that is not dropped."""
+        if not function.is_foreign or function.name == "__init__" or self.steps.trains(function):
             return False
-        if function not in self._elsewhere:
-            self._elsewhere[function] = False  # a cycle of calls adds nothing to itself
-            self._elsewhere[function] = any(map(self._is_dropped, self.steps.calls_in(function)))
-        return self._elsewhere[function]
+        key = (function, escapes)
+        if key not in self._elsewhere:
+            self._elsewhere[key] = False  # a cycle of calls adds nothing to itself
+            self._elsewhere[key] = any(self._is_dropped(call, escapes) for call in self.steps.calls_in(function))
+        return self._elsewhere[key]
 
-    def _is_dropped(self, call: Value) -> bool:
+    def _is_dropped(self, call: Value, escapes: bool) -> bool:
         """Whether a call in a function of another file runs a forward, under its caller's grad mode, for nothing."""
         if call.mode is not Mode.INHERITED or self._is_used(call):
             return False
         if self.steps.calls_module(call):
             is_known = call.evaluating or self.steps.calls_network(call)
-            return is_known and (call.evaluating or call not in self.solution.graph.foreign.leaving)
-        return self.runs_elsewhere(call)
+            leaves = call in self.solution.graph.foreign.leaving
+            return is_known and ((call.evaluating and not escapes) or not leaves)
+        return any(self._infers_elsewhere(function, escapes) for function in self.solution.functions_of(call))
 
     def _begins_in_module(self, call: Value) -> bool:
         """Whether the graph that a helper returns begins with a forward, and not with any operation on a leaf."""
@@ -265,7 +294,7 @@ class Inferences:
 
         Who detaches it knows that it has a graph.
         """
-        if call not in self.flows.detached or not self._is_method_in_evaluation(call):
+        if call not in self.flows.detached or not call.arguments or not self._is_method_in_evaluation(call):
             return False
         if call.callee.name in torch_api.module_methods() or call.callee.name in method_names(Holds.GUARDED):
             return False
@@ -338,7 +367,8 @@ class Inferences:
 
     def on_a_dummy(self, call: Value) -> bool:
         """Whether a single forward runs on made-up numbers: a shape probe, a summary, an export."""
-        return bool(call.arguments) and all(Maker.ELSEWHERE not in _makers(argument) for argument in call.arguments)
+        given = [one for one in call.arguments if not any(map(is_module, self.solution.final(one)))]
+        return bool(given) and all(Maker.ELSEWHERE not in _makers(argument) for argument in given)
 
     def is_inference(self, value: Value) -> bool:
         """Whether ``value`` is computed in a part of the program that is found here."""

@@ -160,7 +160,10 @@ class Optimized:
                 found.add(root)
                 if isinstance(root, Value):
                     pending.extend(self._parts(root))
-            for atom in self.solution.final(value):
+            for atom in sorted_values(self.solution.final(value)):
+                made = atom.allocation if isinstance(atom, Container | Module) else None
+                if made is not None:  # `modules[name] = nn.Linear(3, 3)`
+                    pending.extend(item for _, item in self.solution.held.get(made, ()) if self._is_module(item))
                 if isinstance(atom, Instance) and atom.cls.root() not in classes:
                     classes.add(atom.cls.root())
                     for place, modules_there in self._modules_on.get(atom.cls.root(), ()):

@@ -128,6 +128,7 @@ class _Walk:
                 # What is read from an attribute and was made elsewhere may be older than this step.
                 is_place = bool(filled) and value.op in (Op.READ, Op.ATTRIBUTE)
                 self.is_open |= is_place and any(c.function is not value.function for c in filled)
+            self.is_open |= not inside and self._begins_unseen(value)
             pending.extend(self._next(value, inside))
         return Reach(
             frozenset(self.values),
@@ -135,6 +136,21 @@ class _Walk:
             frozenset(self.places),
             tuple(self.positions),
             self.is_open,
+        )
+
+    def _begins_unseen(self, value: Value) -> bool:
+        """Whether ``value`` has its graph, by all that is seen, from an attribute that is set elsewhere."""
+        if value.op is not Op.CALL or not self.flows.is_arithmetic(value):
+            return False
+        receiver = [value.callee.inputs[0]] if _is_of_tensor(value) else []
+        operands = [one for one in (*receiver, *value.arguments) if may_be_recorded(self.solution, one)]
+        return bool(operands) and all(
+            one.op is Op.ATTRIBUTE
+            and all(
+                kept.op is Op.GIVEN for p in places_of(self.solution, one) for kept in self.solution.stored.get(p, ())
+            )
+            and self.flows.live(one) is None
+            for one in operands
         )
 
     def _filled(self, value: Value) -> list[Value]:
@@ -161,8 +177,8 @@ class _Walk:
                     yield from self._taken_from(argument, inside)
             elif not (value.callee.op is Op.ATTRIBUTE and value.callee.name in LIKE_ANOTHER):
                 yield from ((argument, inside) for argument in value.arguments)
-            if value.callee.op is Op.ATTRIBUTE and torch_api.method(value.callee.name) is not None:
-                yield value.callee.inputs[0], inside
+            if value.callee.op is Op.ATTRIBUTE and (_is_of_tensor(value) or self.flows.carries(value.callee.inputs[0])):
+                yield value.callee.inputs[0], inside  # also `outputs.log_prob(action)`, of what a network made
             yield from self._held(value, inside)
         elif value.op in (Op.READ, Op.ATTRIBUTE) and (places := places_of(self.solution, value)):
             for place in places:

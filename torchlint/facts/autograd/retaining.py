@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,6 +17,9 @@ from torchlint.facts.values.literals import is_true
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+
+PARAMETERS = frozenset(["parameters", "named_parameters"])
+"""Methods of modules that hand out what can be differentiated by."""
 
 POSITIONS = {"torch.autograd.backward": 2, "torch.autograd.grad": 3}
 """Where the functions of torch take ``retain_graph`` by position; the method of a tensor takes it second."""
@@ -44,6 +48,8 @@ def retained_in_vain(facts: Facts) -> list[Retaining]:
     for backward in facts.graph.backwards:
         call = backward.call
         if call is None or not _is_kept(facts, _flag(call)) or call.argument(-1, "create_graph") is not None:
+            continue
+        if facts.unit_tests.is_brief(call):
             continue
         reaches = reaches_of(facts, backward)
         if not _overlap(backward, reaches) and all(_is_in_vain(facts, backward, call, reach) for reach in reaches):
@@ -127,11 +133,9 @@ def _leaves(facts: Facts, call: Value, reach: Reach) -> bool:
 
     After the step its weights have changed in place, so that no backward can run over it any more.
     """
-    exits = [value for value in _exits(facts, call) if value in reach.values or _holds(facts, value, reach)]
-    if not exits:
-        return False
-    stepped = [step.index for step in _optimizer_steps(facts, call) if step.index > call.index]
-    return not stepped
+    steps = [step.index for step in _optimizer_steps(facts, call) if step.index > call.index]
+    exits = _exits_with_parameters(facts, call, min(steps)) if steps else _exits(facts, call)
+    return any(value in reach.values or _holds(facts, value, reach) for value in exits)
 
 
 def _holds(facts: Facts, value: Value, reach: Reach) -> bool:
@@ -146,6 +150,23 @@ def _exits(facts: Facts, call: Value) -> Iterator[Value]:
     for other in facts.steps.calls_in(function):
         if other.index > call.index and other.is_bare and facts.flows.is_unknown_call(other):
             yield from other.arguments
+    yield from _exits_with_parameters(facts, call)
+
+
+def _exits_with_parameters(facts: Facts, call: Value, until: float = math.inf) -> Iterator[Value]:
+    """What goes to code of others together with the parameters of a network: by these it differentiates, now or later.
+
+    ``product = hessian_vector_product(divergence, policy.parameters())``
+    """
+    for other in facts.steps.calls_in(call.function):
+        functions = facts.solution.functions_of(other)
+        is_of_others = any(function.is_foreign for function in functions) or facts.flows.is_unknown_call(other)
+        if call.index < other.index < until and is_of_others and any(map(_holds_parameters, other.arguments)):
+            yield from other.arguments
+
+
+def _holds_parameters(argument: Value) -> bool:
+    return any(part.op is Op.CALL and part.callee.name in PARAMETERS for part in argument.computed_from())
 
 
 def _optimizer_steps(facts: Facts, call: Value) -> Iterator[Value]:

@@ -64,7 +64,8 @@ def summed_losses(facts: Facts) -> list[SummedLoss]:
     """Every sum of independent losses over a loop that is trained on by one backward, each once."""
     found: dict[cst.CSTNode, SummedLoss] = {}
     for backward in facts.graph.backwards:
-        if not backward.by_contract and not backward.retains:
+        is_brief = backward.call is not None and facts.unit_tests.is_brief(backward.call)
+        if not backward.by_contract and not backward.retains and not is_brief:
             for loss in _Search(facts, backward).found():
                 found.setdefault(loss.statement, loss)
     return list(found.values())

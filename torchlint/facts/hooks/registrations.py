@@ -353,8 +353,9 @@ class HookLifetimes:
             return []
         self._followed.add(call)
         reached = list(self.way(functions[0].result, ()))
+        makes = any(v.op is Op.CALL and not _gives_part(v) and not self._looked_up_in(v) for v in reached)
         self._followed.discard(call)
-        if any(v.op is Op.CALL and not _gives_part(v) and not self._looked_up_in(v) for v in reached):
+        if makes:
             return []
         binding = self.solution.callers[functions[0]][call]
         return [given for v in reached if v.op is Op.PARAMETER and (given := binding.get(v)) is not None]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Value
+from torchlint.facts.values.overrides import may_be_called_by_base
 from torchlint.facts.values.solve import Solution
 
 
@@ -36,6 +37,8 @@ class Evaluating:
     def _compute(self, function: Function) -> bool:
         if function.parent is None or (function.owner is not None and is_module_class(function.owner)):
             return False
+        if may_be_called_by_base(function):
+            return False  # and it may train there
         calls = sorted(self.solution.callers.get(function, ()), key=lambda call: call.index)
         return bool(calls) and all(
             (call.evaluating and self._does_more(call.function)) or self.is_entered(call.function) for call in calls

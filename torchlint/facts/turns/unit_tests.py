@@ -1,0 +1,95 @@
+"""Unit tests: what a test runner calls once, on a few rows.
+
+A forward there costs next to nothing and is gone with the test. A test that goes over a loader is an evaluation like
+any other.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import libcst as cst
+
+from torchlint.facts.turns.steps import Steps
+from torchlint.facts.values.graph import Class, Function, Op, Value
+from torchlint.tree import walk
+
+RUNNERS = frozenset(["pytest", "unittest"])
+"""Packages that run tests."""
+
+PREFIXES = ("test_", "_test_")
+"""How functions are called that a runner collects, and what they have in common."""
+
+WRAPPING = ("builtins.", "tqdm", "itertools.")
+"""Functions that loops run over, and that take what they yield from their first argument."""
+
+OF_NUMBERS = (*WRAPPING, "torch.", "numpy.")
+"""Functions that make no data set."""
+
+
+class UnitTests:
+    """Answers what only unit tests run."""
+
+    def __init__(self, steps: Steps) -> None:
+        """Read the callers from what ``steps`` knows."""
+        self.steps = steps
+        self.solution = steps.solution
+        self._known: dict[Function, bool] = {}
+
+    def is_brief(self, value: Value) -> bool:
+        """Whether ``value`` is computed in a unit test: not for each batch of a data set, or for nothing at all."""
+        around = value.loop.around() if value.loop is not None else []
+        goes_over_data = any(loop.iterable is not None and self._is_data(loop.iterable) for loop in around)
+        return (value.is_bare or not goes_over_data) and self.has(value.function)
+
+    def _is_data(self, iterable: Value) -> bool:
+        """Whether a loop runs over a loader, or over what code that is not seen makes."""
+        if self.steps.is_loader(iterable):
+            return True
+        while iterable.op is Op.CALL and iterable.callee.name.startswith(WRAPPING) and iterable.arguments:
+            iterable = iterable.arguments[0]
+        is_made = iterable.op is Op.CALL and iterable.callee.op is Op.EXTERNAL
+        return is_made and not iterable.callee.name.startswith(OF_NUMBERS)
+
+    def has(self, function: Function) -> bool:
+        """Whether ``function`` is a unit test, a fixture of one, or what only such functions call."""
+        if function not in self._known:
+            self._known[function] = False  # functions that only call each other are no tests
+            self._known[function] = self._compute(function)
+        return self._known[function]
+
+    def _compute(self, function: Function) -> bool:
+        if function.parent is None:
+            return False
+        if any(name.partition(".")[0] == "pytest" for name in function.decorators):
+            return True
+        if function.parent.parent is not None and self.has(function.parent):
+            return True
+        callers = self.solution.callers.get(function, ())
+        # `if __name__ == "__main__": test_shapes()`
+        ours = [call for call in callers if call.function.parent is not None or call.arguments]
+        if ours:
+            return all(self.has(call.function) for call in ours)
+        if function.owner is not None and _is_test_case(function.owner):
+            return True
+        is_named = function.name.startswith(PREFIXES) and (function.owner is None or _is_named(function.owner))
+        return is_named and (self._has_runner or _asserts(function))
+
+    @cached_property
+    def _has_runner(self) -> bool:
+        """Whether the file imports what runs tests."""
+        values = self.solution.graph.values
+        return any(value.op is Op.EXTERNAL and value.name.partition(".")[0] in RUNNERS for value in values)
+
+
+def _is_test_case(cls: Class) -> bool:
+    return any(base.endswith("TestCase") for base in cls.all_bases())
+
+
+def _is_named(cls: Class) -> bool:
+    return cls.name.lstrip("_").startswith("Test") or _is_test_case(cls)
+
+
+def _asserts(function: Function) -> bool:
+    """Whether a function says what it expects: ``assert y.shape == (2, 3)``."""
+    return any(isinstance(node, cst.Assert) for node in walk(function.syntax))

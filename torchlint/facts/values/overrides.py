@@ -1,0 +1,34 @@
+"""Methods that others call by the name of a base's: who calls one in this file is not all who do."""
+
+from __future__ import annotations
+
+from torchlint import torch_api
+from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.graph import Class, Function
+
+
+def may_be_called_by_base(function: Function) -> bool:
+    """Whether a base class calls a method, or may: it has one of that name, or it is not seen."""
+    owner = function.owner
+    if owner is None:
+        return False
+    if any(function.name in above.methods for above in owner.lineage()[1:]):
+        return True
+    return has_unseen_base(owner)
+
+
+def is_called_by_others(function: Function) -> bool:
+    """Whether code that is not seen calls a method whoever calls it here: a base does, or all that hold a module."""
+    if may_be_called_by_base(function):
+        return True
+    return function.owner is not None and function.name == "forward" and is_module_class(function.owner)
+
+
+def is_of_torch(base: str) -> bool:
+    """Whether a base class, by its full dotted name, is torch's own or Python's, and calls no method of this name."""
+    return base.startswith(("builtins.", "torch.", "abc.")) or torch_api.torch_class(base) is not None
+
+
+def has_unseen_base(cls: Class) -> bool:
+    """Whether a class has a base that is neither torch's own nor one of the project."""
+    return any(not is_of_torch(base) for base in cls.all_bases())
