@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from torchlint.facts import Facts
 
 
+FILLED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "full", "empty", "zeros_like", "ones_like"))
+"""Functions whose tensors hold nothing of the data."""
+
+
 class Collecting(Enum):
     """What is wrong with how a pass collects."""
 
@@ -199,7 +203,7 @@ class _Search:
             if repetition is None or call.statement is None:
                 continue
             news = [item for item in items if item not in olds]
-            if not news or self._is_needed_in_turn(olds[0], call, repetition):
+            if not news or all(map(_is_padding, news)) or self._is_needed_in_turn(olds[0], call, repetition):
                 continue
             yield from self._copied(call, olds[0], news[0], repetition)
 
@@ -309,3 +313,8 @@ class _Search:
         if store.place is not None:
             return [store.place]
         return self.solution.places(store.holder, store.attribute) if store.attribute and store.holder else []
+
+
+def _is_padding(new: Value) -> bool:
+    """``torch.zeros(n, missing)``: what brings a tensor to its size collects nothing."""
+    return new.op is Op.CALL and new.callee.name in FILLED

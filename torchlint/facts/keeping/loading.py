@@ -135,8 +135,16 @@ class Loads:
         given = [call.argument(1, "map_location"), *(made.argument(-1, "map_location") for made in makers)]
         told = next(filter(None, given), None) or call.argument(-1, "device")
         if told is None or told.name == "None":
-            return untold
+            return "given" if self._is_from_memory(call) else untold
         return "host" if _is_host(told) else "given"
+
+    def _is_from_memory(self, call: Value) -> bool:
+        """Whether a load reads what the same function has written, to copy it: the copy belongs beside the original."""
+        source = call.argument(0)
+        written = (other.argument(1) for other in self.facts.steps.calls_in(call.function) if _saves(other))
+        if source is None or not any(part.op is Op.EXTERNAL and part.name == "io.BytesIO" for part in _behind(source)):
+            return False
+        return any(one is source for one in written)
 
     # -- what it is for ----------------------------------------------------------------------------------------------
 
@@ -340,3 +348,13 @@ def _reached(starts: list[Value], edges: dict[Value, set[Value]]) -> set[Value]:
                 found.add(value)
                 pending.append(value)
     return found
+
+
+def _saves(call: Value) -> bool:
+    return call.callee.name == "torch.save"
+
+
+def _behind(value: Value) -> list[Value]:
+    """What a value is computed from, and what is called for it."""
+    parts = list(value.computed_from())
+    return parts + [part.callee for part in parts if part.op is Op.CALL]
