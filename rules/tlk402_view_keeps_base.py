@@ -40,7 +40,9 @@ class ViewKeepsBase(Rule):
 
     ## When it is not a leak
     The part was copied (`clone()`, an index of tensors, a list or a mask, any computation, a move to another device);
-    all of the tensor is stored; the base lives on anyway; the container is made anew in each step.
+    all of the tensor is stored, or several of its parts are, which together may be all of it; the tensor was computed
+    for one example; the base lives on anyway, as in a graph; the container is made anew in each step, or is filled from
+    a few files, types or groups and not from the batches of a pass.
 
     ## Fix safety
     Safe where the part is a tensor for certain and nothing changes its base in place: the numbers are the same.

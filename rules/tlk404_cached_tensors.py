@@ -49,7 +49,8 @@ class CachedTensors(Rule):
 
     ## When it is not a leak
     The cache is bounded and its keys are numbers, shapes or strings (`@lru_cache(maxsize=8)` on a function that builds
-    a mask for a length); there are only a few keys; the dictionary has weak keys, is emptied or evicts; the program
+    a mask for a length); there are only a few keys; the dictionary has weak keys, is emptied or evicts, adds to what it
+    finds under a key (sums of groups), or is made anew in each call that fills it from something small; the program
     calls `cache_clear()`. A cache on a method of an object that is seen to be made once is a note, and so is one
     without a bound whose keys are lengths of the data, or that keeps a network's outputs and that nobody in the file
     asks.

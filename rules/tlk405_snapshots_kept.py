@@ -45,7 +45,8 @@ class SnapshotsKept(Rule):
 
     ## When it is not a leak
     One copy replaces the other; only the last few are kept (`deque(maxlen=3)`, `pop(0)`); the copies are moved to the
-    host or written to a file; the list is made anew in each turn. `state_dict()` without a copy keeps no memory: its
+    host or written to a file; the list is made anew in each turn, or
+    in each round that then goes through all of it. `state_dict()` without a copy keeps no memory: its
     tensors are the model's own, so it is no snapshot either. Checkpoints that are read one after the other and all kept
     until they are added up, where a running sum needs two at a time, are a note: their number is bounded, and they are
     mostly on the host.

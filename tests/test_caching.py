@@ -192,6 +192,34 @@ def test_a_dictionary_that_does_not_grow_as_a_cache(body: str) -> None:
     assert found(MEMO.format(body)) == []
 
 
+OF_CALL = """
+def search(net, data):
+    net.eval()
+    seen = {made}
+    for item in {items}:
+        h = net(item)
+        if str(h) not in seen:
+            seen[str(h)] = h
+        {further}
+
+def run(net, data):
+    search(net, data)
+"""
+
+
+@pytest.mark.parametrize(
+    ("items", "further", "expected"),
+    [
+        ("DataLoader(data)", "pass", ["seen[str(h)]"]),
+        ("['a', 'b']", "pass", []),
+        ("DataLoader(data)", "seen[str(h)] += h", []),
+    ],
+)
+def test_a_dictionary_of_one_call(items: str, further: str, expected: list[str]) -> None:
+    source = "from torch.utils.data import DataLoader\n"
+    assert found(source + OF_CALL.format(made="{}", items=items, further=further)) == expected
+
+
 def test_a_dictionary_of_an_object_that_every_turn_makes() -> None:
     source = """
 class Holder:

@@ -191,3 +191,11 @@ epoch = state["epoch"]
 def test_a_whole_model_that_is_loaded_is_there_once() -> None:
     assert levels("net = torch.load('best.pt')\nnet.eval()\nnet(torch.ones(1, 3).to('cuda'))") == []
     assert levels("model.load_state_dict(torch.load('best.pt'))") == [Level.NOTE]
+
+
+@pytest.mark.parametrize(("source", "device"), [("io.BytesIO()", "given"), ("'net.pt'", "saved")])
+def test_what_is_read_back_from_memory_is_a_copy(source: str, device: str) -> None:
+    text = (
+        f"import io\ndef twin(net):\n    place = {source}\n    torch.save(net, place)\n    return torch.load(place)\n"
+    )
+    assert [load.device for load in Program(text).facts.loads.found] == [device]

@@ -96,12 +96,34 @@ def run(loader, net):
         ("a, b = h.chunk(2)\n        kept.append(a)\n        rest.append(b)", 0),
         ("kept.append(table[:, 1])", 0),
         ("for row in h:\n            kept.append(row)", 0),
+        ("kept.append(h[:, 0])\n        rest.append(h[:, 1])", 0),
+        ("kept.append(h[:, 1])\n        rest.append(h[:, 1])", 2),
+        ("kept.append(torch.where(y == 1)[0][:-1])", 0),
+        ("kept.append(y.nonzero(as_tuple=True)[0][:-1])", 0),
+        ("kept.append(torch.relu(h)[0])", 1),
+        ("kept.append(torch.relu(h[3:4])[0])", 0),
+        ("for i in range(len(y)):\n            kept.append(torch.relu(h[i : i + 1])[0])", 0),
         ("kept = [h[:, 1]]", 0),
         ("kept.append(h[:, 1])\n        kept.clear()", 0),
     ],
 )
 def test_a_part_that_outlives_its_turn(body: str, expected: int) -> None:
     assert len(Program(KEPT.format(body=body)).facts.kept_views) == expected
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"), [("DataLoader(data)", 1), ("paths", 0), ("groups.items()", 0), ("range(int(top))", 0)]
+)
+def test_only_what_brings_data_keeps_much(items: str, expected: int) -> None:
+    source = f"""
+def run(data, paths, groups, top):
+    kept = []
+    for item in {items}:
+        h = torch.tensor(item) * 2
+        kept.append(h[:, 1])
+    return torch.cat(kept)
+"""
+    assert len(Program(source).facts.kept_views) == expected
 
 
 PICKED = """
@@ -116,6 +138,7 @@ class Memory:
         self.rows[number] = row
 
 def run(loader, net):
+    net.eval()
     memory = Memory(int(input()))
     for number, (x, y) in enumerate(loader):
         h = net(x).detach() * 2

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.edits import replace
+from torchlint.facts.host.process import is_of_tests
 from torchlint.facts.values.domain import ClassReference, Container, Instance, Module, Plain, Tensor, Tool
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Backward, Function, Kind, Loop, Op, Place, Store, Value
@@ -64,7 +65,7 @@ def _gives_gradient(facts: Facts, store: Store) -> bool:
 
 def _of(facts: Facts, call: Value) -> Zeroing | None:
     argument = _argument(facts, call)
-    if argument is None:
+    if argument is None or is_of_tests(facts, call):
         return None
     by = _repeated_by(facts, call)
     if by is None or _is_read_before_backward(facts, call, by):

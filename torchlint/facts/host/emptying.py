@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint import torch_api
+from torchlint.facts.host.process import is_of_tests
 from torchlint.facts.summaries.effects import Effect
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import Turn
@@ -111,6 +112,8 @@ def _is_tidying(callee: Value) -> bool:
 
 
 def _repeated_by(facts: Facts, site: Value) -> Loop | Function | None:
+    if is_of_tests(facts, site):
+        return None
     repetition = facts.repetitions.of(site)
     if repetition is None or repetition.turn is Turn.HOLDS:
         return None

@@ -41,9 +41,9 @@ HOPS = 4
 """How many callers up a condition is looked for."""
 
 
-def is_of_tests(facts: Facts, call: Value) -> bool:
-    """Whether a call stands in a test, or in a file of tests."""
-    if call.function.name.startswith("test"):
+def is_of_tests(facts: Facts, at: Value | Function) -> bool:
+    """Whether a function, or a call, stands in a test or in a file of tests."""
+    if (at.function if isinstance(at, Value) else at).name.startswith("test"):
         return True
     return any(value.op is Op.EXTERNAL and value.name.startswith(TEST_TOOLS) for value in facts.graph.values)
 

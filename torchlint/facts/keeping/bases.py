@@ -10,6 +10,7 @@ from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Container, History, Instance, Tensor, sorted_values
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.literals import is_true
 from torchlint.facts.values.solve import Solution
 
 RECURRENT = frozenset(f"torch.nn.{name}" for name in ("RNN", "GRU", "LSTM"))
@@ -59,6 +60,8 @@ class Bases:
             if callee.name not in ONLY_OF_TENSORS and not self.is_tensor(callee.inputs[0], depth - 1):
                 return False  # an array has methods of the same names
         if known is not None:
+            if is_tuple_of_places(value):
+                return False
             return known.returns is torch_api.Returns.TENSOR and not known.elements
         made = self._made(callee)
         if made is not None:
@@ -134,6 +137,8 @@ class Bases:
                 first = slices[0].slice
                 if isinstance(first, cst.Index) and isinstance(first.value, cst.Name) and first.value.value == "None":
                     return True
+                if isinstance(first, cst.Slice) and is_of_one(first):
+                    return True
         return False
 
     def is_sequence(self, base: Value) -> bool:
@@ -147,6 +152,25 @@ class Bases:
     def _is_recurrent(self, call: Value) -> bool:
         made = self._made(call.callee) if call.op is Op.CALL else None
         return made is not None and made.callee.name in RECURRENT
+
+
+def is_tuple_of_places(call: Value) -> bool:
+    """``torch.where(mask)``, ``mask.nonzero(as_tuple=True)``: one tensor for each dimension."""
+    name = call.callee.name
+    if name == "torch.where":
+        return len(call.arguments) == 1
+    return name.rpartition(".")[2] == "nonzero" and is_true(call.argument(-1, "as_tuple"))
+
+
+def is_of_one(node: cst.Slice) -> bool:
+    """``x[i : i + 1]``, ``x[:1]``, ``x[3:4]``."""
+    lower, upper = node.lower, node.upper
+    if lower is None or number_of(lower) is not None:
+        ends = number_of(upper)
+        return ends is not None and ends - (number_of(lower) or 0) == 1
+    if not isinstance(upper, cst.BinaryOperation) or not isinstance(upper.operator, cst.Add):
+        return False
+    return number_of(upper.right) == 1 and upper.left.deep_equals(lower)
 
 
 def slices_of(value: Value) -> list[cst.SubscriptElement]:

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from torchlint.facts import Facts
 
 
+FILLED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "full", "empty", "zeros_like", "ones_like"))
+"""Functions whose tensors hold nothing of the data."""
+
+
 class Collecting(Enum):
     """What is wrong with how a pass collects."""
 
@@ -232,7 +236,7 @@ class _Search:
             if repetition is None or call.statement is None:
                 continue
             news = [item for item in items if item not in olds]
-            if not news or self._is_needed_in_turn(olds[0], call, repetition):
+            if not news or all(map(_is_padding, news)) or self._is_needed_in_turn(olds[0], call, repetition):
                 continue
             yield from self._copied(call, olds[0], news[0], repetition)
 
@@ -360,3 +364,8 @@ def _is_move(end: End) -> bool:
 def _is_returned(ends: list[End]) -> bool:
     """Whether what is collected is returned to callers that are not seen, and not only given to code that is not."""
     return any(end.fate is Fate.LEAVES and end.at.op is not Op.CALL for end in ends)
+
+
+def _is_padding(new: Value) -> bool:
+    """``torch.zeros(n, missing)``: what brings a tensor to its size collects nothing."""
+    return new.op is Op.CALL and new.callee.name in FILLED

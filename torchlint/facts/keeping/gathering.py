@@ -117,6 +117,10 @@ class Gathering:
         inside = (c for c in self.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around())
         return any(self._may_infer(call) and self._uses_turn(call, loop) for call in inside)
 
+    def brings_data(self, by: Loop | Function) -> bool:
+        """Whether each turn brings a new batch, or more; a few files, types or groups are one step's own."""
+        return isinstance(by, Function) or self.repetitions.turn(by) is not Turn.OTHER or self.is_pass(by)
+
     def _may_infer(self, call: Value) -> bool:
         """Whether a CALL may run a model.
 

@@ -81,7 +81,9 @@ class _Search:
             items = self._items(store.value, store.syntax)
             found = [(item, view) for item in items if (view := self.views.of(item.value)) is not None]
             repetition = self._repetition(at, found[0][1].base) if found else None
-            if repetition is None or (store.is_item and not self.gathering.adds_item(store, repetition.by)):
+            if repetition is None or not self.gathering.brings_data(repetition.by):
+                continue
+            if store.is_item and not self.gathering.adds_item(store, repetition.by):
                 continue
             grows, window = (f(store, repetition) for f in (self.gathering.allocation, self.gathering.window))
             made = grows or window
@@ -90,6 +92,8 @@ class _Search:
             name = text_of(store.target, store.holder)
             kept_in = _Holder(name, made.statement, repetition.by, is_window=grows is None)
             for item, view in found:
+                if self.facts.flows.live(item.value) is not None:
+                    continue  # its graph holds what it was computed with; that is another rule's to say
                 if self._is_made_in_turn(view, repetition) and not self._is_kept_whole(view):
                     yield self._kept(store.statement, kept_in, item, view)
 
@@ -107,7 +111,7 @@ class _Search:
             item = value.inputs[0]
             view = self.views.of(item)
             loop = item.loop
-            if view is None or loop is None or loop is value.loop or self.gathering.is_short(loop):
+            if view is None or loop is None or loop is value.loop or not self.gathering.is_pass(loop):
                 continue
             if not self._is_made_in_turn(view, Repetition(loop, Turn.OTHER, ())):
                 continue
@@ -175,15 +179,19 @@ class _Search:
         )  # fmt: skip
 
     def _is_kept_whole(self, view: View) -> bool:
-        """Whether all of the base is kept anyway, by itself or piece by piece."""
-        pieces = 0
+        """Whether all of the base is kept anyway, by itself or part by part: how many there are is seldom known."""
+        parts: set[tuple[str, tuple[int | str | None, ...]]] = set()
         for store in self.facts.graph.stores:
-            if store.kind is not Kind.INSERT or self.views.base_of(store.value) is not view.base:
+            if store.kind is not Kind.INSERT:
                 continue
-            if self.views.of(store.value) is None:
-                return True
-            pieces += 1
-        return view.is_piece and pieces > 1
+            for item in self._items(store.value, store.syntax):
+                if self.views.base_of(item.value) is not view.base:
+                    continue
+                kept = self.views.of(item.value)
+                if kept is None:
+                    return True
+                parts.add((text_of(kept.part.syntax, kept.part), tuple(kept.part.keys)))
+        return len(parts) > 1
 
     def _is_written(self, base: Value) -> bool:
         """Whether a base is changed in place."""

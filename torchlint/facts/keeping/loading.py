@@ -133,7 +133,7 @@ class Loads:
             return "given"  # a starred argument may hold anything
         told = self._told(call)
         if told is None or told.name == "None":
-            return untold
+            return "given" if self._is_from_memory(call) else untold
         return "host" if _is_host(told) else "given"
 
     def _told(self, call: Value) -> Value | None:
@@ -144,6 +144,14 @@ class Loads:
     def names_device(self, call: Value) -> bool:
         """Whether a CALL that loads is given something as the device, be it None."""
         return self._told(call) is not None
+
+    def _is_from_memory(self, call: Value) -> bool:
+        """Whether a load reads what the same function has written, to copy it: the copy belongs beside the original."""
+        source = call.argument(0)
+        written = (other.argument(1) for other in self.facts.steps.calls_in(call.function) if _saves(other))
+        if source is None or not any(part.op is Op.EXTERNAL and part.name == "io.BytesIO" for part in _behind(source)):
+            return False
+        return any(one is source for one in written)
 
     # -- what it is for ----------------------------------------------------------------------------------------------
 
@@ -347,3 +355,13 @@ def _reached(starts: list[Value], edges: dict[Value, set[Value]]) -> set[Value]:
                 found.add(value)
                 pending.append(value)
     return found
+
+
+def _saves(call: Value) -> bool:
+    return call.callee.name == "torch.save"
+
+
+def _behind(value: Value) -> list[Value]:
+    """What a value is computed from, and what is called for it."""
+    parts = list(value.computed_from())
+    return parts + [part.callee for part in parts if part.op is Op.CALL]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.keeping.gathering import Gathering
 from torchlint.facts.keeping.requested import RequestedTexts
 from torchlint.facts.values.dictionaries import is_dictionary
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
@@ -61,13 +62,18 @@ class Memos:
         self.tensors = tensors
         self.novelty = novelty
         self.texts = RequestedTexts(facts)
+        self.gathering = Gathering(facts)
 
     def found(self) -> list[Memo]:
         """Each insertion of a tensor under a key that no later turn asks for."""
         found = []
         for statement, holder, target, key, written, value in self._insertions():
             homes = self._homes(holder)
-            if not self._is_dictionary(holder, homes) or homes & self._bounded or self._is_in(value, homes):
+            if (
+                not self._is_dictionary(holder, homes)
+                or homes & (self._bounded | self._sums)
+                or self._is_in(value, homes)
+            ):
                 continue
             lookup = next((node for home in homes for node in self._lookups.get(home, ())), None)
             lookup = lookup or self._handler_around(statement)
@@ -79,6 +85,8 @@ class Memos:
             )
             by = known or (self._asked_by_others(key) if is_output else None)
             if by is None or not self._outlives(homes, by):
+                continue
+            if self._is_of_call(homes) and not self.gathering.brings_data(by):
                 continue
             name = text_of(target, holder)
             made = next((h.statement for h in homes if isinstance(h, Value) and h.op is not Op.READ), None)
@@ -179,6 +187,22 @@ class Memos:
                 for target in targets_of(self.solution, store):
                     assigned[target] = assigned.get(target, 0) + 1
         return frozenset(found | {place for place, times in assigned.items() if times > 1})
+
+    @cached_property
+    def _sums(self) -> frozenset[Place | Value]:
+        """Dictionaries to whose entries something is added: their keys come again."""
+        found: set[Place | Value] = set()
+        for store in self.facts.graph.stores:
+            if store.is_item and store.holder is not None and store.value.op is Op.OPERATION:
+                homes = self._homes(store.holder)
+                if any(self._is_in(part, homes) for part in store.value.inputs):
+                    found |= homes
+        return frozenset(found)
+
+    def _is_of_call(self, homes: frozenset[Place | Value]) -> bool:
+        """Whether a dictionary is made anew in each call of a function, which takes it along or fills it at once."""
+        made = [home for home in homes if isinstance(home, Value)]
+        return all(value.function.parent is not None and value.function.name != "__init__" for value in made)
 
     def _outlives(self, homes: frozenset[Place | Value], by: Loop | Function) -> bool:
         """Whether the dictionary is older than the turns of ``by``."""

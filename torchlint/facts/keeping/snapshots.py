@@ -20,6 +20,7 @@ from torchlint.facts.values.domain import Argument, ClassReference, Instance, Mo
 from torchlint.facts.values.externals import KEYWORD_ITEMS
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Kind, Loop, Op, Store, Value
+from torchlint.facts.values.homes import allocations_of
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.tree import dotted, walk
 
@@ -86,7 +87,7 @@ class _Search:
             return None
         seen = self.insertions.of_store(store, [store.value])
         insertion = seen or self.insertions.of_unseen_callers(store, [store.value])
-        if insertion is None or insertion.bounded or self._is_cut(store):
+        if insertion is None or insertion.bounded or self._is_cut(store) or self._is_of_round(insertion):
             return None
         return Snapshot(insertion, copy, self._subject(copy), is_supposed=seen is None)
 
@@ -98,6 +99,39 @@ class _Search:
         """``kept = sorted(kept)[:5]``, ``kept.remove(worst)``, ``heappop(kept)`` anywhere beside it: a window."""
         name = dotted(store.target)
         return name is not None and any(_cuts(node, name) for node in walk(store.function.syntax))
+
+    def _is_of_round(self, insertion: Insertion) -> bool:
+        """Whether each round of a training makes the container anew, fills it, and then goes through all of it."""
+        made = insertion.allocation
+        roots = self._roots(made) if made is not None else []
+        return bool(roots) and all(map(self._is_gone_through, roots))
+
+    def _roots(self, made: Value) -> list[Value]:
+        """The containers that are in no other one and hold ``made``, or are it."""
+        roots, pending, seen = [], [made], set[Value]()
+        while pending:
+            inner = pending.pop()
+            seen.add(inner)
+            outer = [
+                one
+                for store in self.facts.graph.stores
+                if store.kind is Kind.INSERT and store.holder is not None and store.value is inner
+                for one in allocations_of(self.solution, store.holder)
+            ]
+            roots += [] if outer else [inner]
+            pending += [one for one in outer if one not in seen]
+        return roots
+
+    def _is_gone_through(self, made: Value) -> bool:
+        """Whether a turn of the loop in which a container is made takes up every item of it."""
+        around = made.loop
+        if around is None or not self._is_turn(around):
+            return False
+        inside = (loop for loop in self.facts.graph.loops if loop is not around and around in loop.around())
+        if any(loop.iterable is not None and made in loop.iterable.computed_from() for loop in inside):
+            return True
+        calls = (call for call in self.facts.calls() if call.loop is not None and around in call.loop.around())
+        return any(made in call.arguments and bool(self.solution.functions_of(call)) for call in calls)
 
     # -- what is a copy -----------------------------------------------------------------------------------------------
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.host.emptying import tidies
+from torchlint.facts.host.process import is_of_tests
 from torchlint.facts.keeping.asking_back import AskingBack
 from torchlint.facts.keeping.holders import Holders, is_none
 from torchlint.facts.keeping.lent_parts import LentParts
@@ -84,7 +86,7 @@ class Unloadings:
         return list(found.values())
 
     def _of(self, drop: Drop) -> Unloading | None:
-        if drop.function.name == "__init__":
+        if drop.function.name == "__init__" or self._is_at_end_of_test(drop):
             return None
         if drop.holder is not None:
             return self._of_attribute(drop)
@@ -110,6 +112,12 @@ class Unloadings:
         early = bound.index if bound is not value else 0
         holders = tuple(holder for holder in self._in_variables(drop, held) if holder.made.index >= early)
         return Unloading(drop, holders) if holders and self._is_needed_after(drop) else None
+
+    def _is_at_end_of_test(self, drop: Drop) -> bool:
+        """Whether a test clears up, and looks at no memory: nothing follows in it, or frees a cache."""
+        return is_of_tests(self.facts, drop.function) and not any(
+            tidies(self.facts, call) for call in self._calls(drop.function)
+        )
 
     def _bound_on_its_path(self, value: Value, drop: Drop) -> Value:
         """What a variable holds where it is given up: under ``if x: del m`` what ``if x: m = load()`` bound before."""

@@ -38,13 +38,13 @@ class View:
 
     Attributes:
         base: what was computed and holds the memory.
-        is_piece: True for one of ``chunk`` and the like.
+        part: what takes the first part of it.
         surely_smaller: False where the base may have one row, or one column, and no more.
         entered: the call by which the function was entered that computes the base, None where the view is taken there.
     """
 
     base: Value
-    is_piece: bool
+    part: Value
     surely_smaller: bool
     entered: Value | None
 
@@ -98,8 +98,7 @@ class Views:
             return None
         by_width = width is not None and not all(map(_is_window, parts))
         sure = by_width or any(self._surely_smaller(part, base) for part in parts)
-        is_piece = any(part.op is Op.ELEMENT or _is_piece(part) for part in parts)
-        return View(base, is_piece, sure, found.entered.get(base.function))
+        return View(base, parts[-1], sure, found.entered.get(base.function))
 
     def base_of(self, value: Value) -> Value | None:
         """What holds the memory of ``value``, whether it is all of it or a part."""
@@ -325,7 +324,3 @@ def _pieces_of(value: Value) -> Value | None:
 def _is_text(call: Value) -> bool:
     """``text.split(",")`` and ``text.split()`` cut no tensor."""
     return not call.arguments or isinstance(call.arguments[0].syntax, cst.SimpleString)
-
-
-def _is_piece(part: Value) -> bool:
-    return part.op is Op.SUBSCRIPT and _pieces_of(part.inputs[0]) is not None

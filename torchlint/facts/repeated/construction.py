@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.host.process import is_of_tests
+from torchlint.facts.repeated.belonging import has_momentum, is_of_chance, is_told_module, passed_on
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.turns.repetition import Repetition, Turn, changes_with
 from torchlint.facts.values.domain import (
@@ -118,13 +120,19 @@ class _Search:
         return construction.product.weighs, construction.call.index
 
     def _of(self, call: Value) -> Construction | None:
+        if is_of_tests(self.facts, call) or self._is_given_weights(call):
+            return None
+        if call.callee.name == "torch.optim.SGD" and not has_momentum(call):
+            return None  # it remembers nothing that could be lost
         repetition = self.repetitions.of(call, self._is_builder_of)
         if repetition is None:
             return None
         product, loop = self.products[call], repetition.by
         follows = self._follows_input(call, repetition)
-        if follows and not product.weighs and call.callee.op is not Op.EXTERNAL:
-            return None  # a class of the file that wraps its input
+        if call.callee.op is not Op.EXTERNAL and (self._wraps_given(call) or (follows and not product.weighs)):
+            return None  # a class of the project that wraps its input
+        if product.kind == "copy" and self._is_kept(call):
+            return None
         if isinstance(loop, Function):
             return Construction(call, product, loop, follows)
         if product.kind == "copy" and self._is_part_of_step(loop) and not follows:
@@ -134,6 +142,27 @@ class _Search:
         if self._belongs_to_turn(call, product, repetition):
             return None
         return Construction(call, product, loop, follows)
+
+    def _is_given_weights(self, made: Value) -> bool:
+        """``cell.weight = layer.weight``: what is built is a form for weights that are there."""
+        return any(
+            store.holder is made and "weight" in (store.attribute or "") and store.value.op is not Op.CALL
+            for store in self.facts.graph.stores
+        )
+
+    def _wraps_given(self, call: Value) -> bool:
+        """Whether a class is given the model that it runs: it has no weights of its own to be new."""
+        return any(self._is_model(given) or is_told_module(given) for given in call.arguments)
+
+    def _is_kept(self, copy: Value) -> bool:
+        """Whether a container takes a copy, or what a function makes of it: then each turn has to have its own."""
+        loop = copy.loop
+        return any(
+            store.kind is Kind.INSERT and store.loop is not None and loop in store.loop.around()
+            and not (store.holder is not None and loop is not None and _is_born_in(store.holder, loop))
+            and copy in passed_on(store.value)
+            for store in self.facts.graph.stores
+        )  # fmt: skip
 
     def _is_part_of_step(self, loop: Loop) -> bool:
         """Whether a loop runs within one step of an optimizer: over its tasks, its parts of a batch."""
@@ -288,7 +317,8 @@ class _Search:
         sources, by = self.repetitions.sources(call.inputs, repetition.chain), repetition.by
         if isinstance(by, Loop):
             return any(changes_with(source, by) for source in sources)
-        return any(source in by.parameters[1 if by.owner is not None else 0 :] for source in sources)
+        given = by.parameters[1 if by.owner is not None else 0 :]
+        return any(source in given or is_of_chance(source) for source in sources)
 
     def _is_trained_thing(self, value: Value) -> bool:
         """Whether a CALL makes a model, or a tensor that requires grad."""
