@@ -125,7 +125,7 @@ class _Search:
     def _is_gone_through(self, made: Value) -> bool:
         """Whether a turn of the loop in which a container is made takes up every item of it."""
         around = made.loop
-        if around is None or not self._is_turn(around):
+        if around is None or not _is_turn(self.facts, around):
             return False
         inside = (loop for loop in self.facts.graph.loops if loop is not around and around in loop.around())
         if any(loop.iterable is not None and made in loop.iterable.computed_from() for loop in inside):
