@@ -16,6 +16,9 @@ from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.writing import Use, operands, text_of
 
+CASTS = frozenset(["float", "half", "double", "bfloat16", "type", "to", "cuda", "cpu", "contiguous"])
+"""Methods of a tensor that change its type, its place or its layout."""
+
 
 @dataclass(frozen=True)
 class Accumulation:
@@ -140,7 +143,7 @@ class Accumulations:
             and not self.arithmetic.comes_from(operand, source)
             and self.brings(operand)
         ]
-        if not added and self.flows.is_leaf(source) and self.flows.live(update) is not None:
+        if not added and self.flows.is_leaf(source) and self.flows.live(update) is not None and not _is_cast(update):
             added = [Use(source, None)]
         return tuple(added)
 
@@ -218,6 +221,11 @@ class Accumulations:
             return None
         name = text_of(owner.syntax if isinstance(owner.syntax, cst.Name) else None, owner)
         return Accumulation(value, added, name, value, statement, None, is_state=True)
+
+
+def _is_cast(update: Value) -> bool:
+    """``self.weight = self.weight.float()``: the same numbers, and nothing that is done again in each step."""
+    return update.op is Op.CALL and update.callee.op is Op.ATTRIBUTE and update.callee.name in CASTS
 
 
 def _is_owned_by_module(element: Value) -> bool:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchlint.facts.turns.lifetimes import HOPS, Lifetimes
+from torchlint.facts.turns.steps import changes_with
 from torchlint.facts.values.domain import Container, Tensor
 from torchlint.facts.values.framework_objects import keeps_no_graph
+from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.novelty import unpacked
@@ -65,7 +67,9 @@ class Insertions:
         """Where the container is kept into which ``store`` puts something; nothing if it does not outlive a step."""
         if store.kind is not Kind.INSERT or store.holder is None or self._overwrites(store):
             return []
-        if keeps_no_graph(self.solution, store.holder) or self._is_handed_to_method(store):
+        if keeps_no_graph(self.solution, store.holder) or _is_outside_graph(store.holder):
+            return []
+        if self._is_handed_to_method(store):
             return []
         homes = self._homes_of_root(store.holder)
         outlives = bool(homes) and self.lifetimes.outlives(homes, store.function, store.loop, is_step=self.is_step)
@@ -74,6 +78,8 @@ class Insertions:
     def _of_store(self, store: Store) -> Insertion | None:
         if store.kind is not Kind.INSERT or self.flows.is_gathered(store.value):
             return None  # a named argument is told where it is handed over
+        if any(map(is_module, self.solution.final(store.value))):
+            return None  # a list of layers, or what may be one
         parts = self.flows.live_parts(store.value)
         return self.of_store(store, parts) if parts else None
 
@@ -186,7 +192,7 @@ class Insertions:
     def _changes(self, index: Value, loop: Loop | None, hops: int = HOPS) -> bool:
         """Whether an index is another one in each step: it depends on a loop of steps here or at a caller's."""
         around = loop.around() if loop is not None else []
-        if any(self.steps.is_step(one) and _depends_on(index, one) for one in around):
+        if any(self.steps.is_step(one) and changes_with(index, one) for one in around):
             return True
         if index.op in (Op.READ, Op.ATTRIBUTE):
             return self._is_counter(index)
@@ -233,13 +239,9 @@ def _told_by(index: Value) -> Value:
             return value if is_number else index
 
 
-def _depends_on(value: Value, loop: Loop) -> bool:
-    """Whether ``value`` changes with each turn of ``loop`` by its own variable (or a counter of the loop)."""
-    return any(
-        part in loop.phis
-        or (part.loop is loop and (part.op is Op.ELEMENT or (part.op is Op.CONSTANT and part.syntax is None)))
-        for part in value.computed_from()
-    )
+def _is_outside_graph(holder: Value) -> bool:
+    """``layer.bias.data[i] = x``: numbers are copied there, and no graph with them."""
+    return holder.op is Op.ATTRIBUTE and holder.name == "data"
 
 
 def is_bounded(allocation: Value) -> bool:

@@ -5,6 +5,8 @@ What a forward is given belongs to its caller, who makes it anew for each step: 
 
 from __future__ import annotations
 
+from typing import overload
+
 from torchlint.facts.values.frameworks import (
     is_called_each_step,
     is_module_class,
@@ -47,6 +49,17 @@ def given_object(homes: list[Place | Value]) -> tuple[Value, bool] | None:
     if origin is None or _is_self(origin):
         return None
     return origin, all(is_part for _, is_part in roots)
+
+
+@overload
+def unnarrowed(value: Value) -> Value: ...
+@overload
+def unnarrowed(value: Value | None) -> Value | None: ...
+def unnarrowed(value: Value | None) -> Value | None:
+    """A value as it was before a condition said something of it."""
+    while value is not None and value.op is Op.NARROWED:
+        value = value.inputs[0]
+    return value
 
 
 def _root(home: Place | Value) -> tuple[Value | None, bool]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from torchlint.facts.autograd.flows import Flows
-from torchlint.facts.turns.forwards import given_object, is_given_anew, is_within_forward
+from torchlint.facts.turns.forwards import given_object, is_given_anew, is_within_forward, unnarrowed
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Container, sorted_values
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
@@ -110,14 +110,23 @@ class Lifetimes:
         function = origin.function
         if is_part and is_within_forward(self.solution, function):
             return True
-        is_given = origin.op is Op.PARAMETER and is_given_anew(function)
-        return is_given and not self.solution.callers.get(function)
+        return origin.op is Op.PARAMETER and self._is_given_by_others(origin, HOPS)
+
+    def _is_given_by_others(self, parameter: Value, hops: int) -> bool:
+        """Whether callers that are not seen pass it, who give other objects each time: a framework, a model."""
+        function = parameter.function
+        callers = self.solution.callers.get(function, {})
+        if not callers:
+            return is_given_anew(function)
+        given = [unnarrowed(value) for passed in callers.values() if (value := passed.get(parameter)) is not None]
+        is_handed_on = len(given) == len(callers) and all(value.op is Op.PARAMETER for value in given)
+        return hops > 0 and is_handed_on and all(self._is_given_by_others(value, hops - 1) for value in given)
 
     def _births_of_given(self, parameter: Value, hops: int) -> list[_Position]:
         """Where what is passed for a parameter is made, or drawn from what a loop runs over."""
         made: list[_Position] = []
         for call, passed in self.solution.callers.get(parameter.function, {}).items():
-            value = passed.get(parameter)
+            value = unnarrowed(passed.get(parameter))
             if value is not None and value.op is Op.PARAMETER and hops:
                 made += self._births_of_given(value, hops - 1)
             elif value is not None and value.op in (Op.ELEMENT, Op.CALL, Op.CONTAINER) and value.loop is not None:

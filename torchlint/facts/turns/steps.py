@@ -134,9 +134,16 @@ class Steps:
         if loop.iterable is None:
             return False
         items = self._elements.get(loop, ())
-        return any(map(_is_layer, items)) or any(
-            is_module(atom) for value in items for atom in self.solution.final(value)
-        )
+        if any(map(_is_layer, items)) or any(is_module(atom) for value in items for atom in self.solution.final(value)):
+            return True
+        calls = (call for call in self.calls_in(loop.function) if call.loop is not None and loop in call.loop.around())
+        return any(self._is_layer_of_turn(call, loop) for call in calls)
+
+    def _is_layer_of_turn(self, call: Value, loop: Loop) -> bool:
+        """``self.layers[i](x)``: another layer runs in each turn of the loop."""
+        callee = called_object(call)
+        indices = self.solution.graph.indices.get(callee, ()) if callee.op is Op.SUBSCRIPT else ()
+        return any(changes_with(index, loop) for index in indices) and self.calls_module(call)
 
     @cached_property
     def _elements(self) -> dict[Loop, list[Value]]:
@@ -234,6 +241,15 @@ def _is_loader(atom: Atom) -> bool:
         bases = map(torch_api.torch_class, atom.cls.all_bases())
         return any(base is not None and base.kind == "loader" for base in bases)
     return isinstance(atom, Tool) and atom.kind == "loader"
+
+
+def changes_with(value: Value, loop: Loop) -> bool:
+    """Whether ``value`` is another one in each turn of ``loop``, by its own variable or a counter of the loop."""
+    return any(
+        part in loop.phis
+        or (part.loop is loop and (part.op is Op.ELEMENT or (part.op is Op.CONSTANT and part.syntax is None)))
+        for part in value.computed_from()
+    )
 
 
 def _is_layer(item: Value) -> bool:
