@@ -135,7 +135,9 @@ class Inferences:
 
     def _says_so_or_drops_it(self, function: Function, call: Value) -> bool:
         """The model was put into evaluation mode, or the graph does not even leave the function."""
-        if self.evaluating.at(call) or self._evaluates_elsewhere(call) or self._is_unseen_inference(call):
+        if self._evaluates_elsewhere(call) or self._is_unseen_inference(call):
+            return True
+        if self.evaluating.at(call):
             return not self._is_wanted_by_others(function, call)
         if self._by_contract.infers(call):
             return True
