@@ -85,3 +85,76 @@ def test_a_function_that_calls_itself_may_have_other_callers() -> None:
 
 def test_what_stays_on_the_module_is_told_as_ever() -> None:
     assert "TLK102" in found(layer("for i in range(self.depth):\n    self.seen.append(self.dense(batch))"))
+
+
+FLOWS = """
+    import torch
+    from torch import nn
+
+    class Flows(nn.Module):
+        def __init__(self, depth):
+            super().__init__()
+            self.depth, self.flows = depth, nn.ModuleList(nn.Linear(8, 8) for _ in range(depth))
+
+        def infer(self, noise):
+            rows = noise.new_zeros(self.depth, 8)
+            for k in reversed(range(self.depth)):
+                noise = noise - self.flows[k](noise)
+                rows[k] = noise[0]
+            return noise, rows
+"""
+
+
+def test_a_loop_that_picks_layers_by_their_number_walks_them() -> None:
+    assert not set(found(FLOWS)) & {"TLK101", "TLK103", "TLK104", "TLK105"}
+
+
+CACHES = """
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.keys = nn.Linear(8, 8)
+
+        def keep(self, cache, x):
+            cache["keys"] = self.keys(x)
+            cache["all"].append(self.keys(x))
+
+        def step(self, x, cache=None):
+            if cache is not None:
+                self.keep(cache, x)
+            return x
+"""
+
+
+def test_what_the_methods_of_a_module_are_given_is_their_callers() -> None:
+    assert not set(found(CACHES)) & {"TLK102", "TLK105"}
+
+
+@pytest.mark.parametrize(
+    ("each", "codes"),
+    [
+        ("heads.weight.data[step] = heads(x).mean(0)", set()),
+        ("rows.append(net if step else net(x))", set()),
+        ("rows.append(net(x))", {"TLK102"}),
+    ],
+)
+def test_what_is_put_where_no_graph_can_be(each: str, codes: set[str]) -> None:
+    program = f"""
+        import torch
+        from torch import nn
+
+        def collect(loader):
+            net, heads, rows = nn.Linear(8, 8), nn.Linear(8, 8), []
+            for step, x in enumerate(torch.utils.data.DataLoader(loader)):
+                {each}
+            print(len(rows))
+    """
+    assert set(found(program)) & {"TLK102", "TLK105"} == codes
+
+
+def test_a_cast_of_a_parameter_adds_nothing() -> None:
+    body = "if self.norm.weight.dtype != torch.float:\n    self.norm.weight = self.norm.weight.float()"
+    assert "TLK103" not in found(layer(body))
