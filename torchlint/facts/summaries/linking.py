@@ -7,12 +7,13 @@ resolve to it, but nobody who walks over the file's own functions and stores mee
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import libcst as cst
 
 from torchlint.facts.building.names import all_parameters
+from torchlint.facts.summaries.atoms import Atoms
 from torchlint.facts.summaries.following import followed
 from torchlint.facts.summaries.imports import Found, Imports, Kind, Passing
 from torchlint.facts.summaries.skeletons import class_syntax, function_syntax
@@ -31,21 +32,6 @@ from torchlint.facts.summaries.units import Methods, Unit
 from torchlint.facts.values.domain import (
     UNKNOWN,
     Abstract,
-    Argument,
-    Atom,
-    ClassReference,
-    Container,
-    Derived,
-    Differentiable,
-    External,
-    FunctionReference,
-    History,
-    Instance,
-    Module,
-    Plain,
-    Tensor,
-    Tool,
-    Unknown,
 )
 from torchlint.facts.values.foreign import Foreign
 from torchlint.facts.values.graph import Backward, Class, Function, Loop, Mode, Op, Place, Value
@@ -56,8 +42,6 @@ FURTHEST = 3
 FIRST_INDEX = 1_000_000_000
 """Values of other files come after the file's own ones wherever an order is asked for."""
 
-SYMBOLIC = (PartKind.GIVEN, PartKind.COMPUTED, PartKind.RESULT, PartKind.OWN)
-
 
 class Linker:
     """Makes what a file imports part of its value graph, when it is first asked for."""
@@ -67,7 +51,7 @@ class Linker:
         self.foreign = foreign
         self.imports = imports
         self._units: dict[tuple[str, str], Unit] = {}
-        self._containers: dict[tuple[Value, Part], Value] = {}
+        self._atoms = Atoms(self)
         self._shapes: dict[Value, tuple[Shape, Unit]] = {}
         self._imported_here: dict[str, tuple[Class | Function | Shape, Unit] | None] = {}
         foreign.realise = self.realise
@@ -112,16 +96,17 @@ class Linker:
         if known is None:
             return UNKNOWN
         shape, unit = known
-        return frozenset(self._atom(part, unit, value) for part in shape) or UNKNOWN
+        return frozenset(self._atoms.atom(part, unit, value) for part in shape) or UNKNOWN
 
     def _linked_here(self, name: str) -> tuple[Class | Function | Shape, Unit] | None:
         if name not in self._imported_here:
-            self._imported_here[name] = self._linked(name, self.imports, 1)
+            self._imported_here[name] = self.linked(name, self.imports, 1)
         return self._imported_here[name]
 
     # -- definitions ----------------------------------------------------------------------------------------------
 
-    def _linked(self, name: str, imports: Imports, hops: int) -> tuple[Class | Function | Shape, Unit] | None:
+    def linked(self, name: str, imports: Imports, hops: int) -> tuple[Class | Function | Shape, Unit] | None:
+        """What a dotted name, imported by a file with these imports, stands for, and the unit that defines it."""
         found = imports.find(name) if hops <= FURTHEST else None
         if found is None:
             return None
@@ -152,7 +137,8 @@ class Linker:
             self._new_class(name, unit)
         return unit.classes[name]
 
-    def _class(self, name: str, unit: Unit) -> Class | None:
+    def class_named(self, name: str, unit: Unit) -> Class | None:
+        """A class of the unit by its name; None where the unit has none."""
         if name not in unit.classes:
             if unit.summary is None or all(cls.name != name for cls in unit.summary.classes):
                 return None
@@ -177,18 +163,18 @@ class Linker:
         parents, bases = [], []
         for base in summary.bases:
             if base.startswith(":"):
-                known = self._class(base[1:], unit)
+                known = self.class_named(base[1:], unit)
                 parents += [known] if known is not None else []
                 continue
             bases.append(unit.found.imports.absolute(base))
-            linked = self._linked(base, unit.found.imports, unit.hops + 1)
+            linked = self.linked(base, unit.found.imports, unit.hops + 1)
             if linked is not None and isinstance(linked[0], Class) and cls not in linked[0].lineage():
                 parents.append(linked[0])
         cls.bases, cls.parents = tuple(bases), tuple(parents)
         cls.methods = Methods(summary, lambda method: self._method(method, cls, unit))
         root = cls.root()
         for attribute, shape in summary.attributes:
-            self.foreign.attributes.append((Place(root, attribute), self._given(shape, unit, unit.module)))
+            self.foreign.attributes.append((Place(root, attribute), self.value_of(shape, unit, unit.module)))
         for method in summary.methods:
             self.foreign.endings += [(Place(root, attribute), method.name) for attribute in method.resets]
 
@@ -206,10 +192,11 @@ class Linker:
             function.opener = partial(self._open_function, function, unit)
         return unit.functions[name]
 
-    def _function(self, name: str, unit: Unit) -> Function | None:
+    def function(self, name: str, unit: Unit) -> Function | None:
+        """A function of the unit, or a method as ``Class.method``; None where the unit has none."""
         owner, _, method = name.rpartition(".")
         if owner:
-            cls = self._class(owner, unit)
+            cls = self.class_named(owner, unit)
             return cls.method(method) if cls is not None else None
         if name not in unit.functions:
             if unit.summary is None or all(function.name != name for function in unit.summary.functions):
@@ -241,14 +228,14 @@ class Linker:
         for position, parameter in enumerate(summary.parameters):
             function.parameters.append(self._parameter(parameter, position, function, unit))
         calls = [self._call(call, function, unit) for call in summary.calls]
-        function.result = self._make(Op.PHI, (), function, name="<result>")
+        function.result = self.make(Op.PHI, (), function, name="<result>")
         known = tuple(part for part in summary.result if part.kind not in (PartKind.RESULT, PartKind.OWN))
         if known:
-            function.result.feed(self._given(known, unit, function))
+            function.result.feed(self.value_of(known, unit, function))
         for part in summary.result:
             if part.kind is PartKind.RESULT:
                 called = calls[part.position]
-                function.result.feed(self._make(Op.OPERATION, (called,), function) if part.flag else called)
+                function.result.feed(self.make(Op.OPERATION, (called,), function) if part.flag else called)
             elif part.kind is PartKind.OWN:
                 function.result.feed(self._attribute(0, part.name.split("."), function, Mode.INHERITED))
         self.foreign.keeps[function] = summary.keeps
@@ -264,10 +251,10 @@ class Linker:
         if summary.lists:
             self.foreign.lists.add(function)
         if summary.trains and not any(backward.function is function for backward in self.foreign.backwards):
-            self._backward(self._given((Part(PartKind.UNKNOWN),), unit, function), function, None)
+            self._backward(self.value_of((Part(PartKind.UNKNOWN),), unit, function), function, None)
 
     def _effects_of(self, unit: Unit, name: str) -> tuple[EffectSummary, ...]:
-        linked = self._linked(name, unit.found.imports, unit.hops + 1)
+        linked = self.linked(name, unit.found.imports, unit.hops + 1)
         if linked is None or not isinstance(linked[0], Function):
             return ()
         linked[0].open()
@@ -278,9 +265,9 @@ class Linker:
         return self.foreign.keeps.get(method, ()) if method is not None else ()
 
     def _parameter(self, summary: ParameterSummary, position: int, function: Function, unit: Unit) -> Value:
-        inputs = (self._given(summary.default, unit, function),) if summary.default else ()
+        inputs = (self.value_of(summary.default, unit, function),) if summary.default else ()
         syntax = all_parameters(function.syntax.params)[position]  # type: ignore[attr-defined]
-        value = self._make(Op.PARAMETER, inputs, function, name=summary.name, keys=(position,), syntax=syntax)
+        value = self.make(Op.PARAMETER, inputs, function, name=summary.name, keys=(position,), syntax=syntax)
         if summary.is_module:
             self.foreign.modules.append(value)
         if summary.escapes:
@@ -297,12 +284,12 @@ class Linker:
         if summary.base >= 0:
             callee = self._attribute(summary.base, summary.path, function, Mode(summary.mode))
         elif summary.function:
-            callee = self._given((Part(PartKind.FUNCTION, summary.function),), unit, function)
+            callee = self.value_of((Part(PartKind.FUNCTION, summary.function),), unit, function)
         else:
-            callee = self._given((Part(PartKind.MODULE, flag=True),), unit, function)
+            callee = self.value_of((Part(PartKind.MODULE, flag=True),), unit, function)
         given = tuple(function.parameters[position] for _, position in summary.arguments)
         keys = (None, *(key for key, _ in summary.arguments))
-        call = self._make(
+        call = self.make(
             Op.CALL, (callee, *given), function, name=callee.name, keys=keys, mode=Mode(summary.mode), loop=loop
         )
         call.evaluating = summary.evaluating
@@ -316,12 +303,12 @@ class Linker:
         """What a parameter is, or an attribute of it, or of one of its attributes."""
         value = function.parameters[base]
         for attribute in path:
-            value = self._make(Op.ATTRIBUTE, (value,), function, name=attribute, mode=mode)
+            value = self.make(Op.ATTRIBUTE, (value,), function, name=attribute, mode=mode)
         return value
 
     def _step(self, function: Function, unit: Unit) -> Loop:
         """A loop over batches."""
-        loader = self._given((Part(PartKind.TOOL, "loader"),), unit, function)
+        loader = self.value_of((Part(PartKind.TOOL, "loader"),), unit, function)
         syntax = cst.For(cst.Name("_"), cst.Name("_"), cst.IndentedBlock([]))
         self.foreign.nodes.add(syntax)
         return Loop(syntax, function, None, loader)
@@ -329,14 +316,15 @@ class Linker:
     def _backward(self, root: Value, function: Function, loop: Loop | None) -> None:
         self.foreign.backwards.append(Backward(root, False, function, loop, function.syntax))
 
-    def _given(self, shape: Shape, unit: Unit, function: Function) -> Value:
-        value = self._make(Op.GIVEN, (), function)
+    def value_of(self, shape: Shape, unit: Unit, function: Function) -> Value:
+        """A value of another file that is what a shape says."""
+        value = self.make(Op.GIVEN, (), function)
         self._shapes[value] = (shape, unit)
         if shape and all(part.is_evaluated for part in shape):
             self.foreign.evaluated.add(value)
         return value
 
-    def _make(
+    def make(
         self,
         op: Op,
         inputs: tuple[Value, ...],
@@ -348,89 +336,10 @@ class Linker:
         mode: Mode = Mode.INHERITED,
         loop: Loop | None = None,
     ) -> Value:
+        """A value that stands in another file; see :class:`~torchlint.facts.values.graph.Value`."""
         index = FIRST_INDEX + len(self.foreign.values)
         value = Value(index, op, inputs, function, loop, mode, name, keys, syntax)
         for source in inputs:
             source.users.append(value)
         self.foreign.values.append(value)
         return value
-
-    # -- shapes ---------------------------------------------------------------------------------------------------
-
-    def _atom(self, part: Part, unit: Unit, value: Value) -> Atom:
-        maker = self._ATOMS.get(part.kind)
-        return Unknown() if maker is None else maker(self, part, unit, value)
-
-    def _tensor(self, part: Part, unit: Unit, value: Value) -> Atom:
-        history = History(part.name)
-        return Tensor(history, value if history is History.LIVE else None, self._decider(part, unit))
-
-    def _decider(self, part: Part, unit: Unit) -> Function | None:
-        return self._function(part.by, unit) if part.by else None
-
-    def _imported(self, part: Part, unit: Unit, _: Value) -> Atom:
-        linked = self._linked(part.name, unit.found.imports, unit.hops + 1)
-        if linked is None:
-            return External(unit.found.imports.absolute(part.name))
-        if isinstance(linked[0], Class):
-            return ClassReference(linked[0])
-        return FunctionReference(linked[0]) if isinstance(linked[0], Function) else Unknown()
-
-    def _made(self, part: Part, unit: Unit, value: Value) -> Atom:
-        linked = self._linked(part.name, unit.found.imports, unit.hops + 1)
-        if linked is not None and isinstance(linked[0], Class):
-            return Instance(linked[0])
-        if linked is not None and isinstance(linked[0], Function):
-            return self._returned(linked[0].name, linked[1], value)
-        return Unknown()
-
-    def _returned(self, name: str, unit: Unit, value: Value) -> Atom:
-        """What a function returns whatever it is given, where that is one thing."""
-        functions = unit.summary.functions if unit.summary is not None else ()
-        results = [function.result for function in functions if function.name == name]
-        if len(results) != 1 or len(results[0]) != 1 or results[0][0].kind in SYMBOLIC:
-            return Unknown()
-        return self._atom(results[0][0], unit, value)
-
-    def _container(self, part: Part, unit: Unit, value: Value) -> Atom:
-        if (value, part) not in self._containers:
-            items = tuple(self._given(shape, unit, value.function) for _, shape in part.items)
-            keys = tuple(key for key, _ in part.items)
-            self._containers[value, part] = self._make(Op.CONTAINER, items, value.function, keys=keys)
-        return Container(self._containers[value, part])
-
-    def _argument(self, part: Part, unit: Unit, _: Value) -> Atom:
-        function = self._function(part.name, unit)
-        return Unknown() if function is None else Argument(function.parameters[part.position])
-
-    def _derived(self, part: Part, unit: Unit, _: Value) -> Atom:
-        function = self._function(part.name, unit)
-        return Unknown() if function is None else Derived(function.parameters[part.position], self._decider(part, unit))
-
-    def _instance(self, part: Part, unit: Unit, _: Value) -> Atom:
-        cls = self._class(part.name, unit)
-        return Unknown() if cls is None else Instance(cls)
-
-    def _class_reference(self, part: Part, unit: Unit, _: Value) -> Atom:
-        cls = self._class(part.name, unit)
-        return Unknown() if cls is None else ClassReference(cls)
-
-    def _function_reference(self, part: Part, unit: Unit, _: Value) -> Atom:
-        function = self._function(part.name, unit)
-        return Unknown() if function is None else FunctionReference(function, part.flag)
-
-    _ATOMS: dict[PartKind, Callable[[Linker, Part, Unit, Value], Atom]] = {
-        PartKind.PLAIN: lambda *_: Plain(),
-        PartKind.MODULE: lambda _, part, *__: Module(part.flag),
-        PartKind.TOOL: lambda _, part, *__: Tool(part.name),
-        PartKind.DIFFERENTIABLE: lambda *_: Differentiable(),
-        PartKind.TENSOR: _tensor,
-        PartKind.INSTANCE: _instance,
-        PartKind.CLASS: _class_reference,
-        PartKind.FUNCTION: _function_reference,
-        PartKind.IMPORTED: _imported,
-        PartKind.MADE: _made,
-        PartKind.CONTAINER: _container,
-        PartKind.GIVEN: _argument,
-        PartKind.COMPUTED: _derived,
-    }
