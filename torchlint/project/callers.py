@@ -51,6 +51,7 @@ class Callers:
         self._text_of = text_of
         self._tree_of = tree_of
         self._reached: dict[str, frozenset[str]] = {}
+        self._known_importers: dict[str, tuple[str, ...]] = {}
         self._open_calls: dict[str, frozenset[str]] = {}
         self._imported: dict[str, tuple[frozenset[str], Collection[tuple[str, str]]]] = {}
 
@@ -96,11 +97,13 @@ class Callers:
 
     def importers(self, path: str) -> tuple[str, ...]:
         """The other files that import the file ``path``, or the package by which it is known, sorted."""
-        direct = self._importers.get(path, ())
-        packages = [one for one in direct if os.path.basename(one) == INITIALIZER]
-        found = {*direct, *(one for package in packages for one in self._importers.get(package, ()))} - {path}
-        self._sights.ask(path, sorted(found))
-        return tuple(sorted(found))
+        if path not in self._known_importers:
+            direct = self._importers.get(path, ())
+            packages = [one for one in direct if os.path.basename(one) == INITIALIZER]
+            found = {*direct, *(one for package in packages for one in self._importers.get(package, ()))} - {path}
+            self._known_importers[path] = tuple(sorted(found))
+        self._sights.ask(path, self._known_importers[path])
+        return self._known_importers[path]
 
     @cached_property
     def _importers(self) -> dict[str, list[str]]:

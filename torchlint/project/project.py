@@ -172,7 +172,7 @@ class Project:
         return [
             Passing(caller, self.imports_of(caller), self._known_makers(caller, call))
             for caller in self.importers(path)
-            if name in self._text(caller)
+            if f"{name}(" in self._text(caller)
             for call in self._passed_in(caller).get(name, ())
             if self._leads_to(caller, call.callee, place, name)
         ]

@@ -144,7 +144,7 @@ class _Summariser:
             keeps=self._keeps(function),
             effects=(*self._doings.of(function), *self._handed_to_itself(function)),
             resets=tuple(sorted(self._resets(function))),
-            chains=tuple(dict.fromkeys(self._chains.of(function))),
+            chains=tuple(dict.fromkeys(self._chains.of(function))) if calls else (),
             trains=trains,
             trains_long=trains and self.facts.loop_lengths.trains_long(function),
             lists=self._sizes.gives_many(function),
