@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.rule import Finding, Fix, Harm, Level, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Fix, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.autograd.leftovers import Leftover
+    from torchlint.facts.autograd.retention import Retention
 
 
 class GraphOnSelf(Rule):
@@ -23,7 +24,8 @@ class GraphOnSelf(Rule):
     ## Why is this bad?
     The graph stays until the next step overwrites the attribute, that is, beside the graph of that next step: two of
     them are in memory at the peak, one for each object that keeps one. A value that is computed once and cached
-    with its graph keeps it to the end.
+    with its graph keeps it to the end. Where a backward has run over the graph, only its nodes stay, a few kilobytes
+    of host memory: a note.
 
     ## Example
     ```python
@@ -40,11 +42,11 @@ class GraphOnSelf(Rule):
 
     ## When it is not a leak
     A later loss or backward reads the attribute; it is deleted or set to something without a graph in the same step;
-    it is assigned under `no_grad` or detached; a backward has run over its graph, of which a few nodes stay. What a
-    layer leaves on itself for code in other files is not judged.
+    it is assigned under `no_grad` or detached. What a layer leaves on itself for code in other files is not judged.
 
     ## Fix safety
-    Safe where the value is a tensor with a graph on every path and no code outside the file is given it.
+    Safe where the value is a tensor with a graph on every path and no code outside the file is given it; a note has
+    no automatic fix.
 
     ## References
     - https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory
@@ -61,7 +63,7 @@ class GraphOnSelf(Rule):
         """Yield one finding for each tensor that is left with a graph nobody needs."""
         told = {accumulation.held for accumulation in facts.accumulations}
         for leftover in facts.leftovers:
-            if not leftover.spent and not any(told.intersection(part.value.computed_from()) for part in leftover.parts):
+            if not any(told.intersection(part.value.computed_from()) for part in leftover.parts):
                 yield self._finding(facts, leftover)
 
     def _finding(self, facts: Facts, leftover: Leftover) -> Finding:
@@ -70,11 +72,11 @@ class GraphOnSelf(Rule):
         return Finding(
             node=leftover.statement,
             message=(
-                f"`{leftover.name}` keeps the graph of `{facts.name_of(kept)}` until it is set again, and no backward"
-                " frees it: its activations are in GPU memory beside those of the next step; keep"
-                f" `{facts.detached(kept)}`",
+                f"`{leftover.name}` keeps the graph of `{facts.name_of(kept)}`",
+                *_cost(leftover, retention),
+                f"; keep `{facts.detached(kept)}`",
             ),
-            level=Level.WARNING,
+            level=Level.NOTE if leftover.spent else Level.WARNING,
             memory=Memory.PEAK,
             evidence=(*retention.evidence(), Step(leftover.statement, f"`{leftover.name}` keeps it here")),
             fix=_fix(facts, leftover),
@@ -82,6 +84,18 @@ class GraphOnSelf(Rule):
         )
 
 
+def _cost(leftover: Leftover, retention: Retention) -> tuple[str | LineOf, ...]:
+    if not leftover.spent:
+        return (" until it is set again, and no backward frees it: its activations are in GPU memory beside those of"
+                " the next step",)  # fmt: skip
+    if retention.backward is None:
+        return (", whose backward has run: the nodes of one step stay in host memory",)
+    return (", whose backward has run (line ", LineOf(retention.backward.statement), "): the nodes of one step stay in"
+            " host memory")  # fmt: skip
+
+
 def _fix(facts: Facts, leftover: Leftover) -> Fix | None:
+    if leftover.spent:
+        return None  # a note: not worth a change of the program
     fix = facts.detach("Detach what is left behind", leftover.parts)
     return fix if fix is None or leftover.certain else Fix(fix.title, fix.edits, safe=False)

@@ -129,7 +129,8 @@ class _Search:
             return None
         product, loop = self.products[call], repetition.by
         follows = self._follows_input(call, repetition)
-        if call.callee.op is not Op.EXTERNAL and (self._wraps_given(call) or (follows and not product.weighs)):
+        wraps = product.kind != "optimizer" and self._wraps_given(call)
+        if call.callee.op is not Op.EXTERNAL and (wraps or (follows and not product.weighs)):
             return None  # a class of the project that wraps its input
         if product.kind == "copy" and self._is_kept(call):
             return None
