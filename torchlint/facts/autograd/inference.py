@@ -50,6 +50,7 @@ class Inference:
         others_guard: True when other callers of those functions guard them, and this one does not.
         unseen: True when all its forwards run in methods of models in code that is not seen.
         volatile: True when the program writes the guard that torch had before 0.4.
+        doubtful: True when other files guard a method of this name, and others call one with gradients on.
     """
 
     function: Function
@@ -61,6 +62,7 @@ class Inference:
     others_guard: bool
     unseen: bool
     volatile: bool
+    doubtful: bool
 
 
 class Inferences:
@@ -121,6 +123,7 @@ class Inferences:
             elsewhere = all(map(self.runs_elsewhere, forwards))
             others_guard = elsewhere and all(map(self._is_guarded_by_others, forwards))
             unseen = all(map(self._is_unseen_inference, forwards))
+            doubtful = not inline and not elsewhere and self.flows.modes.is_doubtful(function)
             found[function] = Inference(
                 function,
                 tuple(forwards),
@@ -131,6 +134,7 @@ class Inferences:
                 others_guard,
                 unseen,
                 any(map(is_volatile, forwards)),
+                doubtful,
             )
 
     def _says_so_or_drops_it(self, function: Function, call: Value) -> bool:
