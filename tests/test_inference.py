@@ -528,3 +528,37 @@ def test_what_is_prepared_for_a_function_that_all_callers_guard_is_left_out_of_t
         "    with torch.no_grad():\n        return ask().argmax(1)\n"
     )
     assert found(body.format("scale(x)")) == []
+
+
+MIXER = """
+class Mixer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.parts = nn.Linear(3, 3), nn.ModuleList([nn.Linear(3, 3)])
+
+    def forward(self, x):
+        return self.mixed(x) + 1
+
+    def mixed(self, x):
+        {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        ("return self.body(x)", []),
+        ("rows = torch.zeros_like(x); rows[:2] = self.body(x); return rows.view(-1)", []),
+        ("rows = x.new_zeros(3); rows[0] += self.parts[0](x); return {'rows': rows}", []),
+        ("self.eval(); return self.body(x)", [10]),
+        ("return self.body(x).argmax(1)", [10]),
+        ("print(self.body(x).argmax(1))", [10]),
+    ],
+)
+def test_what_a_method_of_a_module_returns_is_its_callers(body: str, lines: list[int]) -> None:
+    assert found(MIXER.format(body)) == lines
+
+
+def test_a_call_that_is_wrapped_is_a_forward() -> None:
+    body = "class Wrapped(Model, nn.Module):\n    def __call__(self, x):\n        return super().__call__(x)\n"
+    assert found(body) == []

@@ -11,6 +11,7 @@ from torchlint.facts.autograd.arrays import read_as_arrays
 from torchlint.facts.autograd.by_contract import InferringMethods
 from torchlint.facts.autograd.decided import is_decided, is_volatile
 from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.autograd.left_to_callers import LeftToCallers
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Instance, Module
@@ -90,7 +91,8 @@ class Inferences:
     def found(self) -> dict[Function, Inference]:
         """Each function with such forwards; of a chain of calls the innermost that shows the evidence."""
         found: dict[Function, Inference] = {}
-        functions = [f for f in self.solution.graph.functions if not self._is_forward_method(f)]
+        left_to_callers = LeftToCallers(self.solution, self.steps)
+        functions = [f for f in self.solution.graph.functions if not left_to_callers.has(f)]
         for function in functions:
             self._add(function, found, self._says_so_or_drops_it)
         for function in functions:
@@ -186,13 +188,6 @@ class Inferences:
     def _does_more(self, function: Function) -> bool:
         """Whether a function trains as well, or is the whole script: then only single statements infer."""
         return self.steps.trains(function) or trains_on_result(function) or function.parent is None
-
-    def _is_forward_method(self, function: Function) -> bool:
-        """Whether it is left to its caller what a function's graph is for."""
-        if function.name == "<lambda>":
-            return True
-        owner = function.owner
-        return owner is not None and function.name in ("forward", "__init__") and is_module_class(owner)
 
     def _infers(self, call: Value) -> bool:
         """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""
