@@ -11,6 +11,7 @@ from torchlint.facts.autograd.arrays import read_as_arrays
 from torchlint.facts.autograd.by_contract import InferringMethods
 from torchlint.facts.autograd.decided import is_decided, is_volatile
 from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.autograd.layers import layers
 from torchlint.facts.autograd.left_to_callers import LeftToCallers
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps
@@ -135,7 +136,7 @@ class Inferences:
                 elsewhere,
                 others_guard,
                 unseen,
-                any(map(is_volatile, forwards)),
+                any(is_volatile(self.solution, forward) for forward in forwards),
                 doubtful,
             )
 
@@ -199,6 +200,8 @@ class Inferences:
             return False
         if is_decided(self.solution, call) or self._is_asked_for(call) or self._is_brief(call):
             return False
+        if call in self._layers or _is_metric_of_several(call):
+            return False
         if self.runs_elsewhere(call):
             return not self.on_a_dummy(call)
         if not self.flows.live_parts(call):
@@ -215,6 +218,11 @@ class Inferences:
         if self.steps.calls_module(call) or self._is_method_in_evaluation(call):
             return True
         return any(self._runs_forward(callee, call) for callee in callees) and self._begins_in_module(call)
+
+    @cached_property
+    def _layers(self) -> frozenset[Value]:
+        """What is made a layer of: ``Sequential(*[block(3) for _ in range(n)])`` calls a class."""
+        return layers(self.flows)
 
     def _is_asked_for(self, call: Value) -> bool:
         """Whether gradients are switched on for this very call: no guard around the function would change that."""
@@ -379,6 +387,15 @@ class Inferences:
         )
 
 
+def _is_metric_of_several(call: Value) -> bool:
+    """``for metric in self.metrics: self.log(name, metric(predicted, wanted))``: the graph is that of who predicted."""
+    callee = call.callee
+    is_method = call.function.owner is not None and is_module_class(call.function.owner)
+    if not is_method or callee.op is not Op.ELEMENT or len(call.arguments) < 2:
+        return False
+    return all(argument.op is Op.PARAMETER for argument in call.arguments)
+
+
 def _is_put_into_evaluation(value: Value) -> bool:
     while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
         if value.callee.name == "eval":
@@ -395,7 +412,7 @@ class Maker(Symbol):
     ELSEWHERE = "a file, a caller, nobody knows"
 
 
-def _makers(value: Value, depth: int = 8) -> frozenset[Maker]:
+def _makers(value: Value, depth: int = 8, seen: frozenset[Value] = frozenset()) -> frozenset[Maker]:
     """Where the numbers in a value come from, whatever is computed with them.
 
     A function that is not seen may read a file that it is given the name of: ``Image.open("photo.jpg")``; what it is
@@ -403,6 +420,8 @@ def _makers(value: Value, depth: int = 8) -> frozenset[Maker]:
     """
     if value.op is Op.CONSTANT:
         return frozenset([Maker.WRITTEN])
+    if value in seen:
+        return frozenset()  # what goes round a loop adds nothing to itself
     if depth == 0 or value.op not in (Op.CALL, Op.OPERATION, Op.CONTAINER, Op.PHI, Op.SUBSCRIPT, Op.ELEMENT):
         return frozenset([Maker.ELSEWHERE])
     inputs = list(value.inputs)
@@ -414,8 +433,9 @@ def _makers(value: Value, depth: int = 8) -> frozenset[Maker]:
                 return frozenset([Maker.DRAWN])
         elif value.callee.op is Op.ATTRIBUTE:
             inputs = list(value.callee.inputs)
-    found = frozenset(maker for source in inputs for maker in _makers(source, depth - 1))
+    seen |= {value}
+    found = frozenset(maker for source in inputs for maker in _makers(source, depth - 1, seen))
     if value.op is Op.CALL and value.callee.op is Op.EXTERNAL and Maker.DRAWN not in found:
         if not value.callee.name.startswith(COMPUTING) or value.callee.name in READING:
             return frozenset([Maker.ELSEWHERE])
-    return found or frozenset([Maker.ELSEWHERE])
+    return found if found or seen - {value} else frozenset([Maker.ELSEWHERE])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from torchlint.facts.turns.steps import Steps
-from torchlint.facts.values.domain import surely_graphless
+from torchlint.facts.values.domain import PLAIN, surely_graphless
 from torchlint.facts.values.frameworks import is_for_inference, is_module_class
 from torchlint.facts.values.graph import Function, Value
 from torchlint.facts.values.solve import Solution
@@ -42,7 +42,10 @@ class LeftToCallers:
         result = function.result
         if result is None or not result.inputs:
             return False
-        return not surely_graphless(self.solution.final(result)) or not self._filled.isdisjoint(result.computed_from())
+        returned = self.solution.final(result)
+        if not surely_graphless(returned):
+            return True
+        return not returned <= PLAIN and not self._filled.isdisjoint(result.computed_from())
 
     @cached_property
     def _filled(self) -> frozenset[Value]:
