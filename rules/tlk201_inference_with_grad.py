@@ -116,6 +116,7 @@ class InferenceWithGrad(Rule):
         first = inference.forwards[0]
         reason = "no backward follows" if inference.leaves else "the graph is thrown away"
         doubt = ", unless that switches them off itself" if inference.unseen else ""
+        doubt = ", where its caller does not switch them off" if inference.doubtful else doubt
         return Finding(
             node=function,
             message=(
@@ -124,7 +125,7 @@ class InferenceWithGrad(Rule):
                 " activation is kept until the output is dropped, GPU memory peaks; decorate it with"
                 " `@torch.no_grad()`",
             ),
-            level=Level.NOTE if inference.unseen else Level.WARNING,
+            level=Level.NOTE if inference.unseen or inference.doubtful else Level.WARNING,
             memory=Memory.PEAK,
             evidence=_evidence(facts, inference),
             fix=facts.guard(inference.function, safe=not inference.leaves),

@@ -309,6 +309,51 @@ def test_who_guards_a_method_may_have_its_object_from_a_third_file(
     assert Project(tmp_path, files).found() == found
 
 
+STALL = """
+    import torch
+    {imports}
+
+    def sell(path, batches):
+        tagger = torch.load(path)["tagger"]
+        {guard}:
+            return [tagger.predict(x) for x in batches]
+"""
+
+QUIET = """
+    import contextlib
+    import torch
+
+    @contextlib.contextmanager
+    def at_rest(net):
+        with {guard}:
+            yield net
+"""
+
+
+def test_who_guards_a_method_may_be_given_its_object(tmp_path: Path) -> None:
+    guarded = STALL.format(imports="", guard="with torch.no_grad()")
+    assert Project(tmp_path, {"tagger.py": TAGGER, "stall.py": guarded}).found() == []
+    is_open = STALL.format(imports="", guard="if batches")
+    files = {"tagger.py": TAGGER, "stall.py": guarded, "other.py": is_open}
+    assert Project(tmp_path / "mixed", files).found() == ["tagger.py: TLK201 note"]
+
+
+def test_who_imports_another_class_with_the_method_is_given_that_one(tmp_path: Path) -> None:
+    guesser = "class Guesser:\n    def predict(self, x):\n        return x\n"
+    guarded = STALL.format(imports="from guesser import Guesser", guard="with torch.no_grad()")
+    project = Project(tmp_path, {"tagger.py": TAGGER, "stall.py": guarded, "guesser.py": guesser})
+    assert project.found() == ["tagger.py: TLK201 warning"]
+
+
+@pytest.mark.parametrize(
+    ("guard", "found"), [("torch.no_grad()", []), ("torch.enable_grad()", ["tagger.py: TLK201 warning"])]
+)
+def test_a_context_manager_of_the_project_may_be_a_guard(tmp_path: Path, guard: str, found: list[str]) -> None:
+    stall = STALL.format(imports="from quiet import at_rest", guard="with at_rest(tagger)")
+    files = {"tagger.py": TAGGER, "stall.py": stall, "quiet.py": QUIET.format(guard=guard)}
+    assert Project(tmp_path, files).found() == found
+
+
 def test_who_guards_a_function_imports_it(tmp_path: Path) -> None:
     function = """
         from torch import nn

@@ -528,3 +528,83 @@ def test_what_is_prepared_for_a_function_that_all_callers_guard_is_left_out_of_t
         "    with torch.no_grad():\n        return ask().argmax(1)\n"
     )
     assert found(body.format("scale(x)")) == []
+
+
+MIXER = """
+class Mixer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.parts = nn.Linear(3, 3), nn.ModuleList([nn.Linear(3, 3)])
+
+    def forward(self, x):
+        return self.mixed(x) + 1
+
+    def mixed(self, x):
+        {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        ("return self.body(x)", []),
+        ("rows = torch.zeros_like(x); rows[:2] = self.body(x); return rows.view(-1)", []),
+        ("rows = x.new_zeros(3); rows[0] += self.parts[0](x); return {'rows': rows}", []),
+        ("rows = torch.zeros_like(x); rows[:2] = self.body(x); return rows.sum().item()", [10]),
+        ("self.eval(); return self.body(x)", [10]),
+        ("return self.body(x).argmax(1)", [10]),
+        ("print(self.body(x).argmax(1))", [10]),
+    ],
+)
+def test_what_a_method_of_a_module_returns_is_its_callers(body: str, lines: list[int]) -> None:
+    assert found(MIXER.format(body)) == lines
+
+
+def test_a_call_that_is_wrapped_is_a_forward() -> None:
+    body = "class Wrapped(Model, nn.Module):\n    def __call__(self, x):\n        return super().__call__(x)\n"
+    assert found(body) == []
+
+
+def test_what_layers_are_made_by_is_a_class() -> None:
+    body = "def stage(block: nn.Module, width, depth):\n    rows = []\n    rows.append(block(width, 3))\n"
+    body += "    for _ in range(depth):\n        rows.append(block(3, 3))\n    return nn.Sequential({})\n"
+    assert found(body.format("*rows")) == []
+    pooled = "def f(block: nn.Module, x):\n    block.eval()\n    rows = [block(x)]\n    return rows, nn.Sequential()\n"
+    assert found(pooled) == [1]
+
+
+def test_a_probe_that_goes_through_all_layers() -> None:
+    body = MIXER.format("pass") + "\n    def width(self):\n        x = {}\n"
+    body += "        for i, _ in enumerate(self.parts):\n            x = self.parts[i](x)\n        return x.size(1)\n"
+    assert found(body.format("torch.randn(2, 3)")) == []
+    assert found(body.format("load()")) == [13]
+
+
+def test_what_all_callers_detach_has_no_graph() -> None:
+    body = "def scale(values):\n    net = nn.Linear(3, 3)\n    return net(values).argmax(1)\n"
+    body += "def f(layer: nn.Linear):\n    return scale(layer.weight{})\n"
+    assert found(body.format(".detach()")) == []
+    assert found(body.format("")) == [1]
+
+
+def test_volatile_by_a_helper() -> None:
+    body = "from torch.autograd import Variable\n"
+    body += "def batch(x, evaluating):\n    return Variable(x, volatile=evaluating)\n"
+    body += "def score(model, x):\n    model.eval()\n    return model(batch(x, True)).data[0]\n"
+    assert found(body) == []
+    assert found(body + "def place():\n    return torch.device(0)\n") == [4]
+
+
+def test_metrics_of_what_others_predicted() -> None:
+    head = "class Task(nn.Module):\n    def __init__(self, metrics: list):\n        super().__init__()\n"
+    head += "        self.metrics = nn.ModuleList([nn.Linear(3, 3)])\n"
+    body = head + "    def note(self, predicted, wanted):\n        for one in self.metrics:\n            {}\n"
+    assert found(body.format("self.log('a', one(predicted, wanted))")) == []
+    assert found(body.format("self.log('a', one(predicted))")) == [5]
+
+
+def test_a_learner_that_is_given_its_own_loss_differentiates() -> None:
+    body = "def adapted(x, y, {}):\n    learner = Model(nn.Linear(3, 3))\n    learner.eval()\n"
+    body += "    for _ in range(3):\n        error = (learner(x) - y).sum()\n        {}learner.adapt(error)\n"
+    assert found(body.format("n", "")) == []
+    assert found(body.format("n", "print(learner.score(3)); n = ")) == [1]

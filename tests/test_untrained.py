@@ -201,3 +201,12 @@ def main(loader):
 )
 def test_what_a_step_detaches_was_made_in_vain_unless_it_leaves_the_step(last: str, expected: int) -> None:
     assert len(Program(FAKES.format(last=last)).facts.untrained_forwards) == expected
+
+
+@pytest.mark.parametrize(("made", "expected"), [("m.clone()", []), ("copy.deepcopy(t)", ["c"])])
+def test_what_a_method_of_a_trained_network_gives_is_trained_through(made: str, expected: list[str]) -> None:
+    before = f"m = Wrapped(s)\n    c = {made}"
+    forward = "loss = F.mse_loss(m(x), c(x))"
+    step = STEP.format(before=before, parameters="m.parameters()", forward=forward)
+    program = Program("from elsewhere import Wrapped\n" + NETWORKS + step)
+    assert [program.facts.called(found.call) for found in program.facts.untrained_forwards] == expected

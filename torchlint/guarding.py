@@ -13,3 +13,4 @@ class Guarding(Enum):
     UNSEEN = "no caller that guards it is seen in this run"
     ALWAYS = "called with gradients off only"
     MIXED = "called with gradients off here and on there"
+    DOUBTFUL = "called by its name with gradients off here and on there, by files that do not import it"

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
+from torchlint.frameworks import Holds, method_names
 from torchlint.guarding import Guarding
 from torchlint.imported import imported_names
 from torchlint.project.loaders import LOADER, reads_with_workers
@@ -25,6 +26,9 @@ _GUARD = re.compile("no_grad|inference_mode|set_grad_enabled")
 
 IMPORT_STEPS = 3
 """So many imports lie between a file that calls a method and the one that defines it, at most."""
+
+MANAGER = "contextmanager"
+"""The decorator that makes a guard of one's own: its body switches gradients off and yields."""
 
 GUARDS = frozenset(["no_grad", "inference_mode"])
 """What switches gradients off, by the last part of its name: torch's own and what wraps it."""
@@ -54,6 +58,7 @@ class Callers:
         self._known_importers: dict[str, tuple[str, ...]] = {}
         self._open_calls: dict[str, frozenset[str]] = {}
         self._imported: dict[str, tuple[frozenset[str], Collection[tuple[str, str]]]] = {}
+        self._defining: dict[str, frozenset[str]] = {}
 
     def guarding(self, path: str, name: str) -> Guarding:
         """How the other files call ``name``, a function or a method of the file ``path``.
@@ -66,24 +71,43 @@ class Callers:
         self._sights.ask(name, guards)
         # Most functions are guarded nowhere, and then nobody needs to know who else calls them.
         if not any(other != path and self._imports(other, path) for other in guards):
-            return Guarding.ALWAYS if self._is_guarded_from_afar(path, name, guards) else Guarding.UNSEEN
+            return self._guarding_from_afar(path, name, guards)
         self._sights.ask_everybody()
         with self._sights.unnoted():
             others = (o for o in self._given if o != path and name in self._text_of(o) and self._imports(o, path))
             return Guarding.MIXED if any(self._calls_openly(other, name) for other in others) else Guarding.ALWAYS
 
-    def _is_guarded_from_afar(self, path: str, name: str, guards: Sequence[str]) -> bool:
-        """Whether a file calls a method ``name`` with gradients off that has its objects from a file that imports them.
+    def _guarding_from_afar(self, path: str, name: str, guards: Sequence[str]) -> Guarding:
+        """How files call a method ``name`` of the file ``path`` that they do not import: whoever calls a function does.
 
-        Whoever calls a function imports it itself.
+        They have its objects from a file that imports them, or are given them: ``torch.load(path)["model"]``. Such a
+        call is taken for one of the method where the file reaches no other method of the name.
         """
         others = [other for other in guards if other != path]
         tree = self._tree_of(path) if others else None
         if tree is None or any(isinstance(node, ast.FunctionDef) and node.name == name for node in tree.body):
-            return False
+            return Guarding.UNSEEN
         self._sights.ask_everybody()
         with self._sights.unnoted():
-            return any(path in self._reached_by(other) for other in others)
+            if any(path in self._reached_by(other) for other in others):
+                return Guarding.ALWAYS
+            if name in method_names(Holds.GUARDED) or not any(self._may_be_given(o, path, name) for o in others):
+                return Guarding.UNSEEN
+            rest = (o for o in self._given if o != path and name in self._text_of(o) and self._calls_openly(o, name))
+            is_open = any(self._imports(other, path) or self._may_be_given(other, path, name) for other in rest)
+            return Guarding.DOUBTFUL if is_open else Guarding.ALWAYS
+
+    def _may_be_given(self, other: str, path: str, name: str) -> bool:
+        """Whether a file of the same project calls ``name`` on what may be an object of the file ``path``."""
+        reached = self._reached_by(other)
+        return self._modules.are_together(other, path) and reached.isdisjoint(self._defining_files(name) - {path})
+
+    def _defining_files(self, name: str) -> frozenset[str]:
+        """The files that define a function ``name``."""
+        if name not in self._defining:
+            definition = re.compile(rf"\bdef\s+{re.escape(name)}\b")
+            self._defining[name] = frozenset(one for one in self._given if definition.search(self._text_of(one)))
+        return self._defining[name]
 
     def _reached_by(self, importer: str) -> frozenset[str]:
         """The files that a file imports, and those that these import, a few steps on."""
@@ -141,10 +165,27 @@ class Callers:
         found: dict[str, list[str]] = {}
         with self._sights.unnoted():
             for path in self._given:
-                if _GUARD.search(self._text_of(path)):
+                if self._guard_names.search(self._text_of(path)):
                     for name in self._calls_in(path, guarded=True):
                         found.setdefault(name, []).append(path)
         return found
+
+    @cached_property
+    def _own_guards(self) -> frozenset[str]:
+        """The names of the context managers that the files of the run define, and that switch gradients off."""
+        texts = ((path, self._text_of(path)) for path in self._given)
+        trees = (self._tree_of(path) for path, text in texts if MANAGER in text and _GUARD.search(text))
+        return frozenset(
+            node.name
+            for tree in trees
+            for node in walk(tree or ast.Module([], []))
+            if isinstance(node, ast.FunctionDef) and _yields_in_guard(node)
+        )
+
+    @cached_property
+    def _guard_names(self) -> re.Pattern[str]:
+        """What a file mentions that may switch gradients off."""
+        return re.compile("|".join([_GUARD.pattern, *map(re.escape, sorted(self._own_guards))]))
 
     def _calls_openly(self, path: str, name: str) -> bool:
         if path not in self._open_calls:
@@ -166,7 +207,7 @@ class Callers:
         tree = self._tree_of(path)
         return frozenset(
             last_name(node.func)
-            for part, is_guarded in _parts(tree or ast.Module([], []))
+            for part, is_guarded in _parts(tree or ast.Module([], []), GUARDS | self._own_guards)
             if is_guarded is guarded
             for node in walk(part)
             if isinstance(node, ast.Call)
@@ -187,14 +228,23 @@ def calls_itself_guarded(cls: ast.ClassDef, name: str) -> bool:
     )
 
 
-def _parts(tree: ast.Module | ast.ClassDef) -> Iterator[tuple[ast.AST, bool]]:
+def _yields_in_guard(function: ast.FunctionDef) -> bool:
+    """``@contextmanager`` over a body that yields under a guard of torch."""
+    if not any(last_name(decorator) == MANAGER for decorator in function.decorator_list):
+        return False
+    blocks = (node for node in walk(function) if isinstance(node, ast.With))
+    guarded = (block for block in blocks if any(_is_guard(item.context_expr, GUARDS) for item in block.items))
+    return any(isinstance(node, ast.Yield) for block in guarded for node in walk(block))
+
+
+def _parts(tree: ast.Module | ast.ClassDef, guards: frozenset[str] = GUARDS) -> Iterator[tuple[ast.AST, bool]]:
     """The parts of a file's statements that hold no further statements, each with whether a guard stands around it."""
     pending: list[tuple[ast.AST, bool]] = [(tree, False)]
     while pending:
         node, is_guarded = pending.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            is_guarded = any(_is_guard(decorator) for decorator in node.decorator_list)
-        elif isinstance(node, ast.With) and any(_is_guard(item.context_expr) for item in node.items):
+            is_guarded = any(_is_guard(decorator, guards) for decorator in node.decorator_list)
+        elif isinstance(node, ast.With) and any(_is_guard(item.context_expr, guards) for item in node.items):
             is_guarded = True
         for child in children(node):
             if isinstance(child, _HOLD_STATEMENTS):
@@ -209,10 +259,10 @@ _HOLD_STATEMENTS = (
 )  # fmt: skip
 
 
-def _is_guard(node: ast.expr) -> bool:
+def _is_guard(node: ast.expr, guards: frozenset[str]) -> bool:
     """``torch.no_grad()``, ``no_grad``, ``torch.set_grad_enabled(False)``."""
     function = node.func if isinstance(node, ast.Call) else node
     name = last_name(function)
     if name == "set_grad_enabled" and isinstance(node, ast.Call):
         return any(isinstance(a, ast.Constant) and a.value is False for a in node.args)
-    return name in GUARDS
+    return name in guards

@@ -87,6 +87,10 @@ class Modules:
         found = (self._below(root, parts) for root in self._roots(folder))
         return next((location for location in found if location is not None), None)
 
+    def are_together(self, first: str, second: str) -> bool:
+        """Whether two files lie in one project, or beside each other where none has a root."""
+        return not set(self._roots(_folder_of(first))).isdisjoint(self._roots(_folder_of(second)))
+
     def _roots(self, folder: str) -> tuple[str, ...]:
         """The folders from which absolute imports start, the likeliest first."""
         package, above = self._package_of(folder)

@@ -21,15 +21,17 @@ def is_decided(solution: Solution, call: Value) -> bool:
     """
     if call.mode is Mode.MAYBE:
         return True
-    if call.arguments and _is_detached(call.arguments[0]):
+    if call.arguments and _is_detached(solution, call.arguments[0]):
         return True
-    return is_volatile(call) and not needs_newer_torch(solution)
+    return is_volatile(solution, call) and not needs_newer_torch(solution)
 
 
-def is_volatile(call: Value) -> bool:
-    """Whether something that goes into a call was made with ``volatile=True``."""
-    behind = (value for argument in call.arguments for value in argument.computed_from())
-    return any(value.op is Op.CALL and "volatile" in value.keys for value in behind)
+def is_volatile(solution: Solution, call: Value) -> bool:
+    """Whether something that goes into a call was made with ``volatile=True``, by a function that gives it back."""
+    behind = {value for argument in call.arguments for value in argument.computed_from() if value.op is Op.CALL}
+    made = (function.result for value in behind for function in solution.functions_of(value))
+    inner = (value for result in made if result is not None for value in result.computed_from())
+    return any("volatile" in value.keys for value in (*behind, *inner) if value.op is Op.CALL)
 
 
 def needs_newer_torch(solution: Solution) -> bool:
@@ -48,8 +50,8 @@ def _reads_item(solution: Solution, value: Value) -> bool:
     return not value.arguments and not all(map(is_graphless, receiver))
 
 
-def _is_detached(value: Value) -> bool:
-    """Whether a value is ``x.detach()`` or ``x.data``, moved or cut as may be."""
+def _is_detached(solution: Solution, value: Value, depth: int = 2) -> bool:
+    """Whether a value is ``x.detach()`` or ``x.data``, moved or cut as may be, here or by all callers that are seen."""
     while True:
         if value.op in (Op.SUBSCRIPT, Op.ELEMENT):
             value = value.inputs[0]
@@ -59,5 +61,8 @@ def _is_detached(value: Value) -> bool:
             if value.callee.name == "detach":
                 return True
             value = value.callee.inputs[0]
+        elif value.op is Op.PARAMETER and depth > 0:
+            given = solution.arguments_of(value)
+            return bool(given) and all(_is_detached(solution, argument, depth - 1) for argument in given)
         else:
             return False

@@ -122,7 +122,21 @@ class Flows(Liveness):
     def inspected(self) -> frozenset[Value]:
         """All that flows into a value whose graph the program looks at: it wants one."""
         values = self.solution.graph.values
-        return self.ancestry.of_all(v.inputs[0] for v in values if v.op is Op.ATTRIBUTE and v.name in GRAPH_READERS)
+        read = [v.inputs[0] for v in values if v.op is Op.ATTRIBUTE and v.name in GRAPH_READERS]
+        return self.ancestry.of_all([*read, *(loss for value in values for loss in self._given_back(value))])
+
+    def _given_back(self, call: Value) -> list[Value]:
+        """``learner.adapt(loss(learner(x)))``, for nothing but what that does to the learner: it differentiates."""
+        if call.op is not Op.CALL or call.callee.op is not Op.ATTRIBUTE or call.users or call.callee.name in SINKS:
+            return []
+        owner = call.callee.inputs[0]
+        if self.solution.functions_of(call) or owner.op is Op.READ:
+            return []
+        return [
+            given
+            for given in call.arguments
+            if any(part.op is Op.CALL and part.callee is owner for part in given.computed_from())
+        ]
 
     @cached_property
     def detached(self) -> frozenset[Value]:

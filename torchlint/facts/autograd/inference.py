@@ -11,6 +11,8 @@ from torchlint.facts.autograd.arrays import read_as_arrays
 from torchlint.facts.autograd.by_contract import InferringMethods
 from torchlint.facts.autograd.decided import is_decided, is_volatile
 from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.autograd.layers import layers
+from torchlint.facts.autograd.left_to_callers import LeftToCallers
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Instance, Module
@@ -50,6 +52,7 @@ class Inference:
         others_guard: True when other callers of those functions guard them, and this one does not.
         unseen: True when all its forwards run in methods of models in code that is not seen.
         volatile: True when the program writes the guard that torch had before 0.4.
+        doubtful: True when other files guard a method of this name, and others call one with gradients on.
     """
 
     function: Function
@@ -61,6 +64,7 @@ class Inference:
     others_guard: bool
     unseen: bool
     volatile: bool
+    doubtful: bool
 
 
 class Inferences:
@@ -88,7 +92,8 @@ class Inferences:
     def found(self) -> dict[Function, Inference]:
         """Each function with such forwards; of a chain of calls the innermost that shows the evidence."""
         found: dict[Function, Inference] = {}
-        functions = [f for f in self.solution.graph.functions if not self._is_forward_method(f)]
+        left_to_callers = LeftToCallers(self.solution, self.steps)
+        functions = [f for f in self.solution.graph.functions if not left_to_callers.has(f)]
         for function in functions:
             self._add(function, found, self._says_so_or_drops_it)
         for function in functions:
@@ -121,6 +126,7 @@ class Inferences:
             elsewhere = all(map(self.runs_elsewhere, forwards))
             others_guard = elsewhere and all(map(self._is_guarded_by_others, forwards))
             unseen = all(map(self._is_unseen_inference, forwards))
+            doubtful = not inline and not elsewhere and self.flows.modes.is_doubtful(function)
             found[function] = Inference(
                 function,
                 tuple(forwards),
@@ -130,7 +136,8 @@ class Inferences:
                 elsewhere,
                 others_guard,
                 unseen,
-                any(map(is_volatile, forwards)),
+                any(is_volatile(self.solution, forward) for forward in forwards),
+                doubtful,
             )
 
     def _says_so_or_drops_it(self, function: Function, call: Value) -> bool:
@@ -185,13 +192,6 @@ class Inferences:
         """Whether a function trains as well, or is the whole script: then only single statements infer."""
         return self.steps.trains(function) or trains_on_result(function) or function.parent is None
 
-    def _is_forward_method(self, function: Function) -> bool:
-        """Whether it is left to its caller what a function's graph is for."""
-        if function.name == "<lambda>":
-            return True
-        owner = function.owner
-        return owner is not None and function.name in ("forward", "__init__") and is_module_class(owner)
-
     def _infers(self, call: Value) -> bool:
         """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""
         callees = self.solution.functions_of(call)
@@ -201,6 +201,8 @@ class Inferences:
         if not self.flows.modes.records(call) or self._is_used(call) or call in self._read_as_arrays:
             return False
         if is_decided(self.solution, call) or self._is_asked_for(call) or self._is_brief(call):
+            return False
+        if call in self._layers or _is_metric_of_several(call):
             return False
         if self.runs_elsewhere(call):
             return not self.on_a_dummy(call)
@@ -218,6 +220,11 @@ class Inferences:
         if self.steps.calls_module(call) or self._is_method_in_evaluation(call):
             return True
         return any(self._runs_forward(callee, call) for callee in callees) and self._begins_in_module(call)
+
+    @cached_property
+    def _layers(self) -> frozenset[Value]:
+        """What is made a layer of: ``Sequential(*[block(3) for _ in range(n)])`` calls a class."""
+        return layers(self.flows)
 
     def _is_asked_for(self, call: Value) -> bool:
         """Whether gradients are switched on for this very call: no guard around the function would change that."""
@@ -382,6 +389,15 @@ class Inferences:
         )
 
 
+def _is_metric_of_several(call: Value) -> bool:
+    """``for metric in self.metrics: self.log(name, metric(predicted, wanted))``: the graph is that of who predicted."""
+    callee = call.callee
+    is_method = call.function.owner is not None and is_module_class(call.function.owner)
+    if not is_method or callee.op is not Op.ELEMENT or len(call.arguments) < 2:
+        return False
+    return all(argument.op is Op.PARAMETER for argument in call.arguments)
+
+
 def _is_put_into_evaluation(value: Value) -> bool:
     while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
         if value.callee.name == "eval":
@@ -398,7 +414,7 @@ class Maker(Symbol):
     ELSEWHERE = "a file, a caller, nobody knows"
 
 
-def _makers(value: Value, depth: int = 8) -> frozenset[Maker]:
+def _makers(value: Value, depth: int = 8, seen: frozenset[Value] = frozenset()) -> frozenset[Maker]:
     """Where the numbers in a value come from, whatever is computed with them.
 
     A function that is not seen may read a file that it is given the name of: ``Image.open("photo.jpg")``; what it is
@@ -406,6 +422,8 @@ def _makers(value: Value, depth: int = 8) -> frozenset[Maker]:
     """
     if value.op is Op.CONSTANT:
         return frozenset([Maker.WRITTEN])
+    if value in seen:
+        return frozenset()  # what goes round a loop adds nothing to itself
     if depth == 0 or value.op not in (Op.CALL, Op.OPERATION, Op.CONTAINER, Op.PHI, Op.SUBSCRIPT, Op.ELEMENT):
         return frozenset([Maker.ELSEWHERE])
     inputs = list(value.inputs)
@@ -417,8 +435,9 @@ def _makers(value: Value, depth: int = 8) -> frozenset[Maker]:
                 return frozenset([Maker.DRAWN])
         elif value.callee.op is Op.ATTRIBUTE:
             inputs = list(value.callee.inputs)
-    found = frozenset(maker for source in inputs for maker in _makers(source, depth - 1))
+    seen |= {value}
+    found = frozenset(maker for source in inputs for maker in _makers(source, depth - 1, seen))
     if value.op is Op.CALL and value.callee.op is Op.EXTERNAL and Maker.DRAWN not in found:
         if not value.callee.name.startswith(COMPUTING) or value.callee.name in READING:
             return frozenset([Maker.ELSEWHERE])
-    return found or frozenset([Maker.ELSEWHERE])
+    return found if found or seen - {value} else frozenset([Maker.ELSEWHERE])

@@ -250,8 +250,14 @@ class _Search:
         return all(isinstance(root, Place) for root in roots)
 
     def _is_made(self, root: Value | Place) -> bool:
-        """Whether a root is where the network is made or loaded, so that all that happens to it is seen."""
-        return isinstance(root, Value) and root.op is Op.CALL
+        """Whether a root is where the network is made or loaded, so that all that happens to it is seen.
+
+        What a method of a network that is trained gives, ``learner.clone()``, may share its parameters or its graph.
+        """
+        if not isinstance(root, Value) or root.op is not Op.CALL:
+            return False
+        is_given_by_method = root.callee.op is Op.ATTRIBUTE and not self.solution.functions_of(root)
+        return not (is_given_by_method and self._is_optimized(root.callee.inputs[0]))
 
     def _is_evaluated(self, module: Value) -> bool:
         """Whether a module is put into evaluation mode in this file, and nowhere back into training mode."""

@@ -63,6 +63,12 @@ class Modes:
                 found.setdefault(value.callee.name, []).append(value)
         return found
 
+    def is_doubtful(self, function: Function) -> bool:
+        """Whether other files call something of this name with gradients off, and others with gradients on."""
+        if function.is_foreign or self.solution.callers.get(function):
+            return False
+        return self._guarding(function.name) is Guarding.DOUBTFUL
+
     def at(self, value: Value) -> frozenset[Mode]:
         """The modes that are possible where ``value`` is computed."""
         if value.mode is Mode.INHERITED:

@@ -1,0 +1,57 @@
+"""Methods of modules of which their callers know what the graph is for: forwards, and what helps them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from torchlint.facts.turns.steps import Steps
+from torchlint.facts.values.domain import PLAIN, surely_graphless
+from torchlint.facts.values.frameworks import is_for_inference, is_module_class
+from torchlint.facts.values.graph import Function, Value
+from torchlint.facts.values.solve import Solution
+
+FORWARDS = ("forward", "__call__", "__init__")
+"""Methods of a module that say nothing of inference, whatever they return."""
+
+
+class LeftToCallers:
+    """Answers which functions say nothing of what becomes of their graphs."""
+
+    def __init__(self, solution: Solution, steps: Steps) -> None:
+        """Work on a solved graph."""
+        self.solution = solution
+        self.steps = steps
+
+    def has(self, function: Function) -> bool:
+        """Whether a function is the forward of a module, or a method that gives a graph to who calls it.
+
+        One that trains, or puts a model into evaluation mode, says itself what its graphs are for.
+        """
+        if function.name == "<lambda>":
+            return True
+        owner = function.owner
+        if owner is None or not is_module_class(owner) or is_for_inference(function):
+            return False
+        if function.name in FORWARDS:
+            return True
+        if self.steps.trains(function) or any(call.evaluating for call in self.steps.calls_in(function)):
+            return False
+        return self._may_return_graph(function)
+
+    def _may_return_graph(self, function: Function) -> bool:
+        result = function.result
+        if result is None or not result.inputs:
+            return False
+        returned = self.solution.final(result)
+        if not surely_graphless(returned):
+            return True
+        return not returned <= PLAIN and not self._filled.isdisjoint(result.computed_from())
+
+    @cached_property
+    def _filled(self) -> frozenset[Value]:
+        """What something with a graph may be written into: ``rows = zeros_like(x)``, then ``rows[:n] = layer(x)``."""
+        return frozenset(
+            store.holder
+            for store in self.solution.graph.stores
+            if store.is_item and store.holder is not None and not surely_graphless(self.solution.final(store.value))
+        )
