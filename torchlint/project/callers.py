@@ -59,6 +59,7 @@ class Callers:
         self._open_calls: dict[str, frozenset[str]] = {}
         self._imported: dict[str, tuple[frozenset[str], Collection[tuple[str, str]]]] = {}
         self._defining: dict[str, frozenset[str]] = {}
+        self._from_afar: dict[tuple[str, str], Guarding] = {}
 
     def guarding(self, path: str, name: str) -> Guarding:
         """How the other files call ``name``, a function or a method of the file ``path``.
@@ -84,17 +85,26 @@ class Callers:
         call is taken for one of the method where the file reaches no other method of the name.
         """
         others = [other for other in guards if other != path]
-        tree = self._tree_of(path) if others else None
-        if tree is None or any(isinstance(node, ast.FunctionDef) and node.name == name for node in tree.body):
+        if not others or re.search(rf"^(async\s+)?def\s+{re.escape(name)}\b", self._text_of(path), re.MULTILINE):
             return Guarding.UNSEEN
         self._sights.ask_everybody()
+        key = (path, name)
+        if key not in self._from_afar:
+            self._from_afar[key] = self._look_from_afar(path, name, others)
+        return self._from_afar[key]
+
+    def _look_from_afar(self, path: str, name: str, others: Sequence[str]) -> Guarding:
         with self._sights.unnoted():
             if any(path in self._reached_by(other) for other in others):
                 return Guarding.ALWAYS
             if name in method_names(Holds.GUARDED) or not any(self._may_be_given(o, path, name) for o in others):
                 return Guarding.UNSEEN
-            rest = (o for o in self._given if o != path and name in self._text_of(o) and self._calls_openly(o, name))
-            is_open = any(self._imports(other, path) or self._may_be_given(other, path, name) for other in rest)
+            rest = (o for o in self._given if o != path and f".{name}(" in self._text_of(o))
+            is_open = any(
+                (self._imports(other, path) or self._may_be_given(other, path, name))
+                and self._calls_openly(other, name)
+                for other in rest
+            )
             return Guarding.DOUBTFUL if is_open else Guarding.ALWAYS
 
     def _may_be_given(self, other: str, path: str, name: str) -> bool:
