@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 BUILT = frozenset(["module", "loss", "optimizer", "scheduler", "scaler", "loader"])
 """Kinds of classes of torch that are meant to outlive a step."""
 
+EMPTY = frozenset(["torch.nn.Module", "torch.nn.modules.module.Module"])
+"""Classes that compute nothing and have no weights: what is made of them is the form of something else."""
+
 LOADERS_OF_WEIGHTS = ("load", "from_pretrained")
 """Functions that build a model and read its weights from a file: another matter than building it."""
 
@@ -120,7 +123,7 @@ class _Search:
         return construction.product.weighs, construction.call.index
 
     def _of(self, call: Value) -> Construction | None:
-        if is_of_tests(self.facts, call) or self._is_given_weights(call):
+        if self._is_of_tests(call) or self._is_given_weights(call):
             return None
         if call.callee.name == "torch.optim.SGD" and not has_momentum(call):
             return None  # it remembers nothing that could be lost
@@ -142,6 +145,10 @@ class _Search:
         if self._belongs_to_turn(call, product, repetition):
             return None
         return Construction(call, product, loop, follows)
+
+    def _is_of_tests(self, call: Value) -> bool:
+        """Whether a test makes it, or a function that only tests call."""
+        return is_of_tests(self.facts, call) or self.facts.unit_tests.has(call.function)
 
     def _is_given_weights(self, made: Value) -> bool:
         """``cell.weight = layer.weight``: what is built is a form for weights that are there."""
@@ -199,7 +206,7 @@ class _Search:
     def _of_external(self, call: Value, name: str) -> Product | None:
         made = torch_api.torch_class(name)
         if made is not None:
-            if made.kind not in BUILT:
+            if made.kind not in BUILT or name in EMPTY:
                 return None
             inside = made.wraps and any(p.weighs for p in self._products_in(call))
             is_module = made.kind in ("module", "loss")
