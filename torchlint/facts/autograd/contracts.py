@@ -66,8 +66,8 @@ def _of_update(facts: Facts, update: Function, row: Row) -> Iterator[Contract]:
     """``self._sum += torch.sum(errors)`` in a metric's ``update``, where the errors have the output's graph.
 
     What is kept as it is given keeps its graph in any case. What is computed from it has one only where gradients are
-    on, and ignite's engine switches them off around the call: it is for those who call ``update`` themselves. A metric that
-    only unit tests make is given what they write down.
+    on, and ignite's engine switches them off around the call: it is for those who call ``update`` themselves. A
+    metric that only unit tests make is given what they write down.
     """
     if update.owner is not None and facts.unit_tests.makes_all(update.owner):
         return

@@ -72,7 +72,7 @@ class UnitTests:
         for call in self.solution.graph.values:
             if call.op is Op.CALL:
                 named = [a.cls for a in self.solution.final(call.callee) if isinstance(a, ClassReference)]
-                for cls in dict.fromkeys(above for cls in named for above in cls.lineage()):
+                for cls in dict.fromkeys(above for one in named for above in one.lineage()):
                     table[cls].append(call)
         return table
 
