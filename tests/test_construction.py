@@ -490,7 +490,8 @@ for x in DataLoader(data):
     encoder(x).sum().backward()
 """
     assert built(source.format("return nn.Sequential(self.body.stem, self.body.pool)(x)")) == []
-    group = "group = []\n        for part in self.body:\n            group.append(part)\n        return nn.Sequential(*group)(x)"
+    group = "group = []\n        for part in self.body:\n            group.append(part)\n"
+    group += "        return nn.Sequential(*group)(x)"
     assert built(source.format(group)) == []
     assert built(source.format("return nn.Softmax(self.dim)(x)")) == ["nn.Softmax by forward"]
 
