@@ -134,7 +134,8 @@ class _Search:
             return None
         product, loop = self.products[call], repetition.by
         follows = self._follows_input(call, repetition)
-        if not product.weighs and not product.is_operation and self._wraps_own_parts(call):
+        is_shell = product.kind == "module" and not product.weighs and not product.is_operation
+        if is_shell and self._wraps_own_parts(call):
             return None
         if call.callee.op is not Op.EXTERNAL and (self._wraps_given(call) or (follows and not product.weighs)):
             return None  # a class of the project that wraps its input
