@@ -174,5 +174,7 @@ def test_a_metric_that_only_tests_make_is_given_what_they_write_down() -> None:
     assert kept(METRIC_OF_TEST + "metric = Error()\n") == ["output"]
 
 
-def test_the_inner_method_of_a_metric_of_ignite_is_given_what_update_has_detached() -> None:
-    assert kept(METRIC.format(body="self.total += output[0].sum()").replace("def update", "def _update")) == []
+def test_the_inner_method_of_a_metric_of_ignite_is_given_what_update_hands_on() -> None:
+    inner = METRIC.format(body="self.total += output[0].sum()").replace("def update", "def _update")
+    assert kept(inner) == ["output[0].sum()"]
+    assert kept(inner + "    def update(self, output):\n        self._update(output[0].detach())\n") == []

@@ -285,7 +285,7 @@ RECORDING = (
     Row("torcheval", ("torcheval.metrics.[A-Z]*",), Holds.DETACHES,
         "https://github.com/pytorch/torcheval/blob/v0.0.7/torcheval/metrics/aggregation/mean.py", ("update",)),
     Row("ignite", IGNITE_METRICS, Holds.GIVEN_GRAPH,
-        "https://docs.pytorch.org/ignite/metrics.html#how-to-create-a-custom-metric", ("update",),
+        "https://docs.pytorch.org/ignite/metrics.html#how-to-create-a-custom-metric", ("update", "_update"),
         (0, "output")),
     Row("ignite", IGNITE_METRICS, Holds.EACH_STEP,
         "https://docs.pytorch.org/ignite/generated/ignite.metrics.metric.Metric.html",

@@ -71,6 +71,8 @@ def _of_update(facts: Facts, update: Function, row: Row) -> Iterator[Contract]:
     """
     if update.owner is not None and facts.unit_tests.makes_all(update.owner):
         return
+    if update.name == "_update" and update.owner is not None and update.owner.method("update") is not None:
+        return  # `update` of the class, or of a base that is seen, says what it hands on
     for store in facts.graph.stores:
         if store.function is not update or store.mode is Mode.OFF:
             continue
