@@ -425,3 +425,9 @@ def test_a_state_for_each_name_that_requests_bring() -> None:
     assert found(SESSIONS.format("@app.post('/turn')")) == ["self.table[name]"]
     assert levels(SESSIONS.format("@app.post('/turn')")) == [Level.NOTE]
     assert found(SESSIONS.format("")) == []  # whoever calls it does so once, for all that is seen
+
+
+def test_what_a_text_is_added_to_is_no_tensor() -> None:
+    source = "seen = {}\n" + LOOP.format("name = x[0]\n    if name not in seen:\n        seen[name] = {}")
+    assert found(source) == ["seen[name]"]
+    assert found(source + "    print(name + '.csv')\n") == []

@@ -350,3 +350,17 @@ def test_a_batch_that_lightning_gives_is_on_the_device(
     method: str, item: str, end: str, expected: list[Collecting]
 ) -> None:
     assert ways(CALLBACK.format(method=method, item=item, end=end)) == expected
+
+
+def test_joined_labels_and_what_is_the_next_input_are_left_alone() -> None:
+    def copied(source: str) -> int:
+        head = "net = nn.Linear(3, 3)\nnet.eval()\n"
+        with_grad_off = head + "with torch.no_grad():\n" + "".join(f"    {line}\n" for line in source.splitlines())
+        return len(Program(with_grad_off).facts.collections)
+
+    turn = "{}\nfor x, y in DataLoader(data):\n    kept = torch.cat((kept, {}))\nprint(kept.sum())"
+    assert copied(turn.format("kept = torch.tensor([])", "net(x)")) == 1
+    assert copied(turn.format("kept = torch.tensor([], dtype=torch.long)", "y")) == 0
+    turn = 'kept = {{"h": first}}\nfor x in DataLoader(data):\n    {}\n    kept["h"] = torch.cat((kept["h"], h))'
+    assert copied(turn.format("h = net(x)")) == 1
+    assert copied(turn.format("h = net(**kept)")) == 0

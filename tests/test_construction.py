@@ -475,3 +475,54 @@ def grow(data, kept):
 def test_a_layer_for_each_stage_of_a_net_that_grows() -> None:
     assert built(STAGES.format(holder="blocks", made="[]")) == ["nn.Linear by loop in blocks"]
     assert built(STAGES.format(holder="blocks", made="nn.ModuleList()")) == []
+
+
+def test_containers_round_the_parts_of_the_object_itself_would_have_them_twice() -> None:
+    source = """
+class Encoder(nn.Module):
+    def __init__(self, body):
+        super().__init__()
+        self.body = body
+    def forward(self, x):
+        {}
+encoder = Encoder(nn.Linear(3, 3))
+for x in DataLoader(data):
+    encoder(x).sum().backward()
+"""
+    assert built(source.format("return nn.Sequential(self.body.stem, self.body.pool)(x)")) == []
+    group = "group = []\n        for part in self.body:\n            group.append(part)\n"
+    group += "        return nn.Sequential(*group)(x)"
+    assert built(source.format(group)) == []
+    assert built(source.format("return nn.Softmax(self.dim)(x)")) == ["nn.Softmax by forward"]
+
+
+def test_a_copy_that_a_given_dict_keeps_under_each_key_is_wanted() -> None:
+    source = """
+def keep(model, step, kept):
+    copied = copy.deepcopy(model)
+    {}
+class Task(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net, self.kept = nn.Linear(3, 3), dict()
+    def training_step(self, batch, index):
+        keep(self.net, index, self.kept)
+        return self.net(batch).sum()
+"""
+    head = "import copy\nimport lightning as L\n"
+    assert built(head + source.format("kept[step] = copied.cpu().state_dict()")) == []
+    assert built(head + source.format("return copied.cpu().state_dict()")) == ["copy.deepcopy by training_step"]
+
+
+def test_a_module_that_is_nothing_but_a_form_is_not_told() -> None:
+    assert built(train("root = nn.Module()")) == []
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [("Subset(args.data, y)", []), ("TensorDataset(x, y)", ["DataLoader by loop"])],
+)
+def test_a_loader_without_workers_over_other_data_in_each_turn(data: str, expected: list[str]) -> None:
+    source = train(f"some = {data}\npart = DataLoader(some, batch_size=3)")
+    source = source.replace("for step, (x, y) in enumerate(loader)", "for step, (x, y) in enumerate(args.parts)")
+    assert built("from torch.utils.data import Subset, TensorDataset\n" + source) == expected

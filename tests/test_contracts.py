@@ -156,3 +156,25 @@ def test_a_metric_that_is_left_to_the_framework_keeps_no_graph() -> None:
     source = source.replace("self.total, self.seen", "self.inner = Plain(); self.total, self.seen")
     source += "class Plain(EpochMetric):\n    def compute(self):\n        return 0\n"
     assert kept(source.replace("import Metric", "import EpochMetric, Metric")) == []
+
+
+METRIC_OF_TEST = (
+    METRIC.format(body="self.parts.append(output)")
+    + """
+def test_error():
+    error = Error()
+    error.update(3)
+    assert error.parts == [3]
+"""
+)
+
+
+def test_a_metric_that_only_tests_make_is_given_what_they_write_down() -> None:
+    assert kept(METRIC_OF_TEST) == []
+    assert kept(METRIC_OF_TEST + "metric = Error()\n") == ["output"]
+
+
+def test_the_inner_method_of_a_metric_of_ignite_is_given_what_update_hands_on() -> None:
+    inner = METRIC.format(body="self.total += output[0].sum()").replace("def update", "def _update")
+    assert kept(inner) == ["output[0].sum()"]
+    assert kept(inner + "    def update(self, output):\n        self._update(output[0].detach())\n") == []

@@ -132,3 +132,17 @@ def test_who_gets_the_figure_may_want_it_open() -> None:
     lines = ["fig = plt.figure()", "wandb.log({'fig': fig})"]
     assert repaired(*lines, unsafe=False) == lines
     assert repaired(*lines) == [*lines, "plt.close(fig)"]
+
+
+FLAGGED = """
+def search(x, plot=False):
+    if plot:
+        plt.figure()
+        plt.plot(x)
+"""
+
+
+def test_a_figure_behind_a_flag_that_no_call_sets_is_never_made() -> None:
+    assert found(in_step("search(x)").replace("optimizer =", FLAGGED + "optimizer =", 1)) == 0
+    assert found(in_step("search(x, True)").replace("optimizer =", FLAGGED + "optimizer =", 1)) == 1
+    assert found(in_step("search(x, plot=step > 3)").replace("optimizer =", FLAGGED + "optimizer =", 1)) == 1

@@ -133,3 +133,39 @@ trainer.finish(x)
 
 def test_what_is_computed_from_itself_is_no_leftover() -> None:
     assert left(layer("self.side = 0.9 * self.side + self.c(h)").replace("self.a,", "self.side = 0; self.a,", 1)) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("h.exp().max(1)[-1]", []),
+        ("h.exp().max(1)[-2]", [("self.kept", False)]),
+        ("h.exp().topk(2)[-1]", []),
+        ("h.exp().argmax(1) if y is None else y", []),
+    ],
+)
+def test_positions_of_the_largest_have_no_graph(value: str, expected: list[tuple[str, bool]]) -> None:
+    assert left(layer(f"y = None; self.kept = {value}")) == expected
+
+
+STAGES = """
+class Stages(nn.Module):
+    def __init__(self, stages):
+        super().__init__()
+        self.stages = nn.ModuleList(stages)
+    def choose(self, number):
+        {check}
+        self.chosen = number - 1
+def first(value, other):
+    return other() if callable(other) else value
+net = nn.Linear(3, 3)
+model = Stages([net])
+for x in DataLoader(dataset):
+    score = first(net(x).exp(), lambda: net(x).exp())
+    model.choose(score)
+"""
+
+
+def test_what_is_held_against_a_length_is_a_number() -> None:
+    assert left(STAGES.format(check="pass")) == [("self.chosen", False)]
+    assert left(STAGES.format(check="assert 0 < number <= len(self.stages)")) == []

@@ -65,3 +65,9 @@ def test_a_whole_training_is_recorded(source: str) -> None:
 )
 def test_a_few_steps_are(source: str) -> None:
     assert found("args = input()\n" + source) == 0
+
+
+def test_a_unit_test_profiles_a_handful_of_items() -> None:
+    source = "{}\n    with profile() as p:\n        for x in track(batches):\n            model(x)\n    assert p\n"
+    assert found("from elsewhere import track\n" + source.format("def run(batches):") + "run(loader)\n") == 1
+    assert found("from elsewhere import track\n" + source.format("def test_run(batches):")) == 0

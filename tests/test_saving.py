@@ -85,3 +85,15 @@ def test_data_that_the_program_wrote_is_no_checkpoint() -> None:
     source = "vectors = torch.load(args.cache)\nmodel[0].weight.data.copy_(vectors)\n"
     assert purpose(source) is Purpose.COPIED
     assert purpose(source + "torch.save(shrink(vectors), args.cache)") is None
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "opt = torch.optim.Adam(model.parameters())\nopt.load_state_dict(torch.load(path))",
+        "small = torch.ao.quantization.quantize_dynamic(model)\nsmall.load_state_dict(torch.load(path))",
+        "def test_restore():\n    model.load_state_dict(torch.load(path))\n    assert model",
+    ],
+)
+def test_states_that_are_adopted_made_on_the_host_or_loaded_by_a_test_need_no_device(source: str) -> None:
+    assert purpose(source) is None

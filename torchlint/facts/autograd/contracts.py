@@ -66,8 +66,13 @@ def _of_update(facts: Facts, update: Function, row: Row) -> Iterator[Contract]:
     """``self._sum += torch.sum(errors)`` in a metric's ``update``, where the errors have the output's graph.
 
     What is kept as it is given keeps its graph in any case. What is computed from it has one only where gradients are
-    on, and ignite's engine switches them off around the call: it is for those who call ``update`` themselves.
+    on, and ignite's engine switches them off around the call: it is for those who call ``update`` themselves. A
+    metric that only unit tests make is given what they write down.
     """
+    if update.owner is not None and facts.unit_tests.makes_all(update.owner):
+        return
+    if update.name == "_update" and update.owner is not None and update.owner.method("update") is not None:
+        return  # `update` of the class, or of a base that is seen, says what it hands on
     for store in facts.graph.stores:
         if store.function is not update or store.mode is Mode.OFF:
             continue

@@ -42,7 +42,7 @@ class Liveness:
         if value in seen:
             return None
         seen.add(value)
-        if self._is_detached_on_a_path(value):
+        if self._is_detached_on_a_path(value) or _is_position(value):
             return None
         for atom in sorted_values(self.solution.final(value)):
             if isinstance(atom, Tensor) and atom.history is History.LIVE:
@@ -179,3 +179,15 @@ class Liveness:
             or any(is_live(item) for field in self.solution.fields.get(container, {}).values() for item in field)
             for container in containers
         )
+
+
+def _is_position(value: Value) -> bool:
+    """Whether a value says which of several things is meant: it is held against a length, or differs by a number."""
+    while value.op is Op.OPERATION and value.name in ("Add", "Subtract") and value.inputs[-1].op is Op.CONSTANT:
+        value = value.inputs[0]
+    if value.op is not Op.PARAMETER:
+        return False
+    compared = (user for user in value.users if user.op is Op.COMPARISON)
+    return any(
+        other.op is Op.CALL and other.callee.name == "builtins.len" for user in compared for other in user.inputs
+    )

@@ -43,6 +43,8 @@ def profilings(facts: Facts) -> list[Profiling]:
     made = [(call, call.callee.name) for call in facts.calls() if records_all(facts, call)]
     made += [(e.call, e.done.name) for e in facts.effects.of(EffectKind.PROFILES) if e.done.is_returned]
     for call, name in made:
+        if facts.unit_tests.has(call.function):
+            continue  # it looks at a handful of items
         training = next(filter(None, _trainings(facts, call)), None)
         if training is not None:
             found.append(Profiling(call, training, name in PROFILERS))

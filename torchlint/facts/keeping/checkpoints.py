@@ -16,6 +16,7 @@ import libcst as cst
 
 from torchlint.facts.building.names import constant_key, target_names
 from torchlint.facts.keeping.loading import Load, Parts
+from torchlint.facts.keeping.purposes import fills_optimizer
 from torchlint.facts.turns.repetition import Turn
 from torchlint.facts.values.frameworks import is_framework_training
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Value
@@ -75,7 +76,7 @@ class _Search:
 
     def of(self, load: Load) -> Checkpoint | None:
         parts = self.facts.loads.parts(load.call)
-        if not parts.copies or parts.keeps:
+        if not parts.copies or parts.keeps or all(fills_optimizer(self.facts, copy) for copy in parts.copies):
             return None
         here = sorted((v for v in parts.heavy if not v.function.is_foreign), key=lambda v: v.index)
         functions = dict.fromkeys(value.function for value in here)

@@ -31,6 +31,10 @@ FILLED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "full", "empty"
 """Functions whose tensors hold nothing of the data."""
 
 
+WHOLE = frozenset(f"torch.{name}" for name in ("long", "int", "int64", "int32", "int16", "int8", "uint8", "bool"))
+"""Kinds of numbers of which labels are."""
+
+
 class Collecting(Enum):
     """What is wrong with how a pass collects."""
 
@@ -238,6 +242,8 @@ class _Search:
             news = [item for item in items if item not in olds]
             if not news or all(map(_is_padding, news)) or self._is_needed_in_turn(olds[0], call, repetition):
                 continue
+            if _begins_with_numbers(olds[0]) or self._goes_into_next(olds[0], call):
+                continue
             yield from self._copied(call, olds[0], news[0], repetition)
 
     def _joins(self) -> Iterator[tuple[Value, list[Value]]]:
@@ -309,6 +315,20 @@ class _Search:
                         return True
         return False
 
+    def _goes_into_next(self, old: Value, call: Value) -> bool:
+        """``model(**inputs)`` beside ``inputs["ids"] = torch.cat((inputs["ids"], new))``: all of it is the next input.
+
+        A helper may do so for the function in which it is defined.
+        """
+        if old.op is not Op.SUBSCRIPT or old.keys[0] is None or old.inputs[0].syntax is None:
+            return False
+        written = self.facts.code(old.inputs[0].syntax)
+        calls = [
+            c for f in (call.function, call.function.parent) if f is not None for c in self.facts.steps.calls_in(f)
+        ]
+        given = (argument.syntax for other in calls for argument in other.arguments)
+        return any(syntax is not None and self.facts.code(syntax) == written for syntax in given)
+
     def _resets(self, store: Store, call: Value, repetition: Repetition) -> bool:
         """Whether a store sets anew in each turn what ``call`` joins to; the other branch of a test is the first."""
         if call in choices([store.value]) or not self.gathering.is_within(store.function, store.loop, repetition):
@@ -364,6 +384,13 @@ def _is_move(end: End) -> bool:
 def _is_returned(ends: list[End]) -> bool:
     """Whether what is collected is returned to callers that are not seen, and not only given to code that is not."""
     return any(end.fate is Fate.LEAVES and end.at.op is not Op.CALL for end in ends)
+
+
+def _begins_with_numbers(old: Value) -> bool:
+    """Whether a tensor begins as an empty one of whole numbers: labels, of which each is a few bytes."""
+    first = old.inputs[0] if old.op is Op.PHI else old
+    dtype = first.argument(-1, "dtype") if first.op is Op.CALL else None
+    return dtype is not None and dtype.name in WHOLE
 
 
 def _is_padding(new: Value) -> bool:

@@ -11,6 +11,7 @@ from torchlint.facts.keeping.loading import Load, Parts, external_name
 from torchlint.facts.values.domain import Instance, Module, Tool
 from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.homes import places_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -24,6 +25,16 @@ https://lightning.ai/docs/pytorch/stable/common/checkpointing_basic.html
 
 OF_SCHEDULES = frozenset(["step", "state_dict", "load_state_dict", "get_last_lr", "get_lr", "last_epoch", "base_lrs"])
 """What https://docs.pytorch.org/docs/stable/optim.html says of schedules of learning rates."""
+
+
+QUANTIZING = frozenset(
+    f"torch.{package}.{name}" for package in ("quantization", "ao.quantization")
+    for name in ("quantize_dynamic", "convert", "quantize")
+)  # fmt: skip
+"""Functions that make a model whose weights are on the host alone.
+
+https://docs.pytorch.org/docs/stable/quantization.html
+"""
 
 
 class Purpose(Enum):
@@ -55,8 +66,10 @@ class Purposes:
         path = call.argument(0, "f")
         if saves.wrote_from_host(path):
             return None
+        if self.facts.unit_tests.has(call.function):
+            return None  # a model of a few rows, and the test may well ask on which device it comes back
         if any(copy.callee.name == "load_state_dict" for copy in parts.copies):
-            return None if all(self._fills_schedule(copy) for copy in parts.copies) else Purpose.COPIED
+            return None if all(map(self._needs_no_device, parts.copies)) else Purpose.COPIED
         if saves.wrote_data(path):
             return None
         if parts.copies:
@@ -69,6 +82,17 @@ class Purposes:
         if any(self._gives_to_model(user, parts) for user in users):
             return Purpose.COPIED
         return Purpose.READ if self._are_weights(parts, users) and not self._are_run(parts, users) else None
+
+    def _needs_no_device(self, copy: Value) -> bool:
+        """Whether a state is of numbers, is adopted and not copied, or was made on the host."""
+        return self._fills_schedule(copy) or fills_optimizer(self.facts, copy) or self._is_quantized(copy)
+
+    def _is_quantized(self, copy: Value) -> bool:
+        """Whether the model has been quantized for the host, as far as its file tells of it."""
+        receiver = copy.callee.inputs[0]
+        stored = [v for place in places_of(self.solution, receiver) for v in self.solution.stored.get(place, ())]
+        made = [part for value in (receiver, *stored) for part in value.computed_from()]
+        return any(part.op is Op.CALL and part.callee.name in QUANTIZING for part in made)
 
     def _fills_schedule(self, copy: Value) -> bool:
         """Whether the state goes into a schedule, or into what only steps, as one does: it holds numbers.
@@ -125,6 +149,17 @@ class Purposes:
             return True
         is_written = any(user.op is Op.CALL and user.callee.name == "torch.save" for user in users)
         return not is_written and any(map(self._is_model, parts.whole))
+
+
+def fills_optimizer(facts: Facts, copy: Value) -> bool:
+    """Whether the state goes into an optimizer: that takes the loaded tensors themselves where they are on its device.
+
+    https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.load_state_dict.html
+    """
+    if copy.callee.name != "load_state_dict":
+        return False
+    atoms = facts.solution.final(copy.callee.inputs[0])
+    return bool(atoms) and any(isinstance(atom, Tool) and atom.kind == "optimizer" for atom in atoms)
 
 
 def _is_of_modules(name: str) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.host.datasets import NUM_WORKERS
 from torchlint.facts.host.process import is_of_tests
 from torchlint.facts.repeated.belonging import has_momentum, is_of_chance, is_told_module, passed_on
 from torchlint.facts.turns.handoffs import origins
@@ -33,6 +34,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Value
+from torchlint.facts.values.literals import literal
 from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters
 from torchlint.facts.values.partials import called
 from torchlint.tree import dotted, walk
@@ -42,6 +44,9 @@ if TYPE_CHECKING:
 
 BUILT = frozenset(["module", "loss", "optimizer", "scheduler", "scaler", "loader"])
 """Kinds of classes of torch that are meant to outlive a step."""
+
+EMPTY = frozenset(["torch.nn.Module", "torch.nn.modules.module.Module"])
+"""Classes that compute nothing and have no weights: what is made of them is the form of something else."""
 
 LOADERS_OF_WEIGHTS = ("load", "from_pretrained")
 """Functions that build a model and read its weights from a file: another matter than building it."""
@@ -120,7 +125,7 @@ class _Search:
         return construction.product.weighs, construction.call.index
 
     def _of(self, call: Value) -> Construction | None:
-        if is_of_tests(self.facts, call) or self._is_given_weights(call):
+        if self._is_of_tests(call) or self._is_given_weights(call):
             return None
         if call.callee.name == "torch.optim.SGD" and not has_momentum(call):
             return None  # it remembers nothing that could be lost
@@ -129,6 +134,9 @@ class _Search:
             return None
         product, loop = self.products[call], repetition.by
         follows = self._follows_input(call, repetition)
+        is_shell = product.kind == "module" and not product.weighs and not product.is_operation
+        if is_shell and self._wraps_own_parts(call):
+            return None
         wraps = product.kind != "optimizer" and self._wraps_given(call)
         if call.callee.op is not Op.EXTERNAL and (wraps or (follows and not product.weighs)):
             return None  # a class of the project that wraps its input
@@ -144,6 +152,10 @@ class _Search:
             return None
         return Construction(call, product, loop, follows)
 
+    def _is_of_tests(self, call: Value) -> bool:
+        """Whether a test makes it, or a function that only tests call."""
+        return is_of_tests(self.facts, call) or self.facts.unit_tests.has(call.function)
+
     def _is_given_weights(self, made: Value) -> bool:
         """``cell.weight = layer.weight``: what is built is a form for weights that are there."""
         return any(
@@ -155,13 +167,43 @@ class _Search:
         """Whether a class is given the model that it runs: it has no weights of its own to be new."""
         return any(self._is_model(given) or is_told_module(given) for given in call.arguments)
 
+    def _wraps_own_parts(self, call: Value) -> bool:
+        """Whether a module without weights is put around parts of the very object: kept, it would have them twice.
+
+        ``self.dim`` may be a number as well: of a class of the project only a part of a part is taken for a module.
+        """
+        made = torch_api.torch_class(call.callee.name) if call.callee.op is Op.EXTERNAL else None
+        least = 1 if made is not None and made.wraps else 2
+        pending, seen = list(call.arguments), set[Value]()
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            if _depth_in_self(value) >= least:
+                return True
+            if value.op in (Op.CONTAINER, Op.ELEMENT, Op.SUBSCRIPT, Op.PHI):
+                pending.extend(value.inputs)
+                pending.extend(held for _, held in self.solution.held.get(value, ()))
+        return False
+
     def _is_kept(self, copy: Value) -> bool:
         """Whether a container takes a copy, or what a function makes of it: then each turn has to have its own."""
         loop = copy.loop
+        if loop is None and self._is_kept_by_caller(copy):
+            return True
         return any(
             store.kind is Kind.INSERT and store.loop is not None and loop in store.loop.around()
             and not (store.holder is not None and loop is not None and _is_born_in(store.holder, loop))
             and copy in passed_on(store.value)
+            for store in self.facts.graph.stores
+        )  # fmt: skip
+
+    def _is_kept_by_caller(self, copy: Value) -> bool:
+        """``saved[step] = deepcopy(model).cpu().state_dict()``: a dict that is given takes each copy."""
+        return any(
+            store.kind is Kind.INSERT and store.function is copy.function and store.key is None
+            and store.holder is not None and store.holder.op is Op.PARAMETER and copy in _bases(store.value)
             for store in self.facts.graph.stores
         )  # fmt: skip
 
@@ -200,7 +242,7 @@ class _Search:
     def _of_external(self, call: Value, name: str) -> Product | None:
         made = torch_api.torch_class(name)
         if made is not None:
-            if made.kind not in BUILT:
+            if made.kind not in BUILT or name in EMPTY:
                 return None
             inside = made.wraps and any(p.weighs for p in self._products_in(call))
             is_module = made.kind in ("module", "loss")
@@ -309,9 +351,18 @@ class _Search:
             return True  # an optimizer for what is new as well
         if loop.iterable is not None and self.steps.is_loader(loop.iterable):
             return False
-        if product.kind == "loader" and repetition.turn is Turn.TRAINS:
+        if product.kind == "loader" and repetition.turn is Turn.TRAINS and not self._reads_other_data(call, loop):
             return False
         return any(changes_with(source, loop) for source in sources)
+
+    def _reads_other_data(self, call: Value, loop: Loop) -> bool:
+        """Whether a loader without workers reads a data set that each turn makes, and not tensors of the step."""
+        data = call.argument(0, "dataset")
+        workers = call.argument(*NUM_WORKERS)
+        if data is None or data.op is not Op.CALL or (workers is not None and literal(self.solution, workers) != 0):
+            return False
+        is_made_here = data.loop is not None and loop in data.loop.around()
+        return is_made_here and data.callee.name.rpartition(".")[2] != "TensorDataset"
 
     def _follows_input(self, call: Value, repetition: Repetition) -> bool:
         """Whether what a step is given decides how ``call`` builds."""
@@ -395,6 +446,25 @@ def _choices(value: Value | None) -> list[Value]:
             if current.op is Op.PHI:
                 pending.extend(current.inputs)
     return [choice for choice in seen if choice.op is not Op.PHI]
+
+
+def _bases(value: Value) -> list[Value]:
+    """A value and what it is taken from by methods without arguments."""
+    found = [value]
+    while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and not value.arguments:
+        value = value.callee.inputs[0]
+        found.append(value)
+    return found
+
+
+def _depth_in_self(value: Value) -> int:
+    """How many attributes down from ``self`` a value is taken: two of ``self.body.stem``; 0 where it is not."""
+    depth = 0
+    while value.op is Op.ATTRIBUTE:
+        value, depth = value.inputs[0], depth + 1
+    function = value.function
+    is_self = value.op is Op.PARAMETER and function.owner is not None and function.parameters[:1] == [value]
+    return depth if is_self else 0
 
 
 def _weight(product: Product) -> tuple[bool, bool]:

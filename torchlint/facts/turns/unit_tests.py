@@ -6,11 +6,13 @@ any other.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import cached_property
 
 import libcst as cst
 
 from torchlint.facts.turns.steps import Steps
+from torchlint.facts.values.domain import ClassReference
 from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.tree import walk
 
@@ -57,6 +59,22 @@ class UnitTests:
             self._known[function] = False  # functions that only call each other are no tests
             self._known[function] = self._compute(function)
         return self._known[function]
+
+    def makes_all(self, cls: Class) -> bool:
+        """Whether only unit tests make instances of ``cls``, as far as is seen, and some do."""
+        made = self._made.get(cls, ())
+        return bool(made) and all(self.has(call.function) for call in made)
+
+    @cached_property
+    def _made(self) -> dict[Class, list[Value]]:
+        """The calls that make instances of a class, or of one that inherits from it."""
+        table: dict[Class, list[Value]] = defaultdict(list)
+        for call in self.solution.graph.values:
+            if call.op is Op.CALL:
+                named = [a.cls for a in self.solution.final(call.callee) if isinstance(a, ClassReference)]
+                for cls in dict.fromkeys(above for one in named for above in one.lineage()):
+                    table[cls].append(call)
+        return table
 
     def _compute(self, function: Function) -> bool:
         if function.parent is None:

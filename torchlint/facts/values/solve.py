@@ -177,7 +177,7 @@ class Solution:
         """What an item of a container may be; any item when ``key`` is None."""
         self.watch(container, reader)
         if isinstance(key, int) and key < 0:
-            key = None  # counted from the end, which may be anywhere
+            key = self._counted_from_end(container, key)
         parts = [
             self.of(value)
             for known, value in self.held.get(container, ())
@@ -186,6 +186,13 @@ class Solution:
         fields = self.fields.get(container, {})
         parts += [abstract for known, abstract in fields.items() if key is None or known is None or known == key]
         return join(parts) if parts or self._optimistic else UNKNOWN
+
+    def _counted_from_end(self, container: Value, key: int) -> int | None:
+        """``x.max(1)[-1]``: which item it is of a tuple that a call makes; None where the end may be anywhere."""
+        fields = self.fields.get(container, {})
+        length = sum(isinstance(known, int) for known in fields)
+        is_tuple = container.op is Op.CALL and None not in fields and not self.held.get(container)
+        return key + length if is_tuple and 0 < -key <= length else None
 
     # -- running --------------------------------------------------------------------------------------------------
 

@@ -58,7 +58,7 @@ class Tensors:
         if value.op is Op.PARAMETER:
             if self._is_annotated(value) or any(self._is_tensor(a, seen) for a in self.given(value)):
                 return True
-        if value.op in (Op.SUBSCRIPT, Op.ELEMENT) and self._is_tensor(value.inputs[0], seen):
+        if value.op in (Op.SUBSCRIPT, Op.ELEMENT) and not _is_text(value) and self._is_tensor(value.inputs[0], seen):
             return True
         if value.op is Op.OPERATION and any(self._is_tensor(operand, seen) for operand in value.inputs):
             return True
@@ -203,3 +203,13 @@ class Tensors:
             for _, values in self.solution.stored_with(owner)
             for value in values
         )
+
+
+def _is_text(item: Value) -> bool:
+    """Whether an item is put together with a text: ``item + ".csv"``."""
+    return any(
+        isinstance(part.syntax, cst.SimpleString | cst.FormattedString)
+        for user in item.users
+        if user.op is Op.OPERATION and user.name in ("Add", "AddAssign")
+        for part in user.inputs
+    )
