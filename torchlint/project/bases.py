@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
-from torchlint.project.callers import calls_itself_guarded
+from torchlint.project.callers import called_guarded
 from torchlint.project.excerpt import Outline
 from torchlint.project.modules import Location, Modules
 
@@ -16,6 +17,21 @@ __all__ = ["Bases"]
 
 REEXPORTS = 6
 """How many modules a name is followed through that only import it; a circle of them ends here."""
+
+
+@dataclass(frozen=True)
+class _Class:
+    """A class at a file's top level.
+
+    Attributes:
+        bases: as they are written.
+        methods: the names that it defines itself.
+        guards: the methods of ``self`` that it calls with gradients off.
+    """
+
+    bases: tuple[str, ...]
+    methods: frozenset[str]
+    guards: frozenset[str]
 
 
 class Bases:
@@ -31,32 +47,45 @@ class Bases:
         self._modules = modules
         self._outline_of = outline_of
         self._tree_of = tree_of
+        self._classes: dict[str, dict[str, _Class]] = {}
         self._known: dict[tuple[str, str], bool] = {}
 
     def guard(self, path: str, name: str) -> bool:
         """Whether a base class calls a method ``name`` of a class of the file ``path`` with gradients off."""
         key = (path, name)
         if key not in self._known:
-            self._known[key] = any(calls_itself_guarded(cls, name) for cls in self._bases_of(path, name))
+            self._known[key] = any(name in cls.guards for cls in self._bases_of(path, name))
         return self._known[key]
 
-    def _bases_of(self, path: str, method: str) -> Iterator[ast.ClassDef]:
+    def learn(self, path: str, tree: ast.Module, *, may_guard: bool = True) -> None:
+        """Go over the classes of a file whose tree somebody has; each file is gone over once.
+
+        ``may_guard``: False where the text does not even mention what switches gradients off.
+        """
+        if path not in self._classes:
+            classes = (node for node in tree.body if isinstance(node, ast.ClassDef))
+            self._classes[path] = {node.name: _class_of(node, may_guard) for node in classes}
+
+    def _classes_of(self, path: str) -> dict[str, _Class]:
+        if path not in self._classes:
+            self.learn(path, self._tree_of(path) or ast.Module([], []))
+        return self._classes[path]
+
+    def _bases_of(self, path: str, method: str) -> Iterator[_Class]:
         """The bases, all the way up, of the classes in a file that define a method; those of other files."""
-        tree = self._tree_of(path)
-        classes = [node for node in (tree.body if tree is not None else ()) if isinstance(node, ast.ClassDef)]
-        pending = [(path, cls) for cls in classes if _defines(cls, method)]
-        seen: set[ast.ClassDef] = set()
+        pending = [(path, cls) for cls in self._classes_of(path).values() if method in cls.methods]
+        seen: set[int] = set()
         while pending:
             place, cls = pending.pop()
             for base in cls.bases:
-                found = self._class_at(place, ast.unparse(base))
-                if found is not None and found[1] not in seen:
-                    seen.add(found[1])
+                found = self._class_at(place, base)
+                if found is not None and id(found[1]) not in seen:
+                    seen.add(id(found[1]))
                     pending.append(found)
                     if found[0] != path:
                         yield found[1]
 
-    def _class_at(self, path: str, name: str) -> tuple[str, ast.ClassDef] | None:
+    def _class_at(self, path: str, name: str) -> tuple[str, _Class] | None:
         """Where the class stands that a file writes as ``name``."""
         first, _, rest = name.partition(".")
         outline = self._outline_of(path)
@@ -66,7 +95,7 @@ class Bases:
         location = self._modules.locate(path, f"{imported}.{rest}" if rest else imported)
         return self._followed(location)
 
-    def _followed(self, location: Location | None) -> tuple[str, ast.ClassDef] | None:
+    def _followed(self, location: Location | None) -> tuple[str, _Class] | None:
         for _ in range(REEXPORTS):
             if location is None or len(location.rest) != 1:
                 return None
@@ -78,11 +107,11 @@ class Bases:
             location = self._modules.locate(location.path, imported) if imported is not None else None
         return None
 
-    def _defined(self, path: str, name: str) -> tuple[str, ast.ClassDef] | None:
-        tree = self._tree_of(path)
-        body = tree.body if tree is not None else []
-        return next(((path, node) for node in body if isinstance(node, ast.ClassDef) and node.name == name), None)
+    def _defined(self, path: str, name: str) -> tuple[str, _Class] | None:
+        cls = self._classes_of(path).get(name)
+        return None if cls is None else (path, cls)
 
 
-def _defines(cls: ast.ClassDef, method: str) -> bool:
-    return any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == method for node in cls.body)
+def _class_of(node: ast.ClassDef, may_guard: bool) -> _Class:
+    methods = frozenset(one.name for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
+    return _Class(tuple(map(ast.unparse, node.bases)), methods, called_guarded(node) if may_guard else frozenset())

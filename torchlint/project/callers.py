@@ -20,7 +20,7 @@ from torchlint.project.modules import INITIALIZER, Modules
 from torchlint.project.sights import Sights, given_state
 from torchlint.python_tree import children, last_name, walk
 
-__all__ = ["Callers"]
+__all__ = ["Callers", "called_guarded", "may_guard"]
 
 _GUARD = re.compile("no_grad|inference_mode|set_grad_enabled")
 
@@ -224,17 +224,22 @@ class Callers:
         )
 
 
-def calls_itself_guarded(cls: ast.ClassDef, name: str) -> bool:
-    """Whether methods of a class call ``self.name(...)`` with gradients off."""
-    return any(
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == name
-        and isinstance(node.func.value, ast.Name)
-        and node.func.value.id == "self"
+def may_guard(text: str) -> bool:
+    """Whether a text mentions what switches gradients off."""
+    return _GUARD.search(text) is not None
+
+
+def called_guarded(cls: ast.ClassDef) -> frozenset[str]:
+    """The methods of ``self`` that the methods of a class call with gradients off."""
+    return frozenset(
+        node.func.attr
         for part, is_guarded in _parts(cls)
         if is_guarded
         for node in walk(part)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "self"
     )
 
 

@@ -19,7 +19,7 @@ from torchlint.guarding import Guarding
 from torchlint.imported import imported_names
 from torchlint.project.arguments import PassedArguments, passed_arguments
 from torchlint.project.bases import REEXPORTS, Bases
-from torchlint.project.callers import Callers
+from torchlint.project.callers import Callers, may_guard
 from torchlint.project.excerpt import Outline
 from torchlint.project.modules import INITIALIZER, LIBRARIES, Location, Modules
 from torchlint.project.sights import Consulted, Sights
@@ -235,6 +235,7 @@ class Project:
         # An editor's buffer that is not saved is nothing that other files see.
         if path not in self._outlines and self._text(path) == source.text:
             self._outlines[path] = Outline(source.text, tree)
+            self._bases.learn(path, tree, may_guard=may_guard(source.text))
         return tree
 
     def _outline(self, path: str) -> Outline | None:
@@ -253,6 +254,7 @@ class Project:
             return None
         if path not in self._outlines:
             self._outlines[path] = Outline(text, tree)
+            self._bases.learn(path, tree, may_guard=may_guard(text))
         return tree
 
     def _found(self, path: str, name: str, rest: tuple[str, ...], outline: Outline) -> Found:

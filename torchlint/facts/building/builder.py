@@ -9,6 +9,7 @@ from torchlint.facts.building.names import import_names, scope_names
 from torchlint.facts.building.state import State
 from torchlint.facts.building.statements import StatementBuilder
 from torchlint.facts.summaries.imports import Imports
+from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Mode, ValueGraph
 from torchlint.tree import walk_statements
 
@@ -51,7 +52,9 @@ def _build_body(builder: StatementBuilder, function: Function, node: cst.Functio
 
 
 def _is_seen_elsewhere(function: Function) -> bool:
-    """Whether other files call a function by its own name, or by that of its class."""
+    """Whether other files call a function by its own name, or by that of its class; networks are made of each other."""
+    if function.owner is not None and is_module_class(function.owner):
+        return False
     at_top = function.parent is not None and function.parent.parent is None
     is_public = function.owner is None or function.name == "__init__"
     return at_top and is_public and bool(function.parameters) and isinstance(function.syntax, cst.FunctionDef)
