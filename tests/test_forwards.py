@@ -158,3 +158,36 @@ def test_what_is_put_where_no_graph_can_be(each: str, codes: set[str]) -> None:
 def test_a_cast_of_a_parameter_adds_nothing() -> None:
     body = "if self.norm.weight.dtype != torch.float:\n    self.norm.weight = self.norm.weight.float()"
     assert "TLK103" not in found(layer(body))
+
+
+def test_what_is_put_into_the_result_is_its_callers_to_judge() -> None:
+    stitch = """
+        import torch
+        from torch import nn
+
+        def stitch(net: nn.Module, windows, size):
+            net.eval()
+            out = torch.zeros(size)
+            for at, window in torch.utils.data.DataLoader(windows):
+                out[at] = net(window).sum()
+            return {result}
+    """
+    assert "TLK105" not in found(stitch.format(result="out"))
+    assert "TLK105" in found(stitch.format(result="out.max().item()"))
+
+
+@pytest.mark.parametrize("name", ["test_sums", "check_sums"])
+def test_what_a_unit_test_keeps_is_gone_with_it(name: str) -> None:
+    program = f"""
+        import torch
+        from torch import nn
+
+        def {name}(tmp_path):
+            net, kept, total = nn.Linear(8, 8), [], 0
+            for i in range(len(tmp_path)):
+                out = net(torch.ones(i, 8)).sum()
+                kept.append(out)
+                total += out
+            assert total > 0
+    """
+    assert bool({"TLK101", "TLK102"} & set(found(program))) is (name == "check_sums")

@@ -126,7 +126,7 @@ class Facts(Repairs):
     @cached_property
     def accumulations(self) -> list[Accumulation]:
         """Every update of a holder from itself and a tensor with a graph that outlives a step, each once."""
-        return Accumulations(self.lifetimes).found()
+        return [a for a in Accumulations(self.lifetimes).found() if not self.unit_tests.is_brief(a.update)]
 
     @cached_property
     def supposed_accumulations(self) -> list[Accumulation]:
@@ -136,7 +136,7 @@ class Facts(Repairs):
     @cached_property
     def insertions(self) -> list[Insertion]:
         """Every insertion of a live tensor into a container that outlives a step."""
-        return Insertions(self.lifetimes).found()
+        return [i for i in Insertions(self.lifetimes).found() if not self.unit_tests.is_brief(i.parts[0].value)]
 
     @cached_property
     def constructions(self) -> list[Construction]:
@@ -146,7 +146,7 @@ class Facts(Repairs):
     @cached_property
     def carried_states(self) -> list[Carried]:
         """Every recurrent state or cache that goes from step to step with its graph."""
-        return CarriedStates(self).found()
+        return [c for c in CarriedStates(self).found() if not self.unit_tests.is_brief(c.value)]
 
     @cached_property
     def records(self) -> list[Record]:
@@ -249,7 +249,7 @@ class Facts(Repairs):
     @cached_property
     def untrained_forwards(self) -> list[UntrainedForward]:
         """Forwards in training steps through which nothing is trained."""
-        return untrained_forwards(self)
+        return [u for u in untrained_forwards(self) if not self.unit_tests.is_brief(u.call)]
 
     @cached_property
     def kept_views(self) -> list[KeptView]:

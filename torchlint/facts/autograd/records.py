@@ -199,6 +199,9 @@ class Records:
         homes: list[Place | Value] = [*places_of(self.solution, holder), *(c for c in made if c.op in MADE)]
         if not self.facts.lifetimes.outlives(homes, store.function, store.loop) or self._is_trained_on(made):
             return None
+        is_local = not any(isinstance(home, Place) for home in homes) and not self.facts.steps.trains(store.function)
+        if is_local and any(one in self.flows.leaving for one in made):
+            return None  # it is what the function returns, and its callers say what for
         part = Use(new, store.syntax if isinstance(store.syntax, cst.BaseExpression) else None)
         target = store.target.value if isinstance(store.target, cst.Subscript) and store.added else store.target
         name = text_of(target, holder)

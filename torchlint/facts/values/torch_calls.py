@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 ALIASING = frozenset(["torch.Tensor", "torch.FloatTensor", "torch.as_tensor", "torch.asarray"])
 """What gives a tensor back as it is, with its graph, and copies the numbers out of a list."""
 
+OBSERVERS = ("torch.quantization.observer.", "torch.ao.quantization.observer.")
+"""Modules that look at ranges of numbers; each detaches what it is given."""
+
 LISTS_OF_MODULES = frozenset(["torch.nn.ModuleList", "torch.nn.ModuleDict"])
 """Whose items are called one by one; what a ``Sequential`` holds it calls itself (``sequences.py``)."""
 
@@ -56,6 +59,8 @@ def of_torch(solution: Solution, value: Value, name: str, arguments: list[Abstra
             return NO_GRAPH if flag is not None and flag.name == "False" else LEAF
         if made.kind != "other":
             return frozenset([Tool(made.kind)])
+    if name.startswith(OBSERVERS) and name.rpartition(".")[2][:1].isupper():
+        return frozenset([Module(has_parameters=False)])
     operation = torch_api.function(name)
     if operation is None:
         return None
