@@ -61,7 +61,6 @@ class GraphInRunningState(Rule):
     level = Level.ERROR
     harms = (Harm.NODES, Harm.BYTES)
     symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.HOST_GROWS)
-    unseen = True
     triggers = (Trigger(accumulates=True),)
 
     def check(self, facts: Facts) -> Iterator[Finding]:

@@ -64,7 +64,6 @@ class LossesSummedForOneBackward(Rule):
     level = Level.NOTE
     harms = (Harm.PEAK,)
     symptoms = (Symptom.GROWS_EVERY_STEP,)
-    unseen = True
     triggers = (Trigger(calls=frozenset(["backward"]) | method_names(Holds.BACKWARD)),)
 
     def check(self, facts: Facts) -> Iterator[Finding]:

@@ -57,7 +57,6 @@ class ViewKeepsBase(Rule):
     level = Level.ERROR
     harms = (Harm.BYTES,)
     symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.NOT_FREED)
-    unseen = True
     triggers = (Trigger(inserts=True), Trigger(calls=frozenset(["save"])))
 
     def check(self, facts: Facts) -> Iterator[Finding]:

@@ -59,7 +59,6 @@ class FiguresNotClosed(Rule):
     level = Level.WARNING
     harms = (Harm.HOST,)
     symptoms = (Symptom.HOST_GROWS,)
-    unseen = True
     triggers = (Trigger(names=frozenset(["figure", "subplots", "subplot_mosaic"])), Trigger(imports=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
