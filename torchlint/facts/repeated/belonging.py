@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
+from torchlint import torch_api
 from torchlint.facts.building.names import constant_of
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.graph import Kind, Loop, Op, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.tree import dotted
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
 
 CHANCE = ("random.", "numpy.random.", "torch.rand")
 """How the names of functions begin that give something else each time."""
@@ -49,3 +55,79 @@ def passed_on(value: Value) -> set[Value]:
         elif current.op is Op.CALL and current.callee.name in SAME_OBJECT:
             pending.append(current.callee.inputs[0])
     return seen
+
+
+def is_given_weights(facts: Facts, made: Value) -> bool:
+    """``cell.weight = layer.weight``: what is built is a form for weights that are there."""
+    return any(
+        store.holder is made and "weight" in (store.attribute or "") and store.value.op is not Op.CALL
+        for store in facts.graph.stores
+    )
+
+
+def wraps_own_parts(facts: Facts, call: Value) -> bool:
+    """Whether a module without weights is put around parts of the very object: kept, it would have them twice.
+
+    ``self.dim`` may be a number as well: of a class of the project only a part of a part is taken for a module.
+    """
+    made = torch_api.torch_class(call.callee.name) if call.callee.op is Op.EXTERNAL else None
+    least = 1 if made is not None and made.wraps else 2
+    pending, seen = list(call.arguments), set[Value]()
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if _depth_in_self(value) >= least:
+            return True
+        if value.op in (Op.CONTAINER, Op.ELEMENT, Op.SUBSCRIPT, Op.PHI):
+            pending.extend(value.inputs)
+            pending.extend(held for _, held in facts.solution.held.get(value, ()))
+    return False
+
+
+def is_kept(facts: Facts, copy: Value) -> bool:
+    """Whether a container takes a copy, or what a function makes of it: then each turn has to have its own."""
+    loop = copy.loop
+    if loop is None and _is_kept_by_caller(facts, copy):
+        return True
+    return any(
+        store.kind is Kind.INSERT and store.loop is not None and loop in store.loop.around()
+        and not (store.holder is not None and loop is not None and is_born_in(store.holder, loop))
+        and copy in passed_on(store.value)
+        for store in facts.graph.stores
+    )  # fmt: skip
+
+
+def _is_kept_by_caller(facts: Facts, copy: Value) -> bool:
+    """``saved[step] = deepcopy(model).cpu().state_dict()``: a dict that is given takes each copy."""
+    return any(
+        store.kind is Kind.INSERT and store.function is copy.function and store.key is None
+        and store.holder is not None and store.holder.op is Op.PARAMETER and copy in bases_of(store.value)
+        for store in facts.graph.stores
+    )  # fmt: skip
+
+
+def _depth_in_self(value: Value) -> int:
+    """How many attributes down from ``self`` a value is taken: two of ``self.body.stem``; 0 where it is not."""
+    depth = 0
+    while value.op is Op.ATTRIBUTE:
+        value, depth = value.inputs[0], depth + 1
+    function = value.function
+    is_self = value.op is Op.PARAMETER and function.owner is not None and function.parameters[:1] == [value]
+    return depth if is_self else 0
+
+
+def is_born_in(holder: Value, loop: Loop) -> bool:
+    """Whether a container is made anew in each turn of ``loop``."""
+    inside = holder.loop is not None and loop in holder.loop.around()
+    return inside and holder.op in (Op.CONTAINER, Op.CALL)
+
+
+def bases_of(value: Value) -> list[Value]:
+    """A value and what it is taken from by methods without arguments."""
+    found = [value]
+    while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and not value.arguments:
+        value = value.callee.inputs[0]
+        found.append(value)
+    return found

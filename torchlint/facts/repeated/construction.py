@@ -16,7 +16,15 @@ import libcst as cst
 from torchlint import torch_api
 from torchlint.facts.host.datasets import NUM_WORKERS
 from torchlint.facts.host.process import is_of_tests
-from torchlint.facts.repeated.belonging import has_momentum, is_of_chance, is_told_module, passed_on
+from torchlint.facts.repeated.belonging import (
+    has_momentum,
+    is_born_in,
+    is_given_weights,
+    is_kept,
+    is_of_chance,
+    is_told_module,
+    wraps_own_parts,
+)
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.turns.repetition import Repetition, Turn, changes_with
 from torchlint.facts.values.domain import (
@@ -125,7 +133,7 @@ class _Search:
         return construction.product.weighs, construction.call.index
 
     def _of(self, call: Value) -> Construction | None:
-        if self._is_of_tests(call) or self._is_given_weights(call):
+        if self._is_of_tests(call) or is_given_weights(self.facts, call):
             return None
         if call.callee.name == "torch.optim.SGD" and not has_momentum(call):
             return None  # it remembers nothing that could be lost
@@ -135,12 +143,12 @@ class _Search:
         product, loop = self.products[call], repetition.by
         follows = self._follows_input(call, repetition)
         is_shell = product.kind == "module" and not product.weighs and not product.is_operation
-        if is_shell and self._wraps_own_parts(call):
+        if is_shell and wraps_own_parts(self.facts, call):
             return None
         wraps = product.kind != "optimizer" and self._wraps_given(call)
         if call.callee.op is not Op.EXTERNAL and (wraps or (follows and not product.weighs)):
             return None  # a class of the project that wraps its input
-        if product.kind == "copy" and self._is_kept(call):
+        if product.kind == "copy" and is_kept(self.facts, call):
             return None
         if isinstance(loop, Function):
             return Construction(call, product, loop, follows)
@@ -156,56 +164,9 @@ class _Search:
         """Whether a test makes it, or a function that only tests call."""
         return is_of_tests(self.facts, call) or self.facts.unit_tests.has(call.function)
 
-    def _is_given_weights(self, made: Value) -> bool:
-        """``cell.weight = layer.weight``: what is built is a form for weights that are there."""
-        return any(
-            store.holder is made and "weight" in (store.attribute or "") and store.value.op is not Op.CALL
-            for store in self.facts.graph.stores
-        )
-
     def _wraps_given(self, call: Value) -> bool:
         """Whether a class is given the model that it runs: it has no weights of its own to be new."""
         return any(self._is_model(given) or is_told_module(given) for given in call.arguments)
-
-    def _wraps_own_parts(self, call: Value) -> bool:
-        """Whether a module without weights is put around parts of the very object: kept, it would have them twice.
-
-        ``self.dim`` may be a number as well: of a class of the project only a part of a part is taken for a module.
-        """
-        made = torch_api.torch_class(call.callee.name) if call.callee.op is Op.EXTERNAL else None
-        least = 1 if made is not None and made.wraps else 2
-        pending, seen = list(call.arguments), set[Value]()
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            if _depth_in_self(value) >= least:
-                return True
-            if value.op in (Op.CONTAINER, Op.ELEMENT, Op.SUBSCRIPT, Op.PHI):
-                pending.extend(value.inputs)
-                pending.extend(held for _, held in self.solution.held.get(value, ()))
-        return False
-
-    def _is_kept(self, copy: Value) -> bool:
-        """Whether a container takes a copy, or what a function makes of it: then each turn has to have its own."""
-        loop = copy.loop
-        if loop is None and self._is_kept_by_caller(copy):
-            return True
-        return any(
-            store.kind is Kind.INSERT and store.loop is not None and loop in store.loop.around()
-            and not (store.holder is not None and loop is not None and _is_born_in(store.holder, loop))
-            and copy in passed_on(store.value)
-            for store in self.facts.graph.stores
-        )  # fmt: skip
-
-    def _is_kept_by_caller(self, copy: Value) -> bool:
-        """``saved[step] = deepcopy(model).cpu().state_dict()``: a dict that is given takes each copy."""
-        return any(
-            store.kind is Kind.INSERT and store.function is copy.function and store.key is None
-            and store.holder is not None and store.holder.op is Op.PARAMETER and copy in _bases(store.value)
-            for store in self.facts.graph.stores
-        )  # fmt: skip
 
     def _is_part_of_step(self, loop: Loop) -> bool:
         """Whether a loop runs within one step of an optimizer: over its tasks, its parts of a batch."""
@@ -399,7 +360,7 @@ class _Search:
             return None
         for store in self.facts.graph.stores:
             if store.kind is Kind.INSERT and store.holder is not None and self._is_same(store.value, call):
-                if store.function is loop.function and not _is_born_in(store.holder, loop):
+                if store.function is loop.function and not is_born_in(store.holder, loop):
                     if self.facts.tensors.is_module(store.holder):
                         return None  # a layer of a model that grows with each stage
                     holder = dotted(store.target) or store.holder.name
@@ -448,33 +409,8 @@ def _choices(value: Value | None) -> list[Value]:
     return [choice for choice in seen if choice.op is not Op.PHI]
 
 
-def _bases(value: Value) -> list[Value]:
-    """A value and what it is taken from by methods without arguments."""
-    found = [value]
-    while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and not value.arguments:
-        value = value.callee.inputs[0]
-        found.append(value)
-    return found
-
-
-def _depth_in_self(value: Value) -> int:
-    """How many attributes down from ``self`` a value is taken: two of ``self.body.stem``; 0 where it is not."""
-    depth = 0
-    while value.op is Op.ATTRIBUTE:
-        value, depth = value.inputs[0], depth + 1
-    function = value.function
-    is_self = value.op is Op.PARAMETER and function.owner is not None and function.parameters[:1] == [value]
-    return depth if is_self else 0
-
-
 def _weight(product: Product) -> tuple[bool, bool]:
     return product.weighs, product.kind == "module"
-
-
-def _is_born_in(holder: Value, loop: Loop) -> bool:
-    """Whether a container is made anew in each turn of ``loop``."""
-    inside = holder.loop is not None and loop in holder.loop.around()
-    return inside and holder.op in (Op.CONTAINER, Op.CALL)
 
 
 def _dropped_in(loop: cst.CSTNode) -> set[str]:
