@@ -17,7 +17,7 @@ import libcst as cst
 from torchlint.facts.autograd.chains import DEPTH, Chains, items_under
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.domain import Derived, Tensor
-from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Backward, Function, Key, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.parameters import SAME_OBJECT
@@ -100,8 +100,7 @@ class CarriedStates:
 
     def _is_called_in_step(self, function: Function) -> bool:
         """Whether a function is the part of a step: a forward, or called in a loop of steps."""
-        owner = function.owner
-        if owner is not None and function.name == "forward" and is_module_class(owner):
+        if is_forward(function):
             return True
         calls = self.solution.callers.get(function, {})
         return any(c.loop is not None and any(map(self.repetitions.is_step, c.loop.around())) for c in calls)

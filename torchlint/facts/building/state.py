@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
 
-from torchlint.facts.values.graph import Mode, Op, Value
+from torchlint.facts.values.graph import Mode, Value
 
 
 @dataclass
@@ -69,8 +69,8 @@ def merge(states: Iterable[State | None], phi: Callable[[str, list[Value], Set[V
             merged.variables[name] = value  # the most
             continue
         found = list(dict.fromkeys(s.variables[name] for s in arriving if name in s.variables))
-        if len(found) > 1 and len(set(map(_before_narrowing, found))) == 1:
-            found = [_before_narrowing(found[0])]  # all branches leave it, of whatever type it is in each
+        if len(found) > 1 and len({value.unnarrowed() for value in found}) == 1:
+            found = [found[0].unnarrowed()]  # all branches leave it, of whatever type it is in each
         everywhere = all(name in s.variables for s in arriving)
         if len(found) == 1 and (everywhere or _is_plain_name(name)):
             merged.variables[name] = found[0]
@@ -78,12 +78,6 @@ def merge(states: Iterable[State | None], phi: Callable[[str, list[Value], Set[V
             trained = {s.variables.get(name) for s in arriving if not s.rests}
             merged.variables[name] = phi(name, found, set(found) - trained)
     return merged
-
-
-def _before_narrowing(value: Value) -> Value:
-    while value.op is Op.NARROWED:
-        value = value.inputs[0]
-    return value
 
 
 def _is_plain_name(path: str) -> bool:

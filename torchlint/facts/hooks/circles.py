@@ -28,7 +28,7 @@ from torchlint.facts.values.domain import (
     Module,
     Tensor,
 )
-from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.frameworks import is_forward, is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.writing import shortened
@@ -348,8 +348,7 @@ class _Search:
     def _is_activation(self, parameter: Value) -> bool:
         """Whether a parameter is what a module is called with."""
         function = parameter.function
-        is_forward = function.name == "forward" and function.owner is not None and is_module_class(function.owner)
-        return is_forward and parameter in function.parameters[1:2]
+        return is_forward(function) and parameter in function.parameters[1:2]
 
     # -- functions that call themselves ---------------------------------------------------------------------------
 

@@ -5,11 +5,9 @@ What a forward is given belongs to its caller, who makes it anew for each step: 
 
 from __future__ import annotations
 
-from typing import overload
-
 from torchlint.facts.values.frameworks import (
     is_called_each_step,
-    is_module_class,
+    is_forward,
     runs_without_gradients,
     trains_on_result,
 )
@@ -25,7 +23,7 @@ PARTS = (Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT)
 
 def is_within_forward(solution: Solution, function: Function, depth: int = DEPTH) -> bool:
     """Whether a function is the forward of a module, or nothing but forwards call it."""
-    if function.owner is not None and function.name == "forward" and is_module_class(function.owner):
+    if is_forward(function):
         return True
     callers = {call.function for call in solution.callers.get(function, {})} - {function}
     return depth > 0 and bool(callers) and all(is_within_forward(solution, one, depth - 1) for one in callers)
@@ -33,8 +31,8 @@ def is_within_forward(solution: Solution, function: Function, depth: int = DEPTH
 
 def is_given_anew(function: Function) -> bool:
     """Whether each call of a function of which no caller is seen is given other objects, by a module or a framework."""
-    is_forward = function.owner is not None and function.name == "forward" and is_module_class(function.owner)
-    return is_forward or is_called_each_step(function) or trains_on_result(function) or runs_without_gradients(function)
+    by_framework = is_called_each_step(function) or trains_on_result(function) or runs_without_gradients(function)
+    return by_framework or is_forward(function)
 
 
 def given_object(homes: list[Place | Value]) -> tuple[Value, bool] | None:
@@ -49,17 +47,6 @@ def given_object(homes: list[Place | Value]) -> tuple[Value, bool] | None:
     if origin is None or _is_self(origin):
         return None
     return origin, all(is_part for _, is_part in roots)
-
-
-@overload
-def unnarrowed(value: Value) -> Value: ...
-@overload
-def unnarrowed(value: Value | None) -> Value | None: ...
-def unnarrowed(value: Value | None) -> Value | None:
-    """A value as it was before a condition said something of it."""
-    while value is not None and value.op is Op.NARROWED:
-        value = value.inputs[0]
-    return value
 
 
 def _root(home: Place | Value) -> tuple[Value | None, bool]:

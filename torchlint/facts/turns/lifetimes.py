@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from torchlint.facts.autograd.flows import Flows
-from torchlint.facts.turns.forwards import given_object, is_given_anew, is_within_forward, unnarrowed
+from torchlint.facts.turns.forwards import given_object, is_given_anew, is_within_forward
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Container, sorted_values
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
@@ -118,7 +118,7 @@ class Lifetimes:
         callers = self.solution.callers.get(function, {})
         if not callers:
             return is_given_anew(function)
-        given = [unnarrowed(value) for passed in callers.values() if (value := passed.get(parameter)) is not None]
+        given = [value.unnarrowed() for passed in callers.values() if (value := passed.get(parameter)) is not None]
         is_handed_on = len(given) == len(callers) and all(value.op is Op.PARAMETER for value in given)
         return hops > 0 and is_handed_on and all(self._is_given_by_others(value, hops - 1) for value in given)
 
@@ -126,7 +126,8 @@ class Lifetimes:
         """Where what is passed for a parameter is made, or drawn from what a loop runs over."""
         made: list[_Position] = []
         for call, passed in self.solution.callers.get(parameter.function, {}).items():
-            value = unnarrowed(passed.get(parameter))
+            given = passed.get(parameter)
+            value = given.unnarrowed() if given is not None else None
             if value is not None and value.op is Op.PARAMETER and hops:
                 made += self._births_of_given(value, hops - 1)
             elif value is not None and value.op in (Op.ELEMENT, Op.CALL, Op.CONTAINER) and value.loop is not None:

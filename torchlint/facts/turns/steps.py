@@ -12,6 +12,7 @@ from torchlint.facts.values.domain import Atom, FunctionReference, Instance, Mod
 from torchlint.facts.values.framework_objects import contract_of
 from torchlint.facts.values.frameworks import (
     is_called_each_step,
+    is_forward,
     is_module,
     is_module_class,
     runs_without_gradients,
@@ -225,8 +226,7 @@ class Steps:
             return True
         if is_called_each_step(function) or function in self.handed_over:
             return True
-        owner = function.owner
-        return owner is not None and function.name == "forward" and is_module_class(owner)
+        return is_forward(function)
 
 
 def called_object(call: Value) -> Value:

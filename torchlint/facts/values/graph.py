@@ -98,6 +98,13 @@ class Value:
         """All arguments of a CALL."""
         return self.inputs[1:]
 
+    def unnarrowed(self) -> Value:
+        """The value as it was before conditions said something of it."""
+        value = self
+        while value.op is Op.NARROWED:
+            value = value.inputs[0]
+        return value
+
     def computed_from(self) -> Iterator[Value]:
         """This value and all that it is computed from in its function, each once."""
         seen: set[Value] = set()

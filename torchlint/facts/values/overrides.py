@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchlint import torch_api
-from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Class, Function
 
 
@@ -19,9 +19,7 @@ def may_be_called_by_base(function: Function) -> bool:
 
 def is_called_by_others(function: Function) -> bool:
     """Whether code that is not seen calls a method whoever calls it here: a base does, or all that hold a module."""
-    if may_be_called_by_base(function):
-        return True
-    return function.owner is not None and function.name == "forward" and is_module_class(function.owner)
+    return may_be_called_by_base(function) or is_forward(function)
 
 
 def is_of_torch(base: str) -> bool:
