@@ -915,3 +915,42 @@ class TestWhatOthersPass:
             "main.py": "from policy import Policy\nfrom rollout import play\nplay(Policy(), make(), 1000)\n",
         }
         assert "rollout.py: TLK104 error" in Project(tmp_path, files).found()
+
+
+def test_a_loop_of_another_file_has_no_line_here(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path,
+        {
+            "driver.py": """
+                class Driver:
+                    def __init__(self, net, loader, optimizer):
+                        self.net, self.loader, self.optimizer = net, loader, optimizer
+
+                    def run(self, objective):
+                        for batch in self.loader:
+                            self.optimizer.zero_grad()
+                            objective(self.net, batch).backward()
+                            self.optimizer.step()
+            """,
+            "main.py": """
+                import torch
+                from torch import nn
+                from torch.utils.data import DataLoader
+                import driver
+
+                def main(dataset, net):
+                    loop = driver.Driver(net, DataLoader(dataset), torch.optim.SGD(net.parameters(), lr=0.1))
+
+                    def objective(net, batch):
+                        x, y = batch
+                        return nn.CrossEntropyLoss()(net(x), y)
+
+                    loop.run(objective)
+            """,
+        },
+    )
+    found = check_paths([project.folder], settings=Settings(notes=True))
+    assert [one.message for one in found] == [
+        "`nn.CrossEntropyLoss` is built anew in each turn of the loop in another file: it costs time, and nothing is"
+        " kept in it; build it once, before that loop, or call the function of `torch.nn.functional` that does the same"
+    ]

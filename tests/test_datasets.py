@@ -179,3 +179,8 @@ def test_a_list_that_functions_make_of_a_file(read: str, given: str, count: int)
 )
 def test_lines_that_are_names_of_files_are_little_beside_these(read: str, count: int) -> None:
     assert hoarded("self.items = open(path).readlines()", read) == count
+
+
+def test_what_is_as_long_as_many_others_is_asked_for_once() -> None:
+    doubled = "\n".join(["rows = list(zip(" + ", ".join(["rows"] * 30) + "))"] * 12)
+    assert hoarded(f"rows = [str(i) for i in range(10)]\n{doubled}\nself.items = rows") == 0

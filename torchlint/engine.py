@@ -7,6 +7,7 @@ import gc
 from collections.abc import Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from torchlint.depth import check_nesting, deep_recursion, parse_shallow
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from torchlint.facts.summaries.imports import Imports
     from torchlint.positions import Located
     from torchlint.project.project import Project
-    from torchlint.rule import Finding, Fix, Rule
+    from torchlint.rule import Finding, Fix, LineOf, Rule
 
 
 @dataclass(frozen=True)
@@ -149,10 +150,19 @@ def _findings(facts: Facts, rules: Sequence[Rule]) -> Iterator[tuple[Rule, Findi
 
 
 def _here(finding: Finding, elsewhere: Set[cst.CSTNode]) -> Finding:
-    """A finding without the steps of its evidence that stand in other files."""
-    if elsewhere.isdisjoint(step.node for step in finding.evidence):
-        return finding
-    return replace(finding, evidence=tuple(step for step in finding.evidence if step.node not in elsewhere))
+    """A finding that names no line of other files, whose lines nobody knows here."""
+    evidence = tuple(step for step in finding.evidence if step.node not in elsewhere)
+    return replace(finding, evidence=evidence, message=tuple(_without_lines_of(elsewhere, finding.message)))
+
+
+def _without_lines_of(elsewhere: Set[cst.CSTNode], message: Sequence[str | LineOf]) -> Iterator[str | LineOf]:
+    for piece, following in zip_longest(message, message[1:]):
+        if not isinstance(piece, str):
+            yield "another file" if piece.node in elsewhere else piece
+        elif following is None or isinstance(following, str) or following.node not in elsewhere:
+            yield piece
+        else:
+            yield piece.removesuffix("line ")
 
 
 def _diagnostics(source: Source, module: cst.Module, findings: list[tuple[Rule, Finding]]) -> list[Diagnostic]:

@@ -112,7 +112,8 @@ class Wording:
     def outside(self, place: Function | Loop) -> tuple[str | LineOf, ...]:
         """How a message names where something is done once instead of in each turn of ``place``."""
         if isinstance(place, Loop):
-            return ("before line ", LineOf(place.syntax))
+            is_foreign = place.syntax in self.graph.foreign.nodes
+            return ("before that loop",) if is_foreign else ("before line ", LineOf(place.syntax))
         return ("in `__init__`" if place.owner is not None else f"outside of `{place.name}`",)
 
     def is_of_a_mode(self, statement: cst.CSTNode) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
@@ -23,6 +24,8 @@ from torchlint.python_tree import children, last_name, walk
 __all__ = ["Callers", "called_guarded", "may_guard"]
 
 _GUARD = re.compile("no_grad|inference_mode|set_grad_enabled")
+
+_DEFINITION = re.compile(r"\bdef\s+(\w+)")
 
 IMPORT_STEPS = 3
 """So many imports lie between a file that calls a method and the one that defines it, at most."""
@@ -58,7 +61,6 @@ class Callers:
         self._known_importers: dict[str, tuple[str, ...]] = {}
         self._open_calls: dict[str, frozenset[str]] = {}
         self._imported: dict[str, tuple[frozenset[str], Collection[tuple[str, str]]]] = {}
-        self._defining: dict[str, frozenset[str]] = {}
         self._from_afar: dict[tuple[str, str], Guarding] = {}
 
     def guarding(self, path: str, name: str) -> Guarding:
@@ -110,14 +112,18 @@ class Callers:
     def _may_be_given(self, other: str, path: str, name: str) -> bool:
         """Whether a file of the same project calls ``name`` on what may be an object of the file ``path``."""
         reached = self._reached_by(other)
-        return self._modules.are_together(other, path) and reached.isdisjoint(self._defining_files(name) - {path})
+        return self._modules.are_together(other, path) and reached.isdisjoint(
+            self._defining_files.get(name, set()) - {path}
+        )
 
-    def _defining_files(self, name: str) -> frozenset[str]:
-        """The files that define a function ``name``."""
-        if name not in self._defining:
-            definition = re.compile(rf"\bdef\s+{re.escape(name)}\b")
-            self._defining[name] = frozenset(one for one in self._given if definition.search(self._text_of(one)))
-        return self._defining[name]
+    @cached_property
+    def _defining_files(self) -> dict[str, set[str]]:
+        """The files that define a function, by its name."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for path in self._given:
+            for name in _DEFINITION.findall(self._text_of(path)):
+                found[name].add(path)
+        return found
 
     def _reached_by(self, importer: str) -> frozenset[str]:
         """The files that a file imports, and those that these import, a few steps on."""

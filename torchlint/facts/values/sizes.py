@@ -66,7 +66,7 @@ class Sizes:
             is_read_by_index: it has an item for each sample, so that one from a data file is no table of settings.
         """
         return any(
-            self._is_of_objects(source) and not self.is_array(source) and self._is_long(source, is_read_by_index, DEPTH)
+            self._is_of_objects(source) and not self.is_array(source) and self._is_long(source, is_read_by_index)
             for source in self._made(value)
         )
 
@@ -113,14 +113,33 @@ class Sizes:
         atoms = self.solution.final(value)
         return any(isinstance(atom, Container) for atom in atoms)
 
-    def _is_long(self, value: Value, files: bool, depth: int) -> bool:
-        if depth == 0:
-            return False
+    def _is_long(self, value: Value, files: bool) -> bool:
+        """Whether a value, or one of those that it is as long as, is long; each is asked once, the nearest first."""
+        asked, nearest = {value}, [value]
+        for _ in range(DEPTH):
+            if any(one.op is Op.CALL and self._is_long_call(one, files) for one in nearest):
+                return True
+            behind = dict.fromkeys(source for one in nearest for source in self._as_long_as(one))
+            nearest = [source for source in behind if source not in asked]
+            asked.update(nearest)
+        return False
+
+    def _is_long_call(self, call: Value, files: bool) -> bool:
+        """Whether a call gives very many items, whatever it is given."""
+        callee = call.callee
+        if self._is_list_of_another_file(call) or (callee.op is Op.EXTERNAL and callee.name in READERS):
+            return files
+        is_range = callee.op is Op.EXTERNAL and callee.name == "builtins.range"
+        return is_range and any(self._number(argument) >= LARGE for argument in call.arguments)
+
+    def _as_long_as(self, value: Value) -> Iterable[Value]:
+        """What a value is as long as: what it is made of, or the loops that fill it run over."""
         if value.op is Op.CALL:
-            return self._is_long_call(value, files, depth - 1)
-        if value.op is Op.CONTAINER:
-            return any(self._is_long_loop(loop, files, depth - 1) for loop in self._loops_filling(value))
-        return any(self._is_long(source, files, depth - 1) for source in self._sources(value))
+            return self._behind_call(value)
+        return self._filled_from(value) if value.op is Op.CONTAINER else self._sources(value)
+
+    def _filled_from(self, container: Value) -> list[Value]:
+        return [loop.iterable for loop in self._loops_filling(container) if loop.iterable is not None]
 
     def _sources(self, value: Value) -> Iterable[Value]:
         if value.op is Op.PARAMETER:
@@ -135,24 +154,15 @@ class Sizes:
         # A part of what a file holds, `json.load(file)["images"]`, and `[x] * n`.
         return value.inputs[:1] if value.op in (Op.SUBSCRIPT, Op.ELEMENT) else ()
 
-    def _is_long_call(self, call: Value, files: bool, depth: int) -> bool:
-        callee = call.callee
-        if self._is_list_of_another_file(call):
-            return files
-        if callee.op is Op.ATTRIBUTE and not self._results(call):
-            return callee.name in PARTS and self._is_long(callee.inputs[0], files, depth)
+    def _behind_call(self, call: Value) -> Iterable[Value]:
+        callee, results = call.callee, self._results(call)
+        if callee.op is Op.ATTRIBUTE and not results:
+            return callee.inputs[:1] if callee.name in PARTS else ()
         if callee.op is not Op.EXTERNAL:
-            return any(self._is_long(result, files, depth) for result in self._results(call))
-        if callee.name in READERS:
-            return files
-        if is_dictionary(call) and any(self._is_long_loop(loop, files, depth) for loop in self._loops_filling(call)):
-            return True
-        if callee.name == "builtins.range":
-            return any(self._number(argument) >= LARGE for argument in call.arguments)
-        name = callee.name.removeprefix("builtins.")
-        if name in COLLECTORS or callee.name.startswith("tqdm."):
-            return any(self._is_long(argument, files, depth) for argument in call.arguments)
-        return False
+            return results
+        is_as_long = callee.name.removeprefix("builtins.") in COLLECTORS or callee.name.startswith("tqdm.")
+        filled_from = self._filled_from(call) if is_dictionary(call) else []
+        return [*filled_from, *(call.arguments if is_as_long else ())]
 
     def _number(self, value: Value) -> int:
         """The largest number that ``value`` is known to be, by its callers as well; -1 for none."""
@@ -182,9 +192,6 @@ class Sizes:
                     for home in homes_of(self.solution, holder):
                         found[home].append(store)
         return found
-
-    def _is_long_loop(self, loop: Loop, files: bool, depth: int) -> bool:
-        return loop.iterable is not None and self._is_long(loop.iterable, files, depth)
 
 
 def _grown(holder: Value) -> list[Value]:
