@@ -954,3 +954,40 @@ def test_a_loop_of_another_file_has_no_line_here(tmp_path: Path) -> None:
         "`nn.CrossEntropyLoss` is built anew in each turn of the loop in another file: it costs time, and nothing is"
         " kept in it; build it once, before that loop, or call the function of `torch.nn.functional` that does the same"
     ]
+
+
+def test_what_a_factory_gives_is_of_its_class(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path,
+        {
+            "painter.py": """
+                import torch
+                from hub import Loadable
+
+                class Painter(Loadable):
+                    def __init__(self, net):
+                        self.net = net
+
+                    @torch.no_grad()
+                    def __call__(self, prompt):
+                        return self.net(prompt)
+            """,
+            "train.py": """
+                import torch
+                from torch import nn
+                from painter import Painter
+
+                def main(net: nn.Module, loader, name):
+                    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+                    painter = Painter.from_pretrained(name)
+                    painter.to("cuda")
+                    for x, y in loader:
+                        picture = painter(x)
+                        loss = (net(picture) - y).pow(2).mean()
+                        optimizer.zero_grad()
+                        loss.backward()
+                        optimizer.step()
+            """,
+        },
+    )
+    assert project.found() == []

@@ -38,7 +38,7 @@ from torchlint.facts.values.domain import (
     sorted_values,
 )
 from torchlint.facts.values.externals import Meaning, meaning_of
-from torchlint.facts.values.framework_objects import given_back, object_made
+from torchlint.facts.values.framework_objects import FACTORIES, given_back, object_made
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.values.handing_on import bound_handlers, receiving_parameter
@@ -196,6 +196,12 @@ class Calls:
         return self._method_of_tensor(value, atom, name)
 
     def _method_of_class(self, value: Value, atom: Instance | ClassReference, name: str) -> Abstract:
+        result = self._found_in_class(value, atom, name)
+        # What loads an object is seldom seen through; by convention it gives one of the class that it is asked of.
+        is_factory = isinstance(atom, ClassReference) and name in FACTORIES
+        return frozenset([Instance(atom.cls)]) if is_factory and result <= UNKNOWN else result
+
+    def _found_in_class(self, value: Value, atom: Instance | ClassReference, name: str) -> Abstract:
         method = atom.cls.method(name)
         if name == "forward" and isinstance(atom, Instance) and is_module_class(atom.cls):
             return self._run_forward(value, atom)
