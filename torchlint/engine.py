@@ -66,25 +66,32 @@ def check(
     if not concerns_torch(source, project):
         return Outcome((), False)  # not even parsed: what is wrong in it is for other tools to say
     with _collector_paused():
-        wanted, parsed, refused = rules, None, None
-        try:
-            parsed = _parsed(source, tree, project)
-            wanted = passing(parsed, rules) if use_screen else rules
-        except SyntaxError as error:
-            # This Python may be older than the file's syntax; libcst decides.
-            check_nesting(source.text, None)
-            refused = error
-        if not wanted:
+        return _outcome(source, rules, tree, use_screen, project)
+
+
+def _outcome(
+    source: Source, rules: Sequence[Rule], tree: ast.Module | None, use_screen: bool, project: Project | None
+) -> Outcome:
+    """What :func:`check` gives; all that it makes is gone when it returns, before the collector looks again."""
+    wanted, parsed, refused = rules, None, None
+    try:
+        parsed = _parsed(source, tree, project)
+        wanted = passing(parsed, rules) if use_screen else rules
+    except SyntaxError as error:
+        # This Python may be older than the file's syntax; libcst decides.
+        check_nesting(source.text, None)
+        refused = error
+    if not wanted:
+        return Outcome((), True)
+    imports = None if project is None else project.imports_of(source.path)
+    with deep_recursion():
+        if parsed is not None and _is_silent(source, parsed, wanted, imports):
             return Outcome((), True)
-        imports = None if project is None else project.imports_of(source.path)
-        with deep_recursion():
-            if parsed is not None and _is_silent(source, parsed, wanted, imports):
-                return Outcome((), True)
-            module = _parse(source, refused)
-            facts = _facts(module, imports)
-            findings = list(_findings(facts, wanted))
-            diagnostics = _diagnostics(source, module, findings) if findings else []
-            facts.dissolve()
+        module = _parse(source, refused)
+        facts = _facts(module, imports)
+        findings = list(_findings(facts, wanted))
+        diagnostics = _diagnostics(source, module, findings) if findings else []
+        facts.dissolve()
     return Outcome(tuple(sorted(diagnostics, key=Diagnostic.sort_key)), True)
 
 
