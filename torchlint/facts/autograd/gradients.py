@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.edits import replace
-from torchlint.facts.host.process import is_of_tests
 from torchlint.facts.values.domain import ClassReference, Container, Instance, Module, Plain, Tensor, Tool
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Backward, Function, Kind, Loop, Op, Place, Store, Value
@@ -65,7 +64,7 @@ def _gives_gradient(facts: Facts, store: Store) -> bool:
 
 def _of(facts: Facts, call: Value) -> Zeroing | None:
     argument = _argument(facts, call)
-    if argument is None or is_of_tests(facts, call):
+    if argument is None or facts.unit_tests.may_have(call.function):
         return None
     by = _repeated_by(facts, call)
     if by is None or _is_read_before_backward(facts, call, by):

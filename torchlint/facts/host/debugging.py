@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.host.process import is_of_tests, is_optional, prepares_process
+from torchlint.facts.host.process import is_optional, prepares_process
 from torchlint.facts.turns.loop_lengths import is_entered_by_stack
 from torchlint.facts.values.frameworks import detects_anomalies, is_module_class, is_start
 from torchlint.facts.values.graph import Function, Loop, Op, Value
@@ -40,7 +40,7 @@ def debuggings(facts: Facts) -> list[Debugging]:
 
 
 def _of(facts: Facts, call: Value) -> Debugging | None:
-    if not _switches(facts, call, on=True) or is_of_tests(facts, call):
+    if not _switches(facts, call, on=True) or facts.unit_tests.may_have(call.function):
         return None
     block = _block_of(facts, call)
     if block is not None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint import torch_api
-from torchlint.facts.host.process import is_of_tests
 from torchlint.facts.summaries.effects import Effect
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import Turn
@@ -112,7 +111,7 @@ def _is_tidying(callee: Value) -> bool:
 
 
 def _repeated_by(facts: Facts, site: Value) -> Loop | Function | None:
-    if is_of_tests(facts, site):
+    if facts.unit_tests.may_have(site.function):
         return None
     repetition = facts.repetitions.of(site)
     if repetition is None or repetition.turn is Turn.HOLDS:

@@ -14,8 +14,6 @@ from torchlint.tree import dotted, walk, walk_scope
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
-TEST_TOOLS = ("pytest", "unittest", "torch.testing", "hypothesis")
-
 SETTINGS = (
     "random.seed",
     "numpy.random.seed",
@@ -39,13 +37,6 @@ DEVICE_TESTS = frozenset(["is_available", "is_initialized", "device_count"])
 
 HOPS = 4
 """How many callers up a condition is looked for."""
-
-
-def is_of_tests(facts: Facts, at: Value | Function) -> bool:
-    """Whether a function, or a call, stands in a test or in a file of tests."""
-    if (at.function if isinstance(at, Value) else at).name.startswith("test"):
-        return True
-    return any(value.op is Op.EXTERNAL and value.name.startswith(TEST_TOOLS) for value in facts.graph.values)
 
 
 def prepares_process(facts: Facts, function: Function) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.edits import replace
-from torchlint.facts.host.process import is_of_tests, is_optional, prepares_process
+from torchlint.facts.host.process import is_optional, prepares_process
 from torchlint.facts.turns.serving import runs_at_start
 from torchlint.facts.values.frameworks import is_start
 from torchlint.facts.values.graph import Function, Op, Value
@@ -58,7 +58,7 @@ def _stays_on(facts: Facts, call: Value) -> bool:
 
     A server answers requests for as long as it lives.
     """
-    if is_of_tests(facts, call) or facts.loop_lengths.has_few_steps or is_optional(facts, call, None):
+    if facts.unit_tests.may_have(call.function) or facts.loop_lengths.has_few_steps or is_optional(facts, call, None):
         return False
     if call.function.parent is None:
         return not facts.steps.trains(call.function) and (

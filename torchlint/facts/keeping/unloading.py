@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.host.emptying import tidies
-from torchlint.facts.host.process import is_of_tests
 from torchlint.facts.keeping.asking_back import AskingBack
 from torchlint.facts.keeping.holders import Holders, is_none
 from torchlint.facts.keeping.lent_parts import LentParts
@@ -115,7 +114,7 @@ class Unloadings:
 
     def _is_at_end_of_test(self, drop: Drop) -> bool:
         """Whether a test clears up, and looks at no memory: nothing follows in it, or frees a cache."""
-        return is_of_tests(self.facts, drop.function) and not any(
+        return self.facts.unit_tests.may_have(drop.function) and not any(
             tidies(self.facts, call) for call in self._calls(drop.function)
         )
 

@@ -15,7 +15,6 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.host.datasets import NUM_WORKERS
-from torchlint.facts.host.process import is_of_tests
 from torchlint.facts.repeated.belonging import (
     has_momentum,
     is_born_in,
@@ -162,7 +161,7 @@ class _Search:
 
     def _is_of_tests(self, call: Value) -> bool:
         """Whether a test makes it, or a function that only tests call."""
-        return is_of_tests(self.facts, call) or self.facts.unit_tests.has(call.function)
+        return self.facts.unit_tests.may_have(call.function) or self.facts.unit_tests.has(call.function)
 
     def _wraps_given(self, call: Value) -> bool:
         """Whether a class is given the model that it runs: it has no weights of its own to be new."""

@@ -22,6 +22,9 @@ RUNNERS = frozenset(["pytest", "unittest"])
 PREFIXES = ("test_", "_test_")
 """How functions are called that a runner collects, and what they have in common."""
 
+TOOLS = ("pytest", "unittest", "torch.testing", "hypothesis")
+"""What files of tests import."""
+
 WRAPPING = ("builtins.", "tqdm", "itertools.")
 """Functions that loops run over, and that take what they yield from their first argument."""
 
@@ -60,6 +63,10 @@ class UnitTests:
             self._known[function] = self._compute(function)
         return self._known[function]
 
+    def may_have(self, function: Function) -> bool:
+        """Whether ``function`` is named like a test, or stands in a file of tests: nobody trains with it."""
+        return function.name.startswith("test") or self._has_tools
+
     def makes_all(self, cls: Class) -> bool:
         """Whether only unit tests make instances of ``cls``, as far as is seen, and some do."""
         made = self._made.get(cls, ())
@@ -96,8 +103,16 @@ class UnitTests:
     @cached_property
     def _has_runner(self) -> bool:
         """Whether the file imports what runs tests."""
-        values = self.solution.graph.values
-        return any(value.op is Op.EXTERNAL and value.name.partition(".")[0] in RUNNERS for value in values)
+        return any(name.partition(".")[0] in RUNNERS for name in self._imported)
+
+    @cached_property
+    def _has_tools(self) -> bool:
+        return any(name.startswith(TOOLS) for name in self._imported)
+
+    @cached_property
+    def _imported(self) -> set[str]:
+        """The dotted names of other packages that the file uses."""
+        return {value.name for value in self.solution.graph.values if value.op is Op.EXTERNAL}
 
 
 def _is_test_case(cls: Class) -> bool:
