@@ -445,6 +445,11 @@ SCORED = "    net = nn.Linear(3, 3)\n    assert net({x}).argmax(1).shape == (2,)
         "from unittest import TestCase\nclass Shapes(TestCase):\n    def check(self, x):\n"
         + SCORED.replace("    ", "        "),
         "def check(x):\n" + SCORED + "def test_check(x):\n    check(x)\n    assert True\n",
+        "import unittest\nclass Mixin:\n    def test_them(self):\n        x = load()\n"
+        + SCORED.replace("    ", "        "),
+        "import unittest\nclass Maker:\n    def check(self, x):\n"
+        + SCORED.replace("    ", "        ").replace("assert ", "self.case.assertEqual(").replace(" ==", ",").rstrip()
+        + ")\n",
         "def test_shapes():\n    x = load()\n" + SCORED + "if __name__ == '__main__':\n    test_shapes()\n",
     ],
 )

@@ -19,6 +19,9 @@ from torchlint.tree import walk
 RUNNERS = frozenset(["pytest", "unittest"])
 """Packages that run tests."""
 
+CHECKS = ("assertEqual", "assertTrue", "assertFalse", "assertIs", "assertIn", "assertAlmostEqual", "assertList")
+"""How methods of ``unittest.TestCase`` begin, which helpers of tests call on the case they are given."""
+
 PREFIXES = ("test_", "_test_")
 """How functions are called that a runner collects, and what they have in common."""
 
@@ -97,8 +100,14 @@ class UnitTests:
             return all(self.has(call.function) for call in ours)
         if function.owner is not None and _is_test_case(function.owner):
             return True
-        is_named = function.name.startswith(PREFIXES) and (function.owner is None or _is_named(function.owner))
-        return is_named and (self._has_runner or _asserts(function))
+        if self._has_runner and _checks(function):
+            return True
+        if not function.name.startswith(PREFIXES):
+            return False
+        if function.owner is None or _is_named(function.owner):
+            return self._has_runner or _asserts(function)
+        # A mixin's, of which test cases are made: a trainer's own `test_epoch` is given a loader, or runs no tests.
+        return self._has_runner and len(function.parameters) == 1
 
     @cached_property
     def _has_runner(self) -> bool:
@@ -121,6 +130,12 @@ def _is_test_case(cls: Class) -> bool:
 
 def _is_named(cls: Class) -> bool:
     return cls.name.lstrip("_").startswith("Test") or _is_test_case(cls)
+
+
+def _checks(function: Function) -> bool:
+    """Whether a function calls what test cases alone have: ``self.parent.assertEqual(y.shape, (2, 3))``."""
+    calls = (node.func for node in walk(function.syntax) if isinstance(node, cst.Call))
+    return any(isinstance(f, cst.Attribute) and f.attr.value.startswith(CHECKS) for f in calls)
 
 
 def _asserts(function: Function) -> bool:
