@@ -613,3 +613,33 @@ def test_a_learner_that_is_given_its_own_loss_differentiates() -> None:
     body += "    for _ in range(3):\n        error = (learner(x) - y).sum()\n        {}learner.adapt(error)\n"
     assert found(body.format("n", "")) == []
     assert found(body.format("n", "print(learner.score(3)); n = ")) == [1]
+
+
+def test_a_context_manager_removes_its_hook_after_the_block() -> None:
+    source = """
+from contextlib import contextmanager
+
+@contextmanager
+def recorded(net):
+    rows = []
+    handle = net.register_forward_hook(lambda m, i, o: rows.append(o))
+    yield rows
+    handle.remove()
+
+def distance(extractor, a, b):
+    with torch.no_grad(), recorded(extractor) as wanted:
+        extractor(b)
+    with recorded(extractor) as got:
+        extractor(a)
+    return sum((x - y).abs().mean() for x, y in zip(got, wanted))
+
+def train(net, loader):
+    extractor = nn.Linear(3, 3).eval().requires_grad_(False)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in loader:
+        loss = distance(extractor, net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+    assert found(source) == []

@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.facts.turns.lifetimes import HOPS, Lifetimes
 from torchlint.facts.turns.steps import changes_with
 from torchlint.facts.values.domain import Container, Tensor
+from torchlint.facts.values.draws import is_drawn
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
@@ -162,11 +163,20 @@ class Insertions:
             return True  # `ring[step % size] = x`
         if self._is_next(store.index, store.holder) or self._is_ring(store):
             return False
-        return not self._changes(store.index, store.loop)
+        return not (self._changes(store.index, store.loop) or self._is_drawn(store))
 
     def is_bounded(self, store: Store, allocation: Value | None) -> bool:
         """Whether a container that outlives the step holds no more than it has places for."""
-        return (allocation is not None and is_bounded(allocation)) or (store.is_item and self._is_ring(store))
+        if allocation is not None and is_bounded(allocation):
+            return True
+        return store.is_item and (self._is_ring(store) or self._is_drawn(store))
+
+    def _is_drawn(self, store: Store) -> bool:
+        """``self.priorities[i] = x`` for the places of a batch that is drawn from a memory: in time, all of them."""
+        if store.index is None or store.holder is None:
+            return False
+        is_list = any(isinstance(atom, Container) for atom in self.solution.final(store.holder))
+        return is_list and is_drawn(self.solution, store.index)
 
     def _is_ring(self, store: Store) -> bool:
         """``self.slots[self.at] = x`` where ``self.at`` goes round: ``self.at = (self.at + 1) % self.size``."""

@@ -256,8 +256,11 @@ class Hooks:
         return any(self._precedes(removal, forward) for removal in self._removals(hook.registration))
 
     def _removals(self, registration: Value) -> list[Value]:
-        """``handle.remove()`` of what ``registration`` gave, directly or by a list of handles."""
-        return [call for call, handles in self._removed if registration in handles]
+        """``handle.remove()`` of what ``registration`` gave, directly or by a list of handles.
+
+        What a context manager of the file removes after its ``yield`` is there as long as its block runs.
+        """
+        return [call for call, handles in self._removed if registration in handles and not call.function.is_generator]
 
     @cached_property
     def _removed(self) -> list[tuple[Value, frozenset[Value]]]:

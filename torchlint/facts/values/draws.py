@@ -1,0 +1,46 @@
+"""What is drawn at random: other numbers with each call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.homes import places_of
+
+if TYPE_CHECKING:
+    from torchlint.facts.values.solve import Solution
+
+GENERATORS = ("random.", "secrets.", "numpy.random.", "torch.randint", "torch.randperm", "torch.multinomial")
+"""How the names of functions begin that draw numbers, or make what draws them."""
+
+DRAWING = frozenset(["choice", "choices", "sample", "integers", "randint", "permutation", "tolist", "cpu", "numpy"])
+"""Methods of a generator that draw, and those of an array that give its numbers."""
+
+
+def is_drawn(solution: Solution, value: Value) -> bool:
+    """Whether ``value`` is one of the numbers that a generator of random numbers gives, here or at a caller's."""
+    pending, seen = [value], set[Value]()
+    while pending:
+        current = pending.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if current.op is Op.CALL and current.callee.op is Op.EXTERNAL and current.callee.name.startswith(GENERATORS):
+            return True
+        pending += _one_back(solution, current)
+    return False
+
+
+def _one_back(solution: Solution, value: Value) -> list[Value]:
+    if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+        return list(value.inputs[:1])
+    if value.op in (Op.CONTAINER, Op.PHI, Op.NARROWED):
+        return list(value.inputs)
+    if value.op is Op.PARAMETER:
+        return solution.arguments_of(value)
+    if value.op is Op.CALL:
+        callee = value.callee
+        results = [f.result for f in solution.functions_of(value) if f.result is not None]
+        asked = [callee.inputs[0]] if callee.op is Op.ATTRIBUTE and callee.name in DRAWING and not results else []
+        return [*asked, *(choice for result in results for choice in result.inputs)]
+    return [stored for place in places_of(solution, value) for stored in solution.stored.get(place, ())]
