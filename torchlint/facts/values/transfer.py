@@ -283,11 +283,20 @@ def _element(solution: Solution, value: Value) -> Abstract:
 
 def _item(solution: Solution, value: Value, base: Value, key: object) -> Abstract:
     assert key is None or isinstance(key, str | int)
-    found = join(item_of(solution, value, atom, key) for atom in solution.of(base))
+    found = join(item_of(solution, value, atom, key) for atom in _unpackable(solution.of(base), value))
     if base.op is not Op.CALL or base.mode is not Mode.OFF:
         return found
     made_there = {a for a in found if isinstance(a, Tensor) and a.inherits in solution.functions_of(base)}
     return (found - made_there) | NO_GRAPH if made_there else found  # of what a call without gradients gives
+
+
+def _unpackable(abstract: Abstract, part: Value) -> Abstract:
+    """What may be unpacked: where a function gives a loss, or a tuple with it, who unpacks has asked for the tuple."""
+    if part.op is not Op.ELEMENT or not isinstance(part.keys[0], int):
+        return abstract
+    if not any(isinstance(a, Container) and isinstance(a.allocation.syntax, cst.Tuple) for a in abstract):
+        return abstract
+    return frozenset(atom for atom in abstract if not isinstance(atom, Tensor))
 
 
 def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None) -> Abstract:

@@ -1,0 +1,50 @@
+"""What unpacking a result tells of it, and what takes only the type of another tensor."""
+
+from __future__ import annotations
+
+from programs import TRAINING, Program
+
+from torchlint.facts.turns.unit_tests import UnitTests
+
+JUDGE = """
+def judge(scores, y, both):
+    loss = F.cross_entropy(scores, y)
+    if both:
+        return loss, float(y.sum())
+    return loss
+"""
+
+
+def test_who_unpacks_a_result_has_asked_for_the_tuple() -> None:
+    source = f"{TRAINING}{JUDGE}for x, y in loader:\n    loss, share = judge(model(x), y, True)\n"
+    program = Program(f"{source}    print(loss, share)\n")
+    assert [program.facts.flows.live(part) is not None for part in program.printed()] == [True, False]
+
+
+def accumulated(update: str) -> list[str]:
+    """What an attribute of a decoder takes from a tensor with a graph."""
+    source = (
+        f"{TRAINING}class Grid:\n    def __init__(self):\n        self.cells = torch.ones(3)\n"
+        f"    def decode(self, heat):\n        self.cells = {update}\n        return self.cells * 2\n"
+        "grid = Grid()\nfor x, y in loader:\n    grid.decode(model(x))\n"
+    )
+    facts = Program(source).facts
+    return [facts.name_of(use) for found in facts.accumulations for use in found.added]
+
+
+def test_a_type_taken_from_another_tensor_brings_no_graph() -> None:
+    assert accumulated("self.cells + heat") == ["heat"]
+    assert accumulated("self.cells.to(heat)") == []
+    assert accumulated("self.cells.expand_as(heat)") == []
+
+
+def test_what_tests_inherit_holds_tests() -> None:
+    source = "class {name}:\n    def test_shapes(self):\n        assert self.build()(1) == 2\n"
+    named = {
+        name: Program(source.format(name=name)).facts.unit_tests for name in ("RoundTripTesterMixin", "ContestMixin")
+    }
+    assert [_has(tests) for tests in named.values()] == [True, False]
+
+
+def _has(tests: UnitTests) -> bool:
+    return any(tests.has(function) for function in tests.solution.graph.functions)
