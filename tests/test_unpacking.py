@@ -48,3 +48,31 @@ def test_what_tests_inherit_holds_tests() -> None:
 
 def _has(tests: UnitTests) -> bool:
     return any(tests.has(function) for function in tests.solution.graph.functions)
+
+
+def counted(end: str) -> list[str]:
+    source = (
+        "def judge(model, rows):\n    model.eval()\n    seen = 0\n    for row in rows:\n        out = model(row)\n"
+        f"        seen += out['seen']\n    {end}\n"
+    )
+    facts = Program(source).facts
+    return [facts.name_of(use) for found in facts.accumulations for use in found.added]
+
+
+def test_what_is_summed_up_to_divide_by_is_a_number() -> None:
+    assert len(counted("return seen / 3")) == 1
+    assert counted("return 3 / seen") == []
+
+
+def stored(after: str) -> int:
+    """How many tensors with a graph a loop over drawn cells stores in a field that a library makes."""
+    source = (
+        f"{TRAINING}import mesh\ndef grow(loader):\n    field = mesh.Field()\n    for x, y in loader:\n"
+        f"        field.rows['x'][y] = model(x)\n        {after}\n"
+    )
+    return len(Program(source).facts.insertions)
+
+
+def test_what_unseen_code_computes_on_is_no_record() -> None:
+    assert stored("print(field)") == 1
+    assert stored("edges = mesh.dual(field)\n        edges.pull()") == 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.values.counts import is_count
 from torchlint.facts.values.dictionaries import yields_keys
 from torchlint.facts.values.domain import (
     BOTTOM,
@@ -309,7 +310,9 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
         is_slice = type(written) is cst.Subscript and type(written.slice[0].slice) is cst.Slice
         return found | {atom} if is_slice else found
     if isinstance(atom, Tensor | Derived | Argument):
-        return differentiate(value, [frozenset([atom])])
+        # What has items by name is no tensor after all, and may hold a number of examples beside a loss.
+        is_number = isinstance(key, str) and value.op is Op.SUBSCRIPT and is_count(value)
+        return NO_GRAPH if is_number else differentiate(value, [frozenset([atom])])
     if isinstance(atom, Carrier) and value.op is Op.ELEMENT and value.name == "values":
         return live(value) | UNKNOWN  # the one that is trained on is among them
     if isinstance(atom, Tool) and atom.kind == "loader":
