@@ -76,3 +76,19 @@ def stored(after: str) -> int:
 def test_what_unseen_code_computes_on_is_no_record() -> None:
     assert stored("print(field)") == 1
     assert stored("edges = mesh.dual(field)\n        edges.pull()") == 0
+
+
+def shared(again: str) -> bool:
+    """Whether what a function puts into a dictionary, and then replaces, has a graph for who gets it."""
+    source = (
+        f"{TRAINING}def tides(x):\n    parts = {{'ebb': model(x).sum(), 'flow': model(x).max()}}\n"
+        f"    for name, part in parts.items():\n        parts[name] = {again}\n    return parts\n"
+        "for x, y in loader:\n    print(tides(x)['ebb'])\n"
+    )
+    program = Program(source)
+    return program.facts.flows.live(program.shown()) is not None
+
+
+def test_what_replaces_every_item_of_a_dictionary_is_all_that_is_in_it() -> None:
+    assert shared("part * 2")
+    assert not shared("part.detach()")
