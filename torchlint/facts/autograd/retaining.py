@@ -71,9 +71,11 @@ def _is_in_vain(facts: Facts, backward: Backward, call: Value, reach: Reach) -> 
 
 def _is_deleted(call: Value) -> bool:
     """``loss.backward(retain_graph=True)``, and later ``del loss``: the graph goes with the name."""
-    written = call.syntax.func.value if isinstance(call.syntax, cst.Call) and call.callee.op is Op.ATTRIBUTE else None
-    name = dotted(written)
-    statements = list(walk_statements(call.function.syntax)) if name is not None else []
+    method = call.syntax.func if isinstance(call.syntax, cst.Call) else None
+    name = dotted(method.value) if isinstance(method, cst.Attribute) else None
+    if name is None:
+        return False
+    statements = list(walk_statements(call.function.syntax))
     later = statements[statements.index(call.statement) + 1 :] if call.statement in statements else []
     return any(isinstance(node, cst.Del) and name in target_names(node.target) for node in later)
 

@@ -14,6 +14,7 @@ from itertools import chain, islice
 from operator import attrgetter
 
 from torchlint.facts.values.calls import Calls
+from torchlint.facts.values.dictionaries import rewrites_all
 from torchlint.facts.values.domain import (
     BOTTOM,
     OF_CLASSES,
@@ -31,7 +32,6 @@ from torchlint.facts.values.domain import (
     join,
     sorted_values,
 )
-from torchlint.facts.values.dictionaries import rewrites_all
 from torchlint.facts.values.evidence import Evidence
 from torchlint.facts.values.graph import Class, Function, Key, Op, Place, Store, Value, ValueGraph
 from torchlint.facts.values.parameters import star_of
