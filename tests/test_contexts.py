@@ -223,3 +223,9 @@ def test_the_repair_saves_what_was_kept_and_unpacks_it() -> None:
 def test_there_is_no_repair_where_more_would_have_to_move(forward: str, backward: str, rest: str) -> None:
     assert shares(forward, backward, rest=rest) != []
     assert repaired(forward, backward, rest) is None
+
+
+def test_a_method_that_torch_refuses_to_run_fills_no_context() -> None:
+    source = function("y = x.exp()\nctx.kept = y\nreturn y")
+    assert len(kept(source)) == 1
+    assert kept(source.replace("    @staticmethod\n", "")) == []

@@ -93,6 +93,7 @@ def test_lightning_keeps_what_a_training_step_returns_for_the_end_of_the_epoch(
         ('{"loss": loss.data, "n": 1}', []),
         ('{"loss": loss.item()}', []),
         ('{"loss": loss if self.tpu else loss.data}', []),
+        ('{"loss": loss.item() if summed else loss}', []),
     ],
 )
 def test_fairseq_keeps_what_a_criterion_logs(logged: str, expected: list[str]) -> None:

@@ -237,3 +237,18 @@ def test_a_unit_test_keeps_next_to_nothing() -> None:
     test = f"def test_gradient():\n{body}"
     assert in_vain(Program(f"{TRAINING}\n{test}")) == []
     assert in_vain(Program(f"{TRAINING}\n{test.replace('test_', '')}")) == [ALONE]
+
+
+def test_a_graph_that_is_dropped_by_hand_is_kept_for_a_moment_only() -> None:
+    body = f"loss = model(x).sum()\n{ALONE}\noptimizer.step()"
+    assert in_vain(in_loop(body)) == [ALONE]
+    assert in_vain(in_loop(f"{body}\nshown = loss.item()\ndel loss")) == []
+
+
+def test_no_backward_starts_from_what_was_computed_without_gradients() -> None:
+    source = (
+        "def back(self, x, grad):\n    with torch.no_grad():\n        grad = grad + x.grad\n"
+        "    tide = self.tide\n    tide.backward(grad)\n"
+    )
+    (backward,) = Program(source).facts.graph.backwards
+    assert backward.root.name == "tide"

@@ -171,6 +171,8 @@ class _Search:
             forward, setup, backward = map(cls.method, ("forward", "setup_context", "backward"))
             if forward is None or not has_own_backward(cls) or not self._records(cls):
                 continue
+            if not forward.is_static and "classmethod" not in forward.decorators:
+                continue  # torch refuses to run it: called by hand it is a method like any other, and records no node
             own = cls.methods.values()
             if setup is not None and (setup in own or forward in own):
                 yield from self._split(setup, forward, backward)

@@ -127,9 +127,16 @@ def _added(facts: Facts, store: Store) -> Value | None:
 
 
 def _is_taken(function: Function, row: Row) -> bool:
-    """Whether the class has a method that asks for what was kept, where the framework keeps it for that alone."""
+    """Whether the class has a method that asks for what was kept, where the framework keeps it for that alone.
+
+    The framework's own, where its source is seen, is there to be overridden.
+    """
     takers = [function.owner.method(name) for name in row.taken_by] if function.owner is not None else []
-    return not row.taken_by or any(taker is not None and len(taker.parameters) > 1 for taker in takers)
+    own = {name.rpartition(".")[2] for name in row.of}
+    return not row.taken_by or any(
+        taker is not None and len(taker.parameters) > 1 and not (taker.owner is not None and taker.owner.name in own)
+        for taker in takers
+    )
 
 
 def _of_result(facts: Facts, function: Function, row: Row) -> Iterator[Contract]:

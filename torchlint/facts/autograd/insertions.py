@@ -70,7 +70,7 @@ class Insertions:
             return []
         if keeps_no_graph(self.solution, store.holder) or _is_outside_graph(store.holder):
             return []
-        if self._is_handed_to_method(store):
+        if self._is_handed_to_method(store) or self._is_worked_on(store):
             return []
         homes = self._homes_of_root(store.holder)
         outlives = bool(homes) and self.lifetimes.outlives(homes, store.function, store.loop, is_step=self.is_step)
@@ -133,6 +133,26 @@ class Insertions:
         if store.call is None or store.holder is None or not self.solution.functions_of(store.call):
             return False
         return not any(isinstance(atom, Container) for atom in self.solution.final(store.holder))
+
+    def _is_worked_on(self, store: Store) -> bool:
+        """``mesh.rows["x"][i] = x`` where code that is not seen computes with the mesh next: ``edges = dual(mesh)``.
+
+        Then an object that the function makes is what the loop computes on, and no record of it.
+        """
+        holder = store.holder
+        if holder is None or not store.is_item or store.loop is None:
+            return False
+        behind = list[Value]()
+        while holder.op in (Op.SUBSCRIPT, Op.ATTRIBUTE):
+            holder = holder.inputs[0]
+            behind.append(holder)
+        if holder.op is not Op.CALL or holder.function is not store.function:
+            return False
+        return any(
+            call.op is Op.CALL and not call.is_bare and call.loop is not None and store.loop in call.loop.around()
+            and self.flows.is_unknown_call(call)
+            for part in behind for call in part.users if part in call.arguments
+        )  # fmt: skip
 
     def _homes_of_root(self, holder: Value) -> list[Place | Value]:
         """Where the container behind ``holder`` is kept; that of the outer one for a container in a container."""

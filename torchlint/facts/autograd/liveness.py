@@ -19,8 +19,8 @@ from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.parameters import gathers
 from torchlint.facts.values.solve import Solution
 
-CUTTING = frozenset(["detach", "data"])
-"""Attributes of a tensor that give it without its graph."""
+CUTTING = frozenset(["detach", "data", "item"])
+"""Attributes of a tensor that give it, or its number, without its graph."""
 
 
 class Liveness:

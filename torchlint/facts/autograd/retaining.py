@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.reach import Reach, reaches_of
+from torchlint.facts.building.names import target_names
 from torchlint.facts.values.domain import Tool
 from torchlint.facts.values.graph import Backward, Op, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.literals import is_true
+from torchlint.tree import dotted, walk_statements
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -55,6 +57,8 @@ def retained_in_vain(facts: Facts) -> list[Retaining]:
         if not _overlap(backward, reaches) and all(_is_in_vain(facts, backward, call, reach) for reach in reaches):
             by_keyword = is_true(_flag(call)) and _is_written(call)
             stored = next(filter(None, (_stored(facts, reach) for reach in reaches)), "")
+            if not stored and _is_deleted(call):
+                continue
             found.append(Retaining(backward, call, by_keyword, stored))
     return found
 
@@ -63,6 +67,17 @@ def _is_in_vain(facts: Facts, backward: Backward, call: Value, reach: Reach) -> 
     if reach.is_open or reach.is_met_again() or _is_carried(facts, reach):
         return False
     return not _is_needed(facts, backward, call, reach) and not _leaves(facts, call, reach)
+
+
+def _is_deleted(call: Value) -> bool:
+    """``loss.backward(retain_graph=True)``, and later ``del loss``: the graph goes with the name."""
+    method = call.syntax.func if isinstance(call.syntax, cst.Call) else None
+    name = dotted(method.value) if isinstance(method, cst.Attribute) else None
+    if name is None:
+        return False
+    statements = list(walk_statements(call.function.syntax))
+    later = statements[statements.index(call.statement) + 1 :] if call.statement in statements else []
+    return any(isinstance(node, cst.Del) and name in target_names(node.target) for node in later)
 
 
 def _overlap(backward: Backward, reaches: list[Reach]) -> bool:

@@ -129,7 +129,9 @@ def _is_test_case(cls: Class) -> bool:
 
 
 def _is_named(cls: Class) -> bool:
-    return cls.name.lstrip("_").startswith("Test") or _is_test_case(cls)
+    """Whether a class is named as one of tests, or as what such classes inherit: ``RoundTripTesterMixin``."""
+    is_mixin = "Test" in cls.name and cls.name.endswith("Mixin")
+    return cls.name.lstrip("_").startswith("Test") or is_mixin or _is_test_case(cls)
 
 
 def _checks(function: Function) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.values.calls import LIKE_ANOTHER
 from torchlint.facts.values.externals import COLLECTIONS
 from torchlint.facts.values.graph import Function, Op, Value
 
@@ -100,6 +101,8 @@ class Arithmetic:
         if not self.flows.is_arithmetic(value):
             return []
         receiver = [value.callee.inputs[0]] if value.callee.op is Op.ATTRIBUTE else []
+        if receiver and value.callee.name in LIKE_ANOTHER:
+            return receiver
         items = [item for argument in value.arguments for item in (argument, *_literal_items(argument))]
         return receiver + items
 

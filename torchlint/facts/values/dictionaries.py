@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.graph import Op, Store, Value
 
 DICTIONARIES = frozenset(["builtins.dict", "collections.defaultdict", "collections.OrderedDict"])
 
@@ -20,3 +20,13 @@ def yields_keys(made: Value) -> bool:
     """Whether iterating over a value yields names and not what is under them: a dictionary, ``net.state_dict()``."""
     names_parameters = made.op is Op.CALL and made.callee.op is Op.ATTRIBUTE and made.callee.name == "state_dict"
     return names_parameters or is_dictionary(made)
+
+
+def rewrites_all(store: Store) -> bool:
+    """Whether a store replaces every item of a dictionary: ``for key, item in losses.items(): losses[key] = ...``."""
+    over = store.loop.iterable if store.loop is not None else None
+    if over is None or over.op is not Op.CALL or over.callee.op is not Op.ATTRIBUTE or not store.is_item:
+        return False
+    if over.callee.name not in ("items", "keys") or over.callee.inputs[0] is not store.holder or store.index is None:
+        return False
+    return store.index.op is Op.ELEMENT and over.callee.inputs[0] in store.index.computed_from()

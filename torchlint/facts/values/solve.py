@@ -14,6 +14,7 @@ from itertools import chain, islice
 from operator import attrgetter
 
 from torchlint.facts.values.calls import Calls
+from torchlint.facts.values.dictionaries import rewrites_all
 from torchlint.facts.values.domain import (
     BOTTOM,
     OF_CLASSES,
@@ -78,6 +79,7 @@ class Solution:
         self._carried: dict[Value, set[Value | Place]] = defaultdict(set)
         self._reached: set[tuple[Store, Value | Place]] = set()
         self._reaching = graph.stores
+        self._rewritten: dict[Value, int] = {}
         self._owned: dict[Function | Class | Value, list[Place]] = defaultdict(list)
         self._owned_until = 0
         self._optimistic = True
@@ -178,12 +180,14 @@ class Solution:
         self.watch(container, reader)
         if isinstance(key, int) and key < 0:
             key = self._counted_from_end(container, key)
+        # Who gets it from the function that fills it finds what every item was replaced by in the end.
+        since = self._rewritten.get(container, 0) if reader.function is not container.function else 0
         parts = [
             self.of(value)
             for known, value in self.held.get(container, ())
-            if key is None or known is None or known == key
+            if value.index >= since and (key is None or known is None or known == key)
         ]
-        fields = self.fields.get(container, {})
+        fields = self.fields.get(container, {}) if not since else {}
         parts += [abstract for known, abstract in fields.items() if key is None or known is None or known == key]
         return join(parts) if parts or self._optimistic else UNKNOWN
 
@@ -385,6 +389,8 @@ class Solution:
                 self._carried[store.value].add(target)
                 self.touch(target)
             else:
+                if rewrites_all(store):
+                    self._rewritten[target] = store.value.index
                 self._put(target, store.key if store.is_item else None, store.value)
         return bool(new)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.values.counts import is_count
 from torchlint.facts.values.dictionaries import yields_keys
 from torchlint.facts.values.domain import (
     BOTTOM,
@@ -283,11 +284,20 @@ def _element(solution: Solution, value: Value) -> Abstract:
 
 def _item(solution: Solution, value: Value, base: Value, key: object) -> Abstract:
     assert key is None or isinstance(key, str | int)
-    found = join(item_of(solution, value, atom, key) for atom in solution.of(base))
+    found = join(item_of(solution, value, atom, key) for atom in _unpackable(solution.of(base), value))
     if base.op is not Op.CALL or base.mode is not Mode.OFF:
         return found
     made_there = {a for a in found if isinstance(a, Tensor) and a.inherits in solution.functions_of(base)}
     return (found - made_there) | NO_GRAPH if made_there else found  # of what a call without gradients gives
+
+
+def _unpackable(abstract: Abstract, part: Value) -> Abstract:
+    """What may be unpacked: where a function gives a loss, or a tuple with it, who unpacks has asked for the tuple."""
+    if part.op is not Op.ELEMENT or not isinstance(part.keys[0], int):
+        return abstract
+    if not any(isinstance(a, Container) and isinstance(a.allocation.syntax, cst.Tuple) for a in abstract):
+        return abstract
+    return frozenset(atom for atom in abstract if not isinstance(atom, Tensor))
 
 
 def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None) -> Abstract:
@@ -300,7 +310,9 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
         is_slice = type(written) is cst.Subscript and type(written.slice[0].slice) is cst.Slice
         return found | {atom} if is_slice else found
     if isinstance(atom, Tensor | Derived | Argument):
-        return differentiate(value, [frozenset([atom])])
+        # What has items by name is no tensor after all, and may hold a number of examples beside a loss.
+        is_number = isinstance(key, str) and value.op is Op.SUBSCRIPT and is_count(value)
+        return NO_GRAPH if is_number else differentiate(value, [frozenset([atom])])
     if isinstance(atom, Carrier) and value.op is Op.ELEMENT and value.name == "values":
         return live(value) | UNKNOWN  # the one that is trained on is among them
     if isinstance(atom, Tool) and atom.kind == "loader":

@@ -1,0 +1,28 @@
+"""Counts: what is summed up for nothing but to divide by it, as the number of examples is."""
+
+from __future__ import annotations
+
+from torchlint.facts.values.graph import Op, Value
+
+SUMS = frozenset(["Add", "AddAssign"])
+
+DIVIDES = frozenset(["Divide", "DivideAssign", "FloorDivide", "FloorDivideAssign"])
+
+
+def is_count(item: Value) -> bool:
+    """Whether a sum that ``item`` is added to, or a sum of such sums, divides something."""
+    pending, seen = list(_sums_of(item)), set[Value]()
+    while pending:
+        total = pending.pop()
+        if total in seen:
+            continue
+        seen.add(total)
+        if any(user.op is Op.OPERATION and user.name in DIVIDES and user.inputs[1] is total for user in total.users):
+            return True
+        pending += _sums_of(total)
+        pending += (user for user in total.users if user.op is Op.PHI)
+    return False
+
+
+def _sums_of(value: Value) -> list[Value]:
+    return [user for user in value.users if user.op is Op.OPERATION and user.name in SUMS]
