@@ -93,6 +93,12 @@ def _finding(facts: Facts, reload: Reload) -> Finding:
     )
 
 
+def _instead(copy: SecondCopy) -> str:
+    """What to hand over, and who has what was deleted under its own name."""
+    had = "".join(f"; `{holder}` still has `{name}`" for name, holder in sorted(copy.held.items()))
+    return f"pass {', '.join(f'`{name}=...`' for name in sorted(copy.parts))}{had}"
+
+
 def _second(facts: Facts, copy: SecondCopy) -> Finding:
     call, names = copy.load.call, sorted(copy.parts)
     again = " and ".join(f"`{name}`" for name in names)
@@ -102,7 +108,7 @@ def _second(facts: Facts, copy: SecondCopy) -> Finding:
         message=(
             f"`{facts.called(call)}` reads {again} once more (in memory since line ",
             LineOf(facts.statement_of(first)),
-            f"): the weights are there twice while it runs; pass {', '.join(f'`{name}=...`' for name in names)}",
+            f"): the weights are there twice while it runs; {_instead(copy)}",
         ),
         level=Level.WARNING,
         memory=Memory.PEAK,

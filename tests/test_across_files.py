@@ -991,3 +991,25 @@ def test_what_a_factory_gives_is_of_its_class(tmp_path: Path) -> None:
         },
     )
     assert project.found() == []
+
+
+def test_what_a_decorator_compiles_in_another_file_is_compiled_there(tmp_path: Path) -> None:
+    files = {
+        "boxes.py": """
+            import torch
+            @torch.jit.script
+            def shift(boxes, by):
+                return boxes + torch.exp(by)
+        """,
+        "head.py": """
+            from torch import nn
+            from boxes import shift
+            class Head(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.by = nn.Linear(4, 4)
+                def forward(self, x):
+                    return shift(x, self.by(x))
+        """,
+    }
+    assert Project(tmp_path, files).found() == []

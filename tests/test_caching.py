@@ -431,3 +431,35 @@ def test_what_a_text_is_added_to_is_no_tensor() -> None:
     source = "seen = {}\n" + LOOP.format("name = x[0]\n    if name not in seen:\n        seen[name] = {}")
     assert found(source) == ["seen[name]"]
     assert found(source + "    print(name + '.csv')\n") == []
+
+
+@pytest.mark.parametrize(("kind", "count"), [(": int", 0), (": int | None", 0), ("", 1)])
+def test_a_key_that_is_declared_a_number_is_found_again(kind: str, count: int) -> None:
+    source = f"""
+class Waves(nn.Module):
+    def forward(self, x, n{kind} = None):
+        n = x.shape[1] if n is None else n
+        return x + table(max(n, 64))
+@lru_cache(64)
+def table(n{kind}):
+    return torch.arange(n).cos()
+"""
+    assert len(found(source)) == count
+
+
+@pytest.mark.parametrize(("used", "count"), [("print(at)", 0), ("print(name.sum())", 1)])
+def test_the_name_that_comes_with_a_sample_is_no_tensor(used: str, count: int) -> None:
+    source = f"""
+from torch.utils.data import DataLoader
+def number(data):
+    places, at = {{}}, 0
+    for sample in DataLoader(data):
+        name = sample["name"]
+        {used}
+        if name in places:
+            continue
+        places[name] = at
+        at += 1
+    return places
+"""
+    assert len(found(source)) == count

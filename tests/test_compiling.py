@@ -119,3 +119,24 @@ def test_a_forward_deep_in_what_a_loop_calls_makes_it_one_of_inference() -> None
 
 def test_a_model_built_on_the_way_makes_it_one_of_trials() -> None:
     assert compiled(DEEP.replace("MADE", "net = nn.Linear(3, 3)")) == []
+
+
+KINDS = """
+from zoo import kind, KINDS
+def write(net, sample):
+    net.train(False)
+    torch.onnx.export(net, sample, "net.onnx")
+def main():
+    for KIND, name in KINDS:
+        net = kind.from_pretrained(name)
+        net.eval()
+        sample = torch.tensor([[float(len(name))]])
+        with torch.no_grad():
+            given = net(sample)
+        write(net.cpu(), sample)
+"""
+
+
+@pytest.mark.parametrize(("kind", "found"), [("kind", []), ("other", ["torch.onnx.export by loop"])])
+def test_a_loop_over_classes_compiles_a_model_of_each(kind: str, found: list[str]) -> None:
+    assert compiled(KINDS.replace("for KIND", f"for {kind}")) == found

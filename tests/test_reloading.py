@@ -209,6 +209,37 @@ def test_parts_that_are_read_once_more_with_the_whole(whole: str, names: list[st
     assert [name for copy in found for name in copy.parts] == names
 
 
+@pytest.mark.parametrize(
+    ("before", "found"),
+    [
+        ("", [("unet", "")]),
+        ("del unet", []),
+        ("guide = Pipe.from_pretrained(path, unet=unet)\n    del unet", [("unet", "guide")]),
+        ("guide = Pipe.from_pretrained(path, unet=unet)\n    del unet, guide", []),
+        ("given = unet('a cat', return_tensors='pt')", []),
+    ],
+)
+def test_of_parts_that_were_given_up_those_are_in_memory_that_something_holds(
+    before: str, found: list[tuple[str, str]]
+) -> None:
+    source = PIPELINE.replace("    for epoch", f"    {before}\n    for epoch").replace("unet(x).sum()", "net(x).sum()")
+    copies = Program(source.format(whole="Pipe.from_pretrained(path)"), head=HEAD).facts.second_copies
+    assert [(name, copy.held.get(name, "")) for copy in copies for name in copy.parts] == found
+
+
+@pytest.mark.parametrize(("each", "found"), [("", 0), ("words = AutoTokenizer.from_pretrained(path)", 1)])
+def test_what_a_loaded_tokenizer_is_called_with_is_read_from_no_file(each: str, found: int) -> None:
+    source = f"""
+def main(path, loader: DataLoader):
+    net, words = AutoModel.from_pretrained(path), AutoTokenizer.from_pretrained(path)
+    for texts in loader:
+        {each}
+        given = words(texts, padding=True)
+        print(net(**given))
+"""
+    assert len(reloaded(source)) == found
+
+
 def test_a_choice_that_comes_with_the_request_is_made_each_time() -> None:
     handler = """
 from pydantic import BaseModel

@@ -18,7 +18,7 @@ from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.novelty import Novelty
-from torchlint.facts.values.tensors import Tensors
+from torchlint.facts.values.tensors import Tensors, is_declared_plain
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -198,6 +198,8 @@ class Caching:
                 if argument is None:
                     continue
                 identity = self.tensors.is_tensor(argument) or self.tensors.is_module(argument)
+                if identity and is_declared_plain(parameter):
+                    continue  # a number, for all that is seen of it: a length, which may come again
                 if (identity or returns) and (by := self._new(cached, argument)) is not None:
                     return CacheGrowth(cached, by, parameter, identity, call)
         if returns and cached.size is None and (by_length := self._by_length(cached)) is not None:

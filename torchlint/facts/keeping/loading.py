@@ -122,7 +122,8 @@ class Loads:
             return Load(call, name, False, self._device(call, READERS[name]))
         if name in MODEL_READERS:
             return Load(call, name, True, self._device(call, "saved" if name == "torch.jit.load" else "host"))
-        if call.callee.name.endswith("from_pretrained") and not self.solution.functions_of(call):
+        is_named = call.callee.op is not Op.CALL  # and is not what such a call has given
+        if is_named and call.callee.name.endswith("from_pretrained") and not self.solution.functions_of(call):
             is_model = meaning_of(name or "") is Meaning.MODULE
             return Load(call, name or "from_pretrained", is_model, "host")
         return None

@@ -77,7 +77,7 @@ class Memos:
                 continue
             lookup = next((node for home in homes for node in self._lookups.get(home, ())), None)
             lookup = lookup or self._handler_around(statement)
-            if lookup is None or not (self._holds_tensors(value) or self.tensors.holds_tensors(key)):
+            if lookup is None or not (self._holds_tensors(value) or self._is_tensor_key(key)):
                 continue
             is_output = self.facts.extents.is_output(value)
             known = (
@@ -107,6 +107,11 @@ class Memos:
 
     def _holds_tensors(self, value: Value) -> bool:
         return self.tensors.holds_tensors(value) or self.texts.is_encoded(value)
+
+    def _is_tensor_key(self, key: Value) -> bool:
+        """Whether a key is a tensor; what a named part of a sample is, its name or number maybe, only its use says."""
+        is_part = key.op is Op.SUBSCRIPT and isinstance(key.keys[0], str)
+        return self.tensors.is_used_as_tensor(key) if is_part else self.tensors.holds_tensors(key)
 
     def _is_in(self, value: Value, homes: frozenset[Place | Value]) -> bool:
         """Whether a value is read from the very dictionary into which it is put, under another key."""

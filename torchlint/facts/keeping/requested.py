@@ -92,7 +92,7 @@ class RequestedTexts:
         source = value.callee.inputs[0]
         while source.op in (Op.SUBSCRIPT, Op.ATTRIBUTE):
             source = source.inputs[0]
-        return source.op is Op.CALL and _is_tokenizer(source)
+        return source.op is Op.CALL and is_tokenizer(source)
 
     @cached_property
     def _tokenized(self) -> frozenset[Value]:
@@ -111,11 +111,12 @@ class RequestedTexts:
 
     def _tokenizer_arguments(self) -> Iterator[Value]:
         for call in self.facts.calls():
-            if _is_tokenizer(call):
+            if is_tokenizer(call):
                 text = call.argument(*TEXT)
                 if text is not None:
                     yield text
 
 
-def _is_tokenizer(call: Value) -> bool:
+def is_tokenizer(call: Value) -> bool:
+    """Whether a CALL makes tensors, or numbers, of texts."""
     return ASKING_FOR_TENSORS in call.keys or call.callee.name in TOKENIZERS

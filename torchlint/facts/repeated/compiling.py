@@ -105,6 +105,8 @@ def _compiler(facts: Facts, value: Value) -> str | None:
         is_method = value.callee.op is Op.ATTRIBUTE and value.callee.name == "compile" and value.is_bare
         return "compile" if is_method and is_network(facts, value.callee.inputs[0]) else None
     if value.op is Op.FUNCTION and isinstance(value.reference, Function):
+        if value.reference.is_foreign:
+            return None  # it was compiled where it is defined, once for all who import it
         return next((name for name in value.reference.decorators if name in COMPILERS), None)
     return None
 
@@ -128,5 +130,19 @@ def _repeated_by(facts: Facts, value: Value, subjects: tuple[Value, ...]) -> Loo
 
 
 def _is_the_turns_own(facts: Facts, subject: Value, loop: Loop) -> bool:
-    """Whether the loop runs over models."""
-    return any(part.op is Op.ELEMENT and changes_with(part, loop) for part in origins(facts, subject))
+    """Whether the loop runs over models, or over classes of which each turn makes one."""
+    return any(
+        changes_with(part, loop)
+        for origin in origins(facts, subject)
+        for part in origins(facts, _maker(origin))
+        if part.op is Op.ELEMENT
+    )
+
+
+def _maker(value: Value) -> Value:
+    """What is called, be it by a method, to make a value; the value itself where it is no call: ``kind`` behind
+    ``kind.from_pretrained(path).eval()``.
+    """
+    while value.op is Op.CALL or (value.op is Op.ATTRIBUTE and any(user.op is Op.CALL for user in value.users)):
+        value = value.callee if value.op is Op.CALL else value.inputs[0]
+    return value

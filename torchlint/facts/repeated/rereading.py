@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint.facts.building.names import constant_of
+from torchlint.facts.keeping.holders import Holders, is_none
 from torchlint.facts.keeping.loading import Load
+from torchlint.facts.keeping.requested import is_tokenizer
 from torchlint.facts.repeated.reloading import is_a_model
 from torchlint.facts.turns.repetition import Turn
 from torchlint.facts.values.domain import Module
-from torchlint.facts.values.graph import Loop, Value
+from torchlint.facts.values.graph import Loop, Op, Value
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -32,11 +34,13 @@ class SecondCopy:
         load: what reads the whole.
         parts: the calls that have read the parts, by the name under which the whole takes each.
         loop: the training loop around it.
+        held: the variable that still holds a part, where its own was given up.
     """
 
     load: Load
     parts: dict[str, Value]
     loop: Loop
+    held: dict[str, str]
 
 
 def second_copies(facts: Facts) -> list[SecondCopy]:
@@ -50,8 +54,8 @@ def _of(facts: Facts, load: Load) -> SecondCopy | None:
     loop = next((one for one in around if facts.repetitions.turn(one) is not Turn.OTHER), None)
     if loop is None or not _is_whole(load) or not is_a_model(facts, load):
         return None
-    parts = {
-        name: part.call
+    read = {
+        name: part
         for part in facts.loads.found
         if (name := _folder(part)) is not None
         and name not in call.keys
@@ -59,7 +63,27 @@ def _of(facts: Facts, load: Load) -> SecondCopy | None:
         and _is_in_memory(part.call, call, loop)
         and _has_weights(facts, part)
     }
-    return SecondCopy(load, parts, loop) if parts else None
+    holders = {name: _holder(facts, part, call) for name, part in read.items()}
+    parts = {name: part.call for name, part in read.items() if holders[name] is not None}
+    held = {name: holder for name, holder in holders.items() if holder}
+    return SecondCopy(load, parts, loop, held) if parts else None
+
+
+def _holder(facts: Facts, part: Load, whole: Value) -> str | None:
+    """What still holds a part whose variable was given up before the whole is read.
+
+    Returns:
+        "" where the variable has it still, None where nothing is seen to hold it.
+    """
+    kept = facts.loads.parts(part.call).whole
+    drops = [d for d in facts.graph.drops if d.function is whole.function and d.index < whole.index]
+    own = [d for d in drops if d.value in kept and d.value is not None and d.value.op is not Op.ATTRIBUTE]
+    if not own:
+        return ""
+    holders, given_up = Holders(facts), {drop.path for drop in drops}
+    held = holders.objects(part.call)
+    others = ((name, value) for name, value in own[-1].bound.items() if name not in given_up and not is_none(value))
+    return next((name for name, value in others if holders.how(value, held) in ("itself", "wrapper")), None)
 
 
 def _is_whole(load: Load) -> bool:
@@ -71,6 +95,10 @@ def _is_whole(load: Load) -> bool:
 def _has_weights(facts: Facts, part: Load) -> bool:
     """Whether the program treats a part as a module: a tokenizer is called as well, and has no parameters."""
     values = facts.loads.parts(part.call).whole
+    if any(
+        user.op is Op.CALL and user.callee is value and is_tokenizer(user) for value in values for user in value.users
+    ):
+        return False
     return any(isinstance(atom, Module) for value in values for atom in facts.solution.final(value))
 
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _NUMBERS = (torch_api.Returns.NUMBER, torch_api.Returns.LIST, torch_api.Returns.ARRAY, torch_api.Returns.NOTHING)
 
+_PLAIN = frozenset(["int", "float", "bool", "str"])
+
 COLLECTIVES = frozenset(
     f"torch.distributed.{name}" for name in ("all_reduce", "broadcast", "isend", "irecv", "recv", "reduce", "send")
 )
@@ -203,6 +205,14 @@ class Tensors:
             for _, values in self.solution.stored_with(owner)
             for value in values
         )
+
+
+def is_declared_plain(parameter: Value) -> bool:
+    """Whether a parameter is declared to be a number or a text, or None: ``n: int``, ``n: int | None``."""
+    syntax = parameter.syntax
+    annotation = syntax.annotation if isinstance(syntax, cst.Param) else None
+    names = {node.value for node in walk(annotation) if isinstance(node, cst.Name)} if annotation is not None else set()
+    return bool(names & _PLAIN) and names <= _PLAIN | {"None", "Optional", "Union", "typing"}
 
 
 def _is_text(item: Value) -> bool:
