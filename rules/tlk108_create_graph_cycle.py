@@ -20,7 +20,8 @@ class CreateGraphCycle(Rule):
 
     ## What it does
     Finds `backward(create_graph=True)` in a step that never takes the gradients away again, neither from the
-    parameters nor from a tensor that the step itself made to require grad.
+    parameters nor from a tensor that the step itself made to require grad; and in a function that makes a model, a
+    copy for instance, and gives it up with such gradients.
 
     ## Why is this bad?
     The graph of a gradient ends in the parameter, and the parameter holds its gradient. Both are objects of C++, so
@@ -83,11 +84,18 @@ def _finding(facts: Facts, cycle: GradientCycle) -> Finding:
         )
         advice = "set its `.grad` to None in each step, or use `torch.autograd.grad`"
         evidence.insert(0, Step(made, "this tensor is made in each step and requires grad"))
+    cost = "GPU memory grows each step"
+    if cycle.dropped is not None:
+        made = facts.statement_of(cycle.dropped)
+        holder = ("the parameters of the model of line ", LineOf(made), " and the graphs of their gradients hold ")
+        cost = "each call leaves the whole model in memory"
+        advice = "call `zero_grad()` on it before it is given up, or use `torch.autograd.grad`"
+        evidence.insert(0, Step(made, "this model is made here and given up at the end of the function"))
     if cycle.zeroed is not None:
         evidence.append(Step(facts.statement_of(cycle.zeroed), "`zero_()` does not take the graph away"))
     return Finding(
         node=statement,
-        message=(*holder, f"each other, which no collector frees: GPU memory grows each step; {advice}"),
+        message=(*holder, f"each other, which no collector frees: {cost}; {advice}"),
         level=Level.ERROR,
         memory=Memory.DEVICE_GROWS,
         evidence=tuple(evidence),

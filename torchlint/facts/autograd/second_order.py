@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchlint.facts.values.domain import History, Module, Tensor, Tool
+from torchlint.facts.turns.steps import called_object
+from torchlint.facts.values.domain import ClassReference, History, Instance, Module, Tensor, Tool
 from torchlint.facts.values.graph import Backward, Function, Loop, Op, Value
 from torchlint.facts.values.literals import is_true
+from torchlint.facts.values.parameters import SAME_OBJECT
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -30,22 +32,30 @@ class GradientCycle:
         call: the call that runs it.
         leaf: a tensor made in the step whose gradient nothing takes away; None where those of the parameters stay.
         zeroed: where gradients are only set to zero, if the program does so.
+        dropped: the model that the function of the backward makes and gives up, with its gradients; None where the
+            model stays, and only the graphs are lost.
     """
 
     backward: Backward
     call: Value
     leaf: Value | None
     zeroed: Value | None
+    dropped: Value | None = None
 
 
 def gradient_cycles(facts: Facts) -> list[GradientCycle]:
-    """Every backward of the file that leaves a cycle in each step."""
+    """Every backward of the file that leaves a cycle in each step, or in each call beside the model that it made."""
     found = []
     for backward in facts.graph.backwards:
         call = backward.call
-        if call is None or not _creates_graph(call) or not _is_in_step(facts, backward.function, backward.loop):
+        if call is None or not _creates_graph(call):
             continue
-        if _is_kept(facts, backward, _resets(facts)) and not _goes_elsewhere(facts, backward):
+        dropped = _dropped_model(facts, backward)
+        if dropped is not None:
+            found.append(GradientCycle(backward, call, None, None, dropped))
+        elif not _is_in_step(facts, backward.function, backward.loop):
+            continue
+        elif _is_kept(facts, backward, _resets(facts)) and not _goes_elsewhere(facts, backward):
             zeroed = next((c for c in facts.calls() if c.name == "zero_" and _is_gradient(c.callee.inputs[0])), None)
             found.append(GradientCycle(backward, call, None, zeroed))
         elif (leaf := _lost_leaf(facts, backward)) is not None:
@@ -119,6 +129,50 @@ def _goes_elsewhere(facts: Facts, backward: Backward) -> bool:
             ):
                 return True
     return False
+
+
+def _dropped_model(facts: Facts, backward: Backward) -> Value | None:
+    """The model behind a backward that its function makes, and keeps nowhere: ``net = copy.deepcopy(model)``."""
+    function = backward.function
+    around = backward.loop.around() if backward.loop is not None else []
+    if function.parent is None or any(map(facts.steps.is_step, around)) or _goes_elsewhere(facts, backward):
+        return None  # of a model that many steps share, each loses its graph
+    calls = (call for call in facts.calls() if call.function is function)
+    within = {function, *(callee for call in calls for callee in facts.solution.functions_of(call))}
+    if any(resetting in within for resetting, _ in _resets(facts)):
+        return None
+    behind = facts.flows.ancestry.of(backward.root)
+    calls = sorted((one for one in behind if facts.steps.calls_module(one)), key=lambda one: one.index)
+    models = [_made(called_object(call)) for call in calls]
+    return next((made for made in models if made.function is function and _is_lost(facts, made)), None)
+
+
+def _made(model: Value) -> Value:
+    """Where a model is made, seen through what gives the same object: ``copy.deepcopy(model).to(device)``."""
+    while model.op is Op.CALL and model.callee.op is Op.ATTRIBUTE and model.callee.name in SAME_OBJECT:
+        model = model.callee.inputs[0]
+    return model
+
+
+def _is_lost(facts: Facts, made: Value) -> bool:
+    """Whether a model is made by a call and is gone when its function returns."""
+    final = facts.solution.final(made)
+    is_model = made.op is Op.CALL and any(isinstance(a, Module | Instance) for a in final)
+    if not is_model or (facts.solution.functions_of(made) and not _is_class(facts, made)):
+        return False
+    forms = [made]
+    for form in forms:
+        forms += [user for user in form.users if user.op in (Op.PHI, Op.NARROWED) and user not in forms]
+        methods = (user for user in form.users if user.op is Op.ATTRIBUTE and user.name in SAME_OBJECT)
+        forms += [call for method in methods for call in method.users if call.op is Op.CALL and call.callee is method]
+    returned = made.function.result.inputs if made.function.result is not None else ()
+    leaves = {store.value for store in facts.graph.stores}.union(returned)
+    leaves.update(item for whole in returned if whole.op is Op.CONTAINER for item in whole.inputs)
+    return leaves.isdisjoint(forms)
+
+
+def _is_class(facts: Facts, made: Value) -> bool:
+    return any(isinstance(atom, ClassReference) for atom in facts.solution.final(made.callee))
 
 
 def _lost_leaf(facts: Facts, backward: Backward) -> Value | None:

@@ -39,7 +39,7 @@ JOINING = frozenset(
 )  # fmt: skip
 """Functions that make one new tensor of all that they are given."""
 
-DEPTH = 4
+DEPTH = 6
 """How many steps back a copy is looked for."""
 
 
