@@ -608,3 +608,25 @@ def test_a_learner_that_is_given_its_own_loss_differentiates() -> None:
     body += "    for _ in range(3):\n        error = (learner(x) - y).sum()\n        {}learner.adapt(error)\n"
     assert found(body.format("n", "")) == []
     assert found(body.format("n", "print(learner.score(3)); n = ")) == [1]
+
+
+@pytest.mark.parametrize("write", ["band.copy_(self.body(x))", "band[:] = self.body(x)", "band.add_(self.body(x))"])
+def test_what_is_written_into_a_view_of_the_result_leaves_with_it(write: str) -> None:
+    body = (
+        "class Blend(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.body = nn.Linear(4, 4)\n"
+        "    def strips(self, x):\n        sheet = torch.zeros(8, 4)\n        for i in range(2):\n"
+        f"            band = sheet[i * 4 : i * 4 + 4]\n            {write}\n        return sheet.flip(0)\n"
+    )
+    assert found(body) == []
+    assert found(body.replace("band = sheet", "band = torch.ones(8, 4)")) == [5]
+
+
+def test_what_is_written_into_a_buffer_that_others_are_given() -> None:
+    body = (
+        "class Ledger(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.cell = nn.GRUCell(4, 4)\n        self.register_buffer('rows', torch.zeros(9, 4))\n"
+        "    def write(self, at, x):\n        self.rows[at] = self.cell(x, self.rows[at])\n"
+        "    def forward(self, at):\n        return self.rows[at]\n"
+    )
+    assert found(body) == []
