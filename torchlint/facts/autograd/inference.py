@@ -184,7 +184,7 @@ class Inferences:
 
     def _result_is_dropped(self, function: Function, call: Value) -> bool:
         """The graph goes to callers in this file, and none of them uses it."""
-        if self._does_more(function) or call in self.flows.escaped:
+        if self._does_more(function) or call in self.flows.escaped or call in self.flows.shown:
             return False
         return call not in self.flows.handed_out and call not in self.flows.put_away
 
