@@ -32,7 +32,8 @@ class Ancestry:
                 for place in places_of(solution, store.holder):
                     self._into[place].append(store.value)
         for holder, written in written_into(solution).items():
-            for home in (holder, *places_of(solution, holder)):
+            homes: list[Place | Value] = [holder, *places_of(solution, holder)]
+            for home in homes:
                 self._into[home] += [value for value in written if value not in self._into[home]]
         reads = (v for v in solution.graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
         kept = [v for v in reads if any(place in self._into for place in places_of(solution, v))]

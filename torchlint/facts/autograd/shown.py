@@ -34,7 +34,8 @@ def shown(liveness: Liveness, ancestry: Ancestry) -> frozenset[Value]:
 def _read_in(syntax: cst.CSTNode) -> frozenset[str]:
     """The names of the attributes that a file reads, and does not only set or add to."""
     nodes = list(walk(syntax))
-    targets = [node.target for node in nodes if isinstance(node, cst.AssignTarget | cst.AnnAssign | cst.AugAssign)]
+    assigned = (node for node in nodes if isinstance(node, cst.AssignTarget | cst.AnnAssign | cst.AugAssign))
+    targets: list[cst.CSTNode] = [node.target for node in assigned]
     set_only: set[cst.CSTNode] = set()
     while targets:
         target = targets.pop()
