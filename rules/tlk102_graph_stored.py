@@ -66,7 +66,9 @@ class GraphStored(Rule):
             if insertion.statement in accumulated:
                 continue
             retention = facts.retention(insertion.allocation or insertion.holder, insertion.parts)
-            if retention is not None and not facts.flows.is_trained_on(insertion.holder):
+            if retention is None or facts.flows.is_trained_on(insertion.holder):
+                continue
+            if retention.inferred or not facts.flows.is_shown(insertion.holder):
                 yield self._finding(facts, insertion, retention)
 
     def _finding(self, facts: Facts, insertion: Insertion, retention: Retention) -> Finding:

@@ -29,3 +29,80 @@ def test_a_network_that_a_helper_switches_by_a_flag_is_not_judged() -> None:
 
 def test_the_same_network_without_the_switch_runs_in_vain() -> None:
     assert len(Program(HELPER + STEP.format(switch="pass")).facts.untrained_forwards) == 1
+
+
+FIXED = """
+    def fix(parameters):
+        for p in parameters:
+            p.requires_grad = False
+
+    def load_both():
+        return hub.load("small"), hub.load("large")
+
+    small, large = load_both()
+    judge = nn.Linear(8, 1)
+    optimizer = torch.optim.Adam(judge.parameters())
+    small.requires_grad_(False)
+    {large}
+    for x in DataLoader(dataset):
+        target = 0
+        for at, encoder in zip([0, 1], [small, large]):
+            target = target + encoder.eval()(x)
+        loss = judge(target).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_networks_of_a_list_that_are_all_frozen() -> None:
+    assert Program(FIXED.format(large="large.requires_grad_(False)")).facts.untrained_forwards == []
+    assert Program(FIXED.format(large="fix(large.parameters())")).facts.untrained_forwards == []
+
+
+ACTOR = """
+    class Tutor:
+        def __init__(self):
+            self.net = nn.Linear(4, 4)
+            self.optimizer = torch.optim.Adam(self.net.parameters())
+
+        def zero_grad(self):
+            self.optimizer.zero_grad()
+
+        def update(self):
+            self.optimizer.step()
+
+        def learn(self, x):
+            self.zero_grad()
+            loss = self.net(x).mean()
+            loss.backward()
+            {update}
+"""
+
+
+def test_a_step_in_a_method_that_is_called_after_the_backward() -> None:
+    assert Program(ACTOR.format(update="self.update()")).facts.untrained_forwards == []
+
+
+SEARCH = """
+    model, sampler = nn.Linear(4, 4), Sampler()
+    weights = torch.optim.SGD(model.parameters())
+    choices = torch.optim.Adam(sampler.parameters())
+    other = nn.Linear(4, 4)
+    rest = torch.optim.SGD(other.parameters())
+    for x in DataLoader(dataset):
+        {zero}
+        sampler.reset()
+        loss = (model(x) + other(x)).mean()
+        loss.backward()
+        rest.step()
+        {choose}
+        weights.zero_grad()
+        model(x).mean().backward()
+        weights.step()
+"""
+
+
+def test_gradients_that_go_through_a_network_to_parameters_that_are_stepped() -> None:
+    assert Program(SEARCH.format(zero="choices.zero_grad()", choose="choices.step()")).facts.untrained_forwards == []
+    assert len(Program(SEARCH.format(zero="pass", choose="pass")).facts.untrained_forwards) == 1

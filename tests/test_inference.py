@@ -19,6 +19,13 @@ def found(body: str) -> list[int]:
     return [diagnostic.line - HEAD.count("\n") for diagnostic in diagnostics]
 
 
+def every_code(body: str) -> list[str]:
+    """The codes of all rules on graphs that are found in a text."""
+    codes = ("TLK102", "TLK104", "TLK111", "TLK201")
+    rules = [rule for code in codes if (rule := rule_of(code)) is not None]
+    return [diagnostic.code for diagnostic in check(Source("program.py", HEAD + body), rules).diagnostics]
+
+
 def test_eval_mode_and_a_forward() -> None:
     assert found("def score(model, x):\n    model.eval()\n    return model(x)\n") == [1]
 
@@ -643,3 +650,49 @@ def train(net, loader):
         optimizer.step()
 """
     assert found(source) == []
+
+
+@pytest.mark.parametrize("write", ["band.copy_(self.body(x))", "band[:] = self.body(x)", "band.add_(self.body(x))"])
+def test_what_is_written_into_a_view_of_the_result_leaves_with_it(write: str) -> None:
+    body = (
+        "class Blend(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.body = nn.Linear(4, 4)\n"
+        "    def strips(self, x):\n        sheet = torch.zeros(8, 4)\n        for i in range(2):\n"
+        f"            band = sheet[i * 4 : i * 4 + 4]\n            {write}\n        return sheet.flip(0)\n"
+    )
+    assert found(body) == []
+    assert found(body.replace("band = sheet", "band = torch.ones(8, 4)")) == [5]
+
+
+def test_what_is_written_into_a_buffer_that_others_are_given() -> None:
+    body = (
+        "class Ledger(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.cell = nn.GRUCell(4, 4)\n        self.register_buffer('rows', torch.zeros(9, 4))\n"
+        "    def write(self, at, x):\n        self.rows[at] = self.cell(x, self.rows[at])\n"
+        "    def forward(self, at):\n        return self.rows[at]\n"
+    )
+    assert found(body) == []
+
+
+SAMPLER = """
+class Sampler(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head, self.cell = nn.Linear(4, 4), nn.GRUCell(4, 4)
+        self.log_prob, self._notes, self._last = 0, [], None
+    def sample(self, x, sites):
+        self.log_prob = 0
+        for site in sites:
+            self._site(x)
+    def _site(self, x):
+        h = self.cell(x)
+        self._last = self.head(h)
+        self._notes.append(h)
+        self.log_prob += self._last.log_softmax(0).sum() + torch.stack(self._notes).sum()
+"""
+
+
+def test_what_an_object_shows_to_a_trainer_elsewhere() -> None:
+    assert every_code(SAMPLER) == []
+    assert every_code(SAMPLER.replace("log_prob", "_log_prob")) == ["TLK201", "TLK111"]
+    assert every_code(SAMPLER + "    def best(self):\n        return float(self.log_prob)\n") == ["TLK201", "TLK111"]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Set
 
 from torchlint.facts.autograd.belated import Edges, is_belated
 from torchlint.facts.autograd.repackaging import Repackaging
+from torchlint.facts.autograd.written import made_of, written_into
 from torchlint.facts.values.domain import Abstract, Container, FunctionReference, is_graphless, sorted_values
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Value
 from torchlint.facts.values.handing_on import results_behind
@@ -30,6 +31,13 @@ class Ancestry:
                 self._into[store.holder].append(store.value)
                 for place in places_of(solution, store.holder):
                     self._into[place].append(store.value)
+        for holder, written in written_into(solution).items():
+            homes: list[Place | Value] = [holder, *places_of(solution, holder)]
+            for home in homes:
+                self._into[home] += [value for value in written if value not in self._into[home]]
+        reads = (v for v in solution.graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
+        kept = [v for v in reads if any(place in self._into for place in places_of(solution, v))]
+        self._holding = made_of([*(one for one in self._into if isinstance(one, Value)), *kept])
         self._ends = self._ends_of_gradients()
 
     def of(self, value: Value) -> frozenset[Value]:
@@ -84,7 +92,7 @@ class Ancestry:
 
     def _may_hold(self, value: Value) -> bool:
         """Whether a graph may be in a value without one: what is put into a tensor, `rows[i] = x`, brings its own."""
-        return value.op in (Op.CONTAINER, Op.PHI) or value in self._into
+        return value.op in (Op.CONTAINER, Op.PHI) or value in self._holding
 
     def sources(self, value: Value) -> list[Value]:
         """The values that ``value`` is made of, or may be."""

@@ -202,7 +202,7 @@ class CarriedStates:
         # A second backward through the first step's part raises unless the first has retained it.
         if any(backward.by_contract or not backward.retains for backward in over):
             return None
-        leaves = new in self.flows.escaped or old in self.flows.escaped
+        leaves = any(one in self.flows.escaped or one in self.flows.shown for one in (new, old))
         if not over and leaves and not self._infers(new):
             return None
         loop = self._made(new).loop

@@ -13,6 +13,7 @@ from torchlint import torch_api
 from torchlint.facts.autograd.ancestry import Ancestry
 from torchlint.facts.autograd.belated import by_belated
 from torchlint.facts.autograd.liveness import Liveness
+from torchlint.facts.autograd.shown import shown
 from torchlint.facts.values.domain import (
     Argument,
     Container,
@@ -150,6 +151,17 @@ class Flows(Liveness):
     def escaped(self) -> frozenset[Value]:
         """All that flows to where the file does not show what becomes of it, with its graph."""
         return self.ancestry.of_all(self._exits())
+
+    @cached_property
+    def shown(self) -> frozenset[Value]:
+        """All that flows into what objects show to code that is not seen; see ``shown.py``."""
+        return shown(self, self.ancestry)
+
+    def is_shown(self, value: Value) -> bool:
+        """Whether ``value``, or what is in it, is computed into what an object shows to code that is not seen."""
+        return value in self.shown or any(
+            isinstance(a, Container) and a.allocation in self.shown for a in self.solution.final(value)
+        )
 
     @cached_property
     def leaving(self) -> frozenset[Value]:

@@ -20,7 +20,7 @@ from torchlint.facts.values.frameworks import is_module, is_module_class, trains
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.overrides import has_unseen_base
-from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
 from torchlint.frameworks import Holds, method_names
 from torchlint.guarding import Guarding
 from torchlint.symbol import Symbol
@@ -184,7 +184,7 @@ class Inferences:
 
     def _result_is_dropped(self, function: Function, call: Value) -> bool:
         """The graph goes to callers in this file, and none of them uses it."""
-        if self._does_more(function) or call in self.flows.escaped:
+        if self._does_more(function) or call in self.flows.escaped or call in self.flows.shown:
             return False
         return call not in self.flows.handed_out and call not in self.flows.put_away
 
@@ -306,6 +306,8 @@ class Inferences:
         if call not in self.flows.detached or not call.arguments or not self._is_method_in_evaluation(call):
             return False
         if call.callee.name in torch_api.module_methods() or call.callee.name in method_names(Holds.GUARDED):
+            return False
+        if is_frozen(self.solution, call.callee.inputs[0]):
             return False
         # If it is the input of a forward, it is the result of that which is detached.
         return not any(user in self.flows.detached and self._takes(user, call) for user in call.users)

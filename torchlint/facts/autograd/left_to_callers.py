@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from torchlint.facts.autograd.written import written_into
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import PLAIN, surely_graphless
 from torchlint.facts.values.frameworks import is_for_inference, is_module_class
@@ -50,8 +51,4 @@ class LeftToCallers:
     @cached_property
     def _filled(self) -> frozenset[Value]:
         """What something with a graph may be written into: ``rows = zeros_like(x)``, then ``rows[:n] = layer(x)``."""
-        return frozenset(
-            store.holder
-            for store in self.solution.graph.stores
-            if store.is_item and store.holder is not None and not surely_graphless(self.solution.final(store.value))
-        )
+        return frozenset(written_into(self.solution))

@@ -105,7 +105,7 @@ class Leftovers:
             return None
         heavy = [part for part in live if self._holds_activations(part)]
         spent, live = not heavy, heavy or live
-        escapes = self.flows.may_be_trained_on(holder)
+        escapes = self.flows.may_be_trained_on(holder) or self.flows.is_shown(holder)
         if not spent and (escapes or not self._is_over(store, places, live)):
             return None
         name = f"{text_of(store.target, holder)}[{store.key!r}]".replace("'", '"')
@@ -126,7 +126,7 @@ class Leftovers:
             return None
         heavy = [part for part in live if self._holds_activations(part)]
         spent, live = not heavy, heavy or live
-        escapes = any(read in self.flows.escaped for read in reads)
+        escapes = any(read in self.flows.escaped or read in self.flows.shown for read in reads)
         if not spent and (escapes or not self._is_over(store, places, live)):
             return None
         if self._is_used_here(store, live):
@@ -213,7 +213,8 @@ class Leftovers:
 
     def _is_used_here(self, store: Store, live: list[Value]) -> bool:
         """``self.loss = ...; self.loss.backward()``: the attribute is how the function itself goes on."""
-        wanted = any(part in self.flows.trained or part in self.flows.escaped for part in live)
+        used = (self.flows.trained, self.flows.escaped, self.flows.shown)
+        wanted = any(part in values for part in live for values in used)
         return wanted and self._is_read_here(store)
 
     def _is_read_here(self, store: Store) -> bool:

@@ -137,8 +137,8 @@ def _dropped_model(facts: Facts, backward: Backward) -> Value | None:
     around = backward.loop.around() if backward.loop is not None else []
     if function.parent is None or any(map(facts.steps.is_step, around)) or _goes_elsewhere(facts, backward):
         return None  # of a model that many steps share, each loses its graph
-    calls = (call for call in facts.calls() if call.function is function)
-    within = {function, *(callee for call in calls for callee in facts.solution.functions_of(call))}
+    own = (call for call in facts.calls() if call.function is function)
+    within = {function, *(callee for call in own for callee in facts.solution.functions_of(call))}
     if any(resetting in within for resetting, _ in _resets(facts)):
         return None
     behind = facts.flows.ancestry.of(backward.root)

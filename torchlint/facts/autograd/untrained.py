@@ -320,13 +320,43 @@ class _Search:
         if backward.by_contract or backward.retains:
             return False
         events = self._events(module)
+        if self._is_used_by_callee(backward, events) or self._serves_unseen_forward(backward):
+            return False
         if not events or not any(zeroes for _, zeroes in events.get(backward.function, [])):
             steps = [found for function, found in events.items() if any(not zeroes for _, zeroes in found)]
             return bool(steps) and all(found[0][1] for found in steps) and backward.function not in events
         mine = events[backward.function]
-        at = backward.call.index if backward.call is not None else self._index_of(backward.statement)
+        at = self._index_of_backward(backward)
         later = [zeroes for index, zeroes in mine if index > at] or [zeroes for _, zeroes in mine]
         return later[0] and any(not zeroes for found in events.values() for _, zeroes in found)
+
+    def _is_used_by_callee(self, backward: Backward, events: dict[Function, list[tuple[int, bool]]]) -> bool:
+        """``loss.backward()``, then ``self.update()``: what happens first after it is a step in a function called."""
+        at = self._index_of_backward(backward)
+        mine = list(events.get(backward.function, ()))
+        for call in self.steps.calls_in(backward.function):
+            mine += [(call.index, events[f][0][1]) for f in self.solution.functions_of(call) if f in events]
+        later = sorted(one for one in mine if one[0] > at)
+        return bool(later) and not later[0][1]
+
+    def _serves_unseen_forward(self, backward: Backward) -> bool:
+        """Whether an optimizer steps on gradients of a module of which no forward is seen in the graph of a backward.
+
+        They reach its parameters by a way that is not seen, and so maybe through the module that is asked about.
+        """
+        at, before = self._index_of_backward(backward), self.flows.ancestry.of(backward.root)
+        calls = [call for call in self.facts.calls() if call in before]
+        seen = [module for call in calls if (module := self.forwarded.module(call) or self._run_by_helper(call))]
+        later = (c for c in self.steps.calls_in(backward.function) if c.callee.name == "step" and c.index > at)
+        end = min(
+            (index for one in self._beside(backward) if (index := self._index_of_backward(one)) > at), default=None
+        )
+        return any(
+            not any(self.optimized.overlap(module, other) for other in seen)
+            for call in later
+            if call.callee.op is Op.ATTRIBUTE and (end is None or call.index < end)
+            for module in self._trained_by(call.callee.inputs[0])
+        )
 
     def _events(self, module: Value) -> dict[Function, list[tuple[int, bool]]]:
         """For each function, in order, where the module's gradients are zeroed (True) and used by a step (False)."""
@@ -361,6 +391,12 @@ class _Search:
         made = [root for root in self._roots(subject) if isinstance(root, Value) and root.op is Op.CALL]
         parts = [part for root in made for part in root.computed_from() if part.op is Op.ATTRIBUTE]
         return [part.inputs[0] for part in parts if part.name in ("parameters", "named_parameters")]
+
+    def _index_of_backward(self, backward: Backward) -> int:
+        return backward.call.index if backward.call is not None else self._index_of(backward.statement)
+
+    def _beside(self, backward: Backward) -> list[Backward]:
+        return [b for b in self.facts.graph.backwards if b.function is backward.function]
 
     def _index_of(self, statement: cst.CSTNode) -> int:
         return max((v.index for v in self.facts.computed_in(statement)), default=-1)

@@ -32,8 +32,21 @@ def frozen_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
             switched[False] |= {call} | (_subjects(solution, given) if given is not None else set())
     for store in solution.graph.stores:
         if store.attribute == "requires_grad" and store.holder is not None:
-            switched[store.value.name != "False"] |= _subjects(solution, store.holder)
+            switched[store.value.name != "False"] |= _subjects(solution, store.holder) | _given(solution, store.holder)
     return frozenset(switched[False] - switched[True] - _owners(solution, switched[True]))
+
+
+def _given(solution: Solution, parameter: Value) -> set[Value | Place | Class]:
+    """The modules whose parameters a helper is given to go over: ``freeze(encoder.parameters())``."""
+    iterated = _taken_from(parameter)
+    if iterated is parameter or iterated.op is not Op.PARAMETER:
+        return set()
+    given = [one for argument in solution.arguments_of(iterated) for one in _chained(argument)]
+    return {subject for one in given if _lists_parameters(one) for subject in _subjects(solution, one)}
+
+
+def _chained(value: Value) -> tuple[Value, ...]:
+    return value.arguments if value.op is Op.CALL and value.callee.name.startswith("itertools.chain") else (value,)
 
 
 def _detaches_parameter(value: Value) -> bool:
@@ -73,9 +86,11 @@ def _owners(solution: Solution, parts: set[Value | Place | Class]) -> set[Value 
 
 def _subjects(solution: Solution, value: Value) -> set[Value | Place | Class]:
     """The module behind ``value``: itself, or that of which it is a parameter in a loop."""
-    value = _taken_from(value)
-    if _lists_parameters(value):
-        value = value.callee.inputs[0]
+    whole = _taken_from(value)
+    if _lists_parameters(whole):
+        value = whole.callee.inputs[0]
+    elif not _is_unpacked(value):
+        value = whole
     found: set[Value | Place | Class] = {value}
     if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
         found.add(value.callee.inputs[0])
@@ -93,6 +108,11 @@ def _taken_from(value: Value) -> Value:
     while value.op in (Op.ELEMENT, Op.SUBSCRIPT):
         value = value.inputs[0]
     return value
+
+
+def _is_unpacked(value: Value) -> bool:
+    """Whether a value is one of several that a function gives: ``first, second = load(name)``."""
+    return value.op is Op.ELEMENT and isinstance(value.keys[0], int) and value.inputs[0].op is Op.CALL
 
 
 def _lists_parameters(value: Value) -> bool:

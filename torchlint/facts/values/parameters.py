@@ -58,9 +58,10 @@ def may_train(solution: Solution, attribute: Value) -> bool:
 
 def is_frozen(solution: Solution, module: Value) -> bool:
     """Whether the parameters of a module were told not to require grad, wherever it comes from in this file."""
-    if not solution.frozen:
-        return False
-    seen: set[Value] = set()
+    return bool(solution.frozen) and _is_frozen(solution, module, set())
+
+
+def _is_frozen(solution: Solution, module: Value, seen: set[Value]) -> bool:
     pending = [module]
     while pending:
         value = pending.pop()
@@ -71,8 +72,29 @@ def is_frozen(solution: Solution, module: Value) -> bool:
             return True
         if any(isinstance(a, Instance) and a.cls.root() in solution.frozen for a in solution.of(value)):
             return True
+        items = _items_behind(solution, value)
+        if items and all(_is_frozen(solution, item, set(seen)) for item in items):
+            return True
         pending.extend(same_object(solution, value))
     return False
+
+
+def _items_behind(solution: Solution, item: Value) -> list[Value]:
+    """What is written in the lists of which ``item`` is taken: ``for encoder in [first, second]``."""
+    if item.op not in (Op.ELEMENT, Op.SUBSCRIPT):
+        return []
+    key = item.keys[0]
+    pending, seen, found = [item.inputs[0]], set[Value](), list[Value]()
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if value.op is Op.CONTAINER:
+            found += value.inputs[key : key + 1] if isinstance(key, int) and key >= 0 else value.inputs
+        else:
+            pending.extend(same_object(solution, value))
+    return found
 
 
 def _is_frozen_place(solution: Solution, place: Place) -> bool:

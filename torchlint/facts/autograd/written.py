@@ -1,0 +1,73 @@
+"""What is written in place into tensors that begin without a graph, and which values hold it then.
+
+``out = zeros(n)``, then ``out[:k] = layer(x)`` or ``out[:k].copy_(layer(x))``: the memory is that of ``out``, and what
+is computed from ``out`` later has the graph of the layer.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from torchlint import torch_api
+from torchlint.facts.values.domain import surely_graphless
+from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.solve import Solution
+
+GIVING_ON = (torch_api.History.KEEPS, torch_api.History.SELF)
+
+
+def written_into(solution: Solution) -> dict[Value, list[Value]]:
+    """For each tensor, and each that it is a view of, what may bring a graph and is written into it."""
+    found: dict[Value, list[Value]] = defaultdict(list)
+    for holder, written in _writes(solution):
+        if not surely_graphless(solution.final(written)):
+            for base in _views_behind(holder):
+                found[base].append(written)
+    return found
+
+
+def _writes(solution: Solution) -> list[tuple[Value, Value]]:
+    found = [(s.holder, s.value) for s in solution.graph.stores if s.is_item and s.holder is not None]
+    for call in solution.graph.values:
+        operation = (
+            torch_api.method(call.callee.name) if call.op is Op.CALL and call.callee.op is Op.ATTRIBUTE else None
+        )
+        if operation is not None and operation.history is torch_api.History.SELF:
+            found += [(call.callee.inputs[0], argument) for argument in call.arguments]
+    return found
+
+
+def _views_behind(value: Value) -> list[Value]:
+    """A value and the tensors of which it is a part: ``out`` for ``out[0]``."""
+    found = [value]
+    while value.op in (Op.SUBSCRIPT, Op.ELEMENT):
+        value = value.inputs[0]
+        found.append(value)
+    return found
+
+
+def made_of(bases: list[Value]) -> frozenset[Value]:
+    """The values that torch computes from ``bases``, and from such values, in their functions."""
+    found: set[Value] = set()
+    pending = list(bases)
+    while pending:
+        value = pending.pop()
+        if value not in found:
+            found.add(value)
+            pending += [result for user in value.users for result in _results(user, value)]
+    return frozenset(found)
+
+
+def _results(user: Value, value: Value) -> list[Value]:
+    if user.op in (Op.SUBSCRIPT, Op.ELEMENT):
+        return [user] if user.inputs[0] is value else []
+    if user.op in (Op.PHI, Op.OPERATION):
+        return [user]
+    if user.op is Op.ATTRIBUTE:
+        operation = torch_api.method(user.name)
+        is_known = operation is not None and operation.history in GIVING_ON
+        return [call for call in user.users if call.op is Op.CALL and call.callee is user] if is_known else []
+    if user.op is Op.CALL and user.callee.op is Op.EXTERNAL and value in user.arguments:
+        operation = torch_api.function(user.callee.name)
+        return [user] if operation is not None and operation.history in GIVING_ON else []
+    return []
