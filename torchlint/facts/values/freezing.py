@@ -73,10 +73,12 @@ def _owners(solution: Solution, parts: set[Value | Place | Class]) -> set[Value 
 
 def _subjects(solution: Solution, value: Value) -> set[Value | Place | Class]:
     """The module behind ``value``: itself, or that of which it is a parameter in a loop."""
-    value = _taken_from(value)
-    if _lists_parameters(value):
-        value = value.callee.inputs[0]
+    listed = _taken_from(value)
+    if _lists_parameters(listed):
+        value = listed.callee.inputs[0]
     found: set[Value | Place | Class] = {value}
+    if value.op in (Op.ELEMENT, Op.SUBSCRIPT) and value.keys[0] is None:
+        found |= _subjects(solution, value.inputs[0])  # each of several, one after the other
     if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
         found.add(value.callee.inputs[0])
     if value.place is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.values.domain import FunctionReference, History, Instance, Module, Tensor, Unknown
+from torchlint.facts.values.domain import Container, FunctionReference, History, Instance, Module, Tensor, Unknown
 from torchlint.facts.values.graph import Class, Op, Place, Value
 
 if TYPE_CHECKING:
@@ -58,9 +58,10 @@ def may_train(solution: Solution, attribute: Value) -> bool:
 
 def is_frozen(solution: Solution, module: Value) -> bool:
     """Whether the parameters of a module were told not to require grad, wherever it comes from in this file."""
-    if not solution.frozen:
-        return False
-    seen: set[Value] = set()
+    return bool(solution.frozen) and _is_frozen(solution, module, set())
+
+
+def _is_frozen(solution: Solution, module: Value, seen: set[Value]) -> bool:
     pending = [module]
     while pending:
         value = pending.pop()
@@ -71,8 +72,23 @@ def is_frozen(solution: Solution, module: Value) -> bool:
             return True
         if any(isinstance(a, Instance) and a.cls.root() in solution.frozen for a in solution.of(value)):
             return True
+        items = _items(solution, value)
+        if items and all(_is_frozen(solution, item, seen | {value}) for item in items):
+            return True
         pending.extend(same_object(solution, value))
     return False
+
+
+def _items(solution: Solution, value: Value) -> list[Value]:
+    """What an item of a container may be: one by its key, any of them in a loop over all."""
+    if value.op not in (Op.SUBSCRIPT, Op.ELEMENT):
+        return []
+    key = value.keys[0]
+    containers = {atom.allocation for atom in solution.of(value.inputs[0]) if isinstance(atom, Container)}
+    held = [entry for container in containers for entry in solution.held.get(container, ())]
+    if key is not None and any(known == key for known, _ in held):
+        held = [(known, item) for known, item in held if known == key]
+    return [item for _, item in held]
 
 
 def _is_frozen_place(solution: Solution, place: Place) -> bool:
