@@ -239,3 +239,11 @@ def main(stream):
 """
     assert carried(source) == ["self.state"]
     assert carried(source.replace("self.cell(x, self.state)", "self.cell(x, self.state.detach())")) == []
+
+
+@pytest.mark.parametrize(("reading", "expected"), [("loss.data[0]", []), ("loss.item()", ["h"])])
+def test_what_a_volatile_input_goes_into_has_no_graph_in_torch_before_0_4(reading: str, expected: list[str]) -> None:
+    source = steps("z = head(x)", end=f"loss.backward()\n    print({reading})")
+    source += "letter = torch.autograd.Variable(torch.zeros(1, 2, 3), volatile=True)\n"
+    source += "for _ in range(100):\n    out, h = rnn(letter, h)\n    print(out.data)\n"
+    assert carried(source) == expected

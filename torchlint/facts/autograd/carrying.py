@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.chains import DEPTH, Chains, items_under
+from torchlint.facts.autograd.decided import is_volatile, needs_older_torch
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.domain import Derived, Tensor
 from torchlint.facts.values.frameworks import is_forward
@@ -197,6 +198,9 @@ class CarriedStates:
 
     def _judged(self, statement: cst.CSTNode, name: str, new: Value, old: Value) -> Carried | None:
         """The finding, unless the chain is trained through, may be so elsewhere, or could not even run."""
+        made = self._made(new)
+        if made.op is Op.CALL and is_volatile(self.solution, made) and needs_older_torch(self.solution):
+            return None  # nothing that such an input goes into has a graph
         backwards = (b for b in self.solution.graph.backwards if not self._ends_in_the_step(b, old))
         over = [b for b in backwards if old in self.flows.ancestry.of(b.root)]
         # A second backward through the first step's part raises unless the first has retained it.
