@@ -252,3 +252,16 @@ def test_no_backward_starts_from_what_was_computed_without_gradients() -> None:
     )
     (backward,) = Program(source).facts.graph.backwards
     assert backward.root.name == "tide"
+
+
+@pytest.mark.parametrize(("use", "expected"), [("", []), ("print(other.item())", [ALONE])])
+def test_a_loss_object_whose_result_nobody_reads_may_run_a_backward(use: str, expected: list[str]) -> None:
+    program = Program(f"""
+def epoch(loader, net, train_on):
+    for x, y in loader:
+        out, loss = net(x)
+        {ALONE}
+        other = train_on(out, y)
+        {use}
+""")
+    assert in_vain(program) == expected

@@ -163,7 +163,8 @@ def _exits(facts: Facts, call: Value) -> Iterator[Value]:
     if function.result is not None and not facts.solution.callers.get(function):
         yield from function.result.inputs
     for other in facts.steps.calls_in(function):
-        if other.index > call.index and other.is_bare and facts.flows.is_unknown_call(other):
+        is_dropped = other.is_bare or not other.users  # it is called for what it does, such as a backward
+        if other.index > call.index and is_dropped and facts.flows.is_unknown_call(other):
             yield from other.arguments
     yield from _exits_with_parameters(facts, call)
 
