@@ -154,7 +154,10 @@ def _leaves(facts: Facts, call: Value, reach: Reach) -> bool:
 
 
 def _holds(facts: Facts, value: Value, reach: Reach) -> bool:
-    return not reach.values.isdisjoint(facts.flows.ancestry.of(value))
+    """Whether a value has a part of the graph, or was returned by one call beside such a part."""
+    calls = {part.inputs[0] for part in reach.values if part.op in (Op.ELEMENT, Op.SUBSCRIPT)}
+    made = {call for call in calls if call.op is Op.CALL}
+    return not (reach.values | made).isdisjoint(facts.flows.ancestry.of(value))
 
 
 def _exits(facts: Facts, call: Value) -> Iterator[Value]:
