@@ -239,3 +239,39 @@ def main(stream):
 """
     assert carried(source) == ["self.state"]
     assert carried(source.replace("self.cell(x, self.state)", "self.cell(x, self.state.detach())")) == []
+
+
+@pytest.mark.parametrize(("reading", "expected"), [("loss.data[0]", []), ("loss.item()", ["h"])])
+def test_what_a_volatile_input_goes_into_has_no_graph_in_torch_before_0_4(reading: str, expected: list[str]) -> None:
+    source = steps("z = head(x)", end=f"loss.backward()\n    print({reading})")
+    source += "letter = torch.autograd.Variable(torch.zeros(1, 2, 3), volatile=True)\n"
+    source += "for _ in range(100):\n    out, h = rnn(letter, h)\n    print(out.data)\n"
+    assert carried(source) == expected
+
+
+SPARED = """
+class Reader(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.decoder = nn.Linear(3, 3), nn.Linear(3, 3)
+    def forward(self, x, known=None):
+        state = known if known is not None else self.encoder(x)
+        return self.decoder(state), {back}
+
+class Teller:
+    def __init__(self, make):
+        self.net, self.known = {net}, None
+    def tell(self, x):
+        self.net.eval()
+        out, self.known = self.net(x, known=self.known)
+        return out.argmax(1).tolist()
+"""
+
+
+@pytest.mark.parametrize("net", ["make()", "Reader()"])
+@pytest.mark.parametrize(
+    ("back", "expected"),
+    [("state", []), ("self.encoder(state)", ["self.known"]), ("torch.tanh(state + x)", ["self.known"])],
+)
+def test_what_a_module_gives_back_as_it_was_given_is_no_chain(net: str, back: str, expected: list[str]) -> None:
+    assert carried(SPARED.format(net=net, back=back)) == expected

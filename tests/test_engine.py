@@ -90,3 +90,10 @@ def test_odd_programs_are_read_to_the_end(text: str) -> None:
 def test_a_file_of_data_passes_no_rule() -> None:
     text = "import torch\n\nTABLE = [[1, 'a', -2.5], {'b': (None, b'c'), 'd': torch.float32}]\nNAME: str\n"
     assert passing(ast.parse(text), rules()) == []
+
+
+@pytest.mark.parametrize(
+    ("head", "uses"), [("from mxnet import nd", False), ("import mxnet, torch", True), ("from mine import net", True)]
+)
+def test_a_backward_may_be_another_library_s(head: str, uses: bool) -> None:
+    assert outcome(f"{head}\nloss = f(x)\nloss.backward()\n").uses_torch is uses

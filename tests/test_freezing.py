@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from programs import Program
 
 HELPER = """
@@ -106,3 +107,59 @@ SEARCH = """
 def test_gradients_that_go_through_a_network_to_parameters_that_are_stepped() -> None:
     assert Program(SEARCH.format(zero="choices.zero_grad()", choose="choices.step()")).facts.untrained_forwards == []
     assert len(Program(SEARCH.format(zero="pass", choose="pass")).facts.untrained_forwards) == 1
+
+
+PAIR = """
+    class Encoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(4, 8)
+        def forward(self, x):
+            return self.body(x)
+
+    def build():
+        return Encoder(), Encoder()
+
+    def encode(encoders, x):
+        return encode_one(encoders[{item}], x)
+
+    def encode_one(encoder, x):
+        out = encoder(x)
+        return out
+
+    sound, sight = build()
+    {switch}
+    judge = nn.Linear(8, 1)
+    optimizer = torch.optim.Adam(judge.parameters())
+    for x in DataLoader(dataset):
+        loss = judge(encode([sound, sight], x)).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("switch", "item", "count"),
+    [
+        ("sight.requires_grad_(False)", 1, 0),
+        ("sight.requires_grad_(False)", 0, 1),
+        ("sound.requires_grad_(True); sight.requires_grad_(False)", 1, 0),
+        ("sound.requires_grad_(False); sight.requires_grad_(True)", 1, 1),
+    ],
+)
+def test_one_of_a_pair_is_frozen_by_itself(switch: str, item: int, count: int) -> None:
+    assert len(Program(PAIR.format(switch=switch, item=item)).facts.untrained_forwards) == count
+
+
+@pytest.mark.parametrize(
+    ("switch", "count"),
+    [
+        ("sound.requires_grad_(False); sight.requires_grad_(False)", 0),
+        ("sight.requires_grad_(False)", 1),
+    ],
+)
+def test_all_of_a_list_are_frozen(switch: str, count: int) -> None:
+    source = PAIR.format(switch=switch, item=0)
+    source = source.replace("return encode_one(encoders[0], x)", "return sum([part(x) for part in encoders])")
+    assert len(Program(source).facts.untrained_forwards) == count

@@ -477,6 +477,25 @@ def test_what_is_only_called_a_test_may_be_inference(program: str) -> None:
     assert len(found(program.format(x="x"))) == 1
 
 
+@pytest.mark.parametrize(("maker", "expected"), [("test_sketch", []), ("draw", [5])])
+def test_what_only_tests_make_is_run_by_tests(maker: str, expected: list[int]) -> None:
+    body = "class Sketch(DiffusionPipeline):\n    def __init__(self, unet: nn.Module):\n        super().__init__()\n"
+    body += "        self.register_modules(unet=unet)\n    def __call__(self, x):\n        return self.unet(x)\n"
+    body += f"def {maker}():\n    sketch = Sketch(nn.Linear(3, 3))\n    assert sketch.device == 'cpu'\n"
+    assert found("from diffusers import DiffusionPipeline\n" + body) == [line + 1 for line in expected]
+
+
+@pytest.mark.parametrize(("other", "expected"), [("render.set_steps(3)", []), ("render.float()", [1])])
+def test_what_is_moved_and_has_other_methods_may_only_hold_modules(other: str, expected: list[int]) -> None:
+    body = f"def picture(words, cls):\n    render = cls.of(words)\n    render.to('cuda')\n    {other}\n"
+    assert found(body + "    return render(words)[0].argmax()\n") == expected
+    made = f"def ready(cls):\n    render = cls.of(3)\n    {other}\n    return render\n"
+    used = (
+        "def picture(words, cls):\n    render = ready(cls)\n    render.to('cuda')\n    return render(words).argmax()\n"
+    )
+    assert found(used + made) == expected
+
+
 def test_a_unit_test_over_a_loader_is_inference() -> None:
     test = (
         "from torch.utils.data import DataLoader\ndef test_all(data):\n    hits, net = 0, nn.Linear(3, 3)\n"

@@ -252,3 +252,22 @@ def test_no_backward_starts_from_what_was_computed_without_gradients() -> None:
     )
     (backward,) = Program(source).facts.graph.backwards
     assert backward.root.name == "tide"
+
+
+@pytest.mark.parametrize(("use", "expected"), [("", []), ("print(other.item())", [ALONE])])
+def test_a_loss_object_whose_result_nobody_reads_may_run_a_backward(use: str, expected: list[str]) -> None:
+    program = Program(f"""
+def epoch(loader, net, train_on, trains=True):
+    for x, y in loader:
+        with torch.set_grad_enabled(trains):
+            out, loss = net(x)
+            if trains:
+                {ALONE}
+            other = train_on(out, y)
+            {use}
+
+def main(loader, net, judge):
+    for _ in range(10):
+        epoch(loader, net, judge(3), trains=True)
+""")
+    assert in_vain(program) == expected

@@ -26,6 +26,11 @@ FRAMEWORKS = ("torch", "lightning", "fastai", *packages())
 _METHODS = (".backward(", "no_grad", "AverageMeter", ".state_dict(")
 """What only code that has to do with torch says, imported or not."""
 
+OTHER_LIBRARIES = frozenset(
+    ["mxnet", "paddle", "chainer", "mindspore", "megengine", "jittor", "oneflow", "tinygrad"]
+)  # fmt: skip
+"""Packages whose tensors have a ``backward`` as well: a file that imports one, and never says torch, is theirs."""
+
 _HOOK = re.compile(r"register_\w*hook")
 
 
@@ -90,9 +95,16 @@ _COMPUTING = frozenset(["setattr", "map", *(name.rpartition(".")[2] for name in 
 def uses_torch(text: str) -> bool:
     """Whether a file uses torch or a framework on it, or calls torch's own methods."""
     # One search a word is ten times as quick as one pattern for all of them, of which none has to be there.
-    if "torch" in text or any(word in text for word in _METHODS):
+    if "torch" in text:
         return True
-    return ("register_" in text and _HOOK.search(text) is not None) or imports_framework(text)
+    looks_so = any(word in text for word in _METHODS) or ("register_" in text and _HOOK.search(text) is not None)
+    return imports_framework(text) or (looks_so and not _imports_other_library(text))
+
+
+def _imports_other_library(text: str) -> bool:
+    return any(library in text for library in OTHER_LIBRARIES) and any(
+        name.partition(".")[0] in OTHER_LIBRARIES for name in imported_names(text)
+    )
 
 
 def imports_framework(text: str) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.chains import DEPTH, Chains, items_under
+from torchlint.facts.autograd.decided import is_volatile, needs_older_torch
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.domain import Derived, Tensor
 from torchlint.facts.values.frameworks import is_forward
@@ -197,6 +198,11 @@ class CarriedStates:
 
     def _judged(self, statement: cst.CSTNode, name: str, new: Value, old: Value) -> Carried | None:
         """The finding, unless the chain is trained through, may be so elsewhere, or could not even run."""
+        made = self._made(new)
+        if made.op is Op.CALL and is_volatile(self.solution, made) and needs_older_torch(self.solution):
+            return None  # nothing that such an input goes into has a graph
+        if self._is_handed_back(made, old):
+            return None
         backwards = (b for b in self.solution.graph.backwards if not self._ends_in_the_step(b, old))
         over = [b for b in backwards if old in self.flows.ancestry.of(b.root)]
         # A second backward through the first step's part raises unless the first has retained it.
@@ -209,6 +215,22 @@ class CarriedStates:
         bounded = loop is not None and loop.iterable is not None and loop.iterable.name == "builtins.range"
         kind = "" if leaves and not over else self._kind_of(new)  # what others are given is left to a person
         return Carried(statement, name, new, old, bool(over), bounded, kind)
+
+    def _is_handed_back(self, made: Value, old: Value) -> bool:
+        """Whether a module that is not seen may give the old state back as it is, to be spared computing it again.
+
+        It is supposed to be like those of the file that take the same arguments by name.
+        """
+        if made.op is not Op.CALL or self.solution.functions_of(made):
+            return False
+        named = {str(key): given for key, given in zip(made.keys[1:], made.arguments, strict=True) if _is_name(key)}
+        taken = [name for name, given in named.items() if given is old or old in given.computed_from()]
+        alike = [
+            function
+            for function in self.solution.graph.functions
+            if is_forward(function) and named.keys() <= {parameter.name for parameter in function.parameters}
+        ]
+        return bool(taken and alike) and all(self.chains.hands_back(one, name) for one in alike for name in taken)
 
     def _ends_in_the_step(self, backward: Backward, old: Value) -> bool:
         """Whether ``autograd.grad`` goes to what its own step made, and so through no step before."""
@@ -300,6 +322,10 @@ def _may_be_same(one: Key, other: Key) -> bool:
 def _key_of(state: Value) -> Key:
     """Which item of what a forward returns a state is."""
     return state.keys[0] if state.op in (Op.ELEMENT, Op.SUBSCRIPT) else None
+
+
+def _is_name(key: Key) -> bool:
+    return isinstance(key, str)
 
 
 def _written(store: Store) -> str:

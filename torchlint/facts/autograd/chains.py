@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.values.domain import is_graphless
 from torchlint.facts.values.graph import Function, Key, Op, Value
 from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.parameters import SAME_OBJECT
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -64,7 +65,12 @@ class Chains:
             return [_At(kept, at.crossed, ()) for kept in stored or value.inputs]
         if value.op is Op.CONTAINER:
             return [at.to(item) for _, item in self.solution.held.get(value, ())]
-        return [at.to(source) for source in value.inputs]
+        crossed = at.crossed or (value.op is Op.OPERATION and self._is_in_module(at))
+        return [_At(source, crossed, at.calls) for source in value.inputs]
+
+    def _is_in_module(self, at: _At) -> bool:
+        """Whether a value is computed within the forward of a module of the file, and not only handed through it."""
+        return any(map(self.steps.calls_module, at.calls))
 
     def _before_call(self, at: _At) -> list[_At]:
         call = at.value
@@ -74,12 +80,13 @@ class Chains:
             further = [self._into(at, call, result) for result in results] if len(at.calls) < DEPTH else []
             return further + self._through_other_files(at, call, None)
         receiver = [call.callee.inputs[0]] if call.callee.op is Op.ATTRIBUTE else []
-        crossed = at.crossed or self.steps.calls_module(call)
+        computes = call.callee.op is not Op.ATTRIBUTE or call.callee.name not in SAME_OBJECT
+        crossed = at.crossed or self.steps.calls_module(call) or (computes and self._is_in_module(at))
         return [_At(source, crossed, at.calls) for source in (*receiver, *call.arguments)]
 
     def _into(self, at: _At, call: Value, result: Value) -> _At:
-        """The way on into a function of the file; the forward of one of its modules counts as a module."""
-        return _At(result, at.crossed or self.steps.calls_module(call), (*at.calls, call))
+        """The way on into a function of the file; what the forward of a module gives back as it is, passes none."""
+        return _At(result, at.crossed, (*at.calls, call))
 
     def _before_item(self, at: _At) -> list[_At]:
         base, key = at.value.inputs[0], at.value.keys[0]
@@ -116,6 +123,19 @@ class Chains:
                 for position, parameter in enumerate(function.parameters):
                     if self.reaches(part, frozenset([parameter])) is not None:
                         yield key, position
+
+    def hands_back(self, function: Function, name: str) -> bool:
+        """Whether a function returns a parameter as it was given, alone or as an item of its result."""
+        pending = list(function.result.inputs) if function.result is not None else []
+        seen = set[Value]()
+        while pending:
+            value = pending.pop()
+            if value.op is Op.PARAMETER and value.name == name and value.function is function:
+                return True
+            if value not in seen and value.op in (Op.PHI, Op.NARROWED, Op.CONTAINER):
+                pending += value.inputs
+            seen.add(value)
+        return False
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,10 @@ def _leaves(facts: Facts, call: Value, reach: Reach) -> bool:
 
 
 def _holds(facts: Facts, value: Value, reach: Reach) -> bool:
-    return not reach.values.isdisjoint(facts.flows.ancestry.of(value))
+    """Whether a value has a part of the graph, or was returned by one call beside such a part."""
+    calls = {part.inputs[0] for part in reach.values if part.op in (Op.ELEMENT, Op.SUBSCRIPT)}
+    made = {call for call in calls if call.op is Op.CALL}
+    return not (reach.values | made).isdisjoint(facts.flows.ancestry.of(value))
 
 
 def _exits(facts: Facts, call: Value) -> Iterator[Value]:
@@ -163,7 +166,8 @@ def _exits(facts: Facts, call: Value) -> Iterator[Value]:
     if function.result is not None and not facts.solution.callers.get(function):
         yield from function.result.inputs
     for other in facts.steps.calls_in(function):
-        if other.index > call.index and other.is_bare and facts.flows.is_unknown_call(other):
+        is_dropped = other.is_bare or not other.users  # it is called for what it does, such as a backward
+        if other.index > call.index and is_dropped and facts.flows.is_unknown_call(other):
             yield from other.arguments
     yield from _exits_with_parameters(facts, call)
 

@@ -98,8 +98,8 @@ class UnitTests:
         ours = [call for call in callers if call.function.parent is not None or call.arguments]
         if ours:
             return all(self.has(call.function) for call in ours)
-        if function.owner is not None and _is_test_case(function.owner):
-            return True
+        if function.owner is not None and (_is_test_case(function.owner) or self.makes_all(function.owner)):
+            return True  # whoever calls a method of what only tests make is a test, or a framework for one
         if self._has_runner and _checks(function):
             return True
         if not function.name.startswith(PREFIXES):

@@ -35,7 +35,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.framework_objects import contract_of, guards_itself
 from torchlint.facts.values.frameworks import trains_on_result
 from torchlint.facts.values.graph import Backward, Function, Mode, Op, Place, Value
-from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
+from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen, same_object
 from torchlint.facts.values.transfer import heir
 from torchlint.frameworks import Holds
 
@@ -136,8 +136,26 @@ class Evidence:
     def _from_method(self, call: Value) -> None:
         name, receiver = call.callee.name, call.callee.inputs[0]
         # A tensor's `.to(device)` as a statement of its own would do nothing; a module's moves it.
-        if (name in MODULE_ONLY and not call.arguments) or (name in MOVING and call.is_bare):
+        moves = name in MOVING and call.is_bare and not self._has_other_methods(receiver)
+        if moves or (name in MODULE_ONLY and not call.arguments):
             self._prove(receiver, Module())
+
+    def _has_other_methods(self, receiver: Value) -> bool:
+        """Whether the program calls methods on an object that modules do not have: it may only hold modules.
+
+        That a pipeline, a trainer, a loop is moved to a device says nothing of what a call of it records.
+        """
+        pending, seen = [receiver], set[Value]()
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            called = {user.name for user in value.users if user.op is Op.ATTRIBUTE and _is_called(user)}
+            if not called <= torch_api.module_methods():
+                return True
+            pending += same_object(self.solution, value)
+        return False
 
     def _prove(self, value: Value, atom: Atom, seen: set[Value] | None = None) -> None:
         """``value``, wherever it comes from, is ``atom`` if it is nothing that is known better."""
@@ -366,6 +384,10 @@ class Evidence:
         if root.op is Op.PHI:
             return any(choice.op in (Op.CALL, Op.OPERATION) for choice in root.inputs)
         return root.op in (Op.CALL, Op.OPERATION)
+
+
+def _is_called(value: Value) -> bool:
+    return any(user.op is Op.CALL and user.callee is value for user in value.users)
 
 
 def _losses_of(result: Value) -> list[Value]:
