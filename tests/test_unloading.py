@@ -430,20 +430,23 @@ CLOSURES = """
 def main(loader):
     reader = nn.Linear(3, 3)
 
-    def read(x):
-        return {}(x)
+    def read({}):
+        return reader(x)
 
     notes = [read(x).detach() for x in loader]
-    reader = None
-    torch.cuda.empty_cache()
+    if loader.is_read:
+        reader = None
+        torch.cuda.empty_cache()
     writer = nn.Linear(3, 3)
-    reader = wrap(writer)
     print(writer(notes[0]))
+    reader = unwrap_model(reader)
+    return reader
 """
 
 
-def test_a_variable_that_is_bound_anew_is_so_for_the_functions_that_read_it() -> None:
-    assert found(CLOSURES.format("reader")) == []
+@pytest.mark.parametrize(("given", "is_held"), [("x", False), ("x, net=reader", True)])
+def test_a_variable_that_is_bound_anew_is_so_for_the_functions_that_read_it(given: str, is_held: bool) -> None:
+    assert found(CLOSURES.format(given)) == (["reader: read function"] if is_held else [])
 
 
 @pytest.mark.parametrize(("frozen", "is_held"), [("model.requires_grad_(False)", False), ("print(model)", True)])
