@@ -427,7 +427,7 @@ def test_another_name_holds_a_model_only_if_it_does_whichever_model_it_is(made: 
 
 
 CLOSURES = """
-def main(loader):
+def main(loader, accelerator):
     reader = nn.Linear(3, 3)
 
     def read({}):
@@ -439,8 +439,9 @@ def main(loader):
         torch.cuda.empty_cache()
     writer = nn.Linear(3, 3)
     print(writer(notes[0]))
-    reader = unwrap_model(reader)
-    return reader
+    if loader.is_kept:
+        reader = accelerator.unwrap_model(reader)
+        reader.save()
 """
 
 
