@@ -11,7 +11,7 @@ import libcst as cst
 
 from torchlint.facts.keeping.fates import JOINS, VIEWS, End, Fate, Fates
 from torchlint.facts.keeping.gathering import Gathering, calls_parameter
-from torchlint.facts.keeping.joining import choices, is_join, joined_by
+from torchlint.facts.keeping.joining import choices, is_join, joined_by, joins_other_dimension, lives_through
 from torchlint.facts.keeping.optional_moves import OptionalMoves
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import Repetition
@@ -136,7 +136,7 @@ class _Search:
     ) -> Iterator[Collection]:
         """What becomes of the items of a list."""
         brought = self._brought(item)
-        if self.flows.is_trained_on(made):
+        if self.flows.is_trained_on(made) or not self.gathering.is_over_data(by, item):
             return
         ends = self.fates.of(made)
         left = [one for value in brought for one in self.optional.left(value, statement, by)]
@@ -237,8 +237,10 @@ class _Search:
         for call, items in self._joins():
             olds = [item for item in items if self._is_old_content(item, call)]
             repetition = self.copying.repetition(call) if len(olds) == 1 else None
-            if repetition is None or call.statement is None:
+            if repetition is None or call.statement is None or not lives_through(olds[0], repetition.by):
                 continue
+            if joins_other_dimension(call) and not self.gathering.is_over_data(repetition.by, call):
+                continue  # the parts of one sample
             news = [item for item in items if item not in olds]
             if not news or all(map(_is_padding, news)) or self._is_needed_in_turn(olds[0], call, repetition):
                 continue
