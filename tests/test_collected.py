@@ -384,6 +384,7 @@ def run(net, device, loader, plan, frames: list[torch.Tensor], size=8):
         ("for x in loader", True),
         ("for i, x in enumerate(loader)", True),
         ("for x in plan.batches()", True),
+        ("for part in loader:\n          for x in part", True),
         ("for x in frames", False),
         ("for x in reversed(plan.clock.ticks)", False),
         ("for x in torch.split(plan, 1)", False),

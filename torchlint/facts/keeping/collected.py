@@ -14,6 +14,7 @@ from torchlint.facts.keeping.gathering import Gathering, calls_parameter
 from torchlint.facts.keeping.joining import choices, is_join, joined_by, joins_other_dimension, lives_through
 from torchlint.facts.keeping.optional_moves import OptionalMoves
 from torchlint.facts.summaries.summary import EffectKind
+from torchlint.facts.turns.data_passes import is_over_few
 from torchlint.facts.turns.repetition import Repetition
 from torchlint.facts.values.domain import Container, External, History, Plain, Tensor
 from torchlint.facts.values.extents import Size
@@ -25,7 +26,6 @@ from torchlint.facts.values.writing import Use, operands, text_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-
 
 FILLED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "full", "empty", "zeros_like", "ones_like"))
 """Functions whose tensors hold nothing of the data."""
@@ -239,7 +239,7 @@ class _Search:
             repetition = self.copying.repetition(call) if len(olds) == 1 else None
             if repetition is None or call.statement is None or not lives_through(olds[0], repetition.by):
                 continue
-            if joins_other_dimension(call) and not self.gathering.is_over_data(repetition.by, call):
+            if is_over_few(repetition.by) and joins_other_dimension(call):
                 continue  # the parts of one sample
             news = [item for item in items if item not in olds]
             if not news or all(map(_is_padding, news)) or self._is_needed_in_turn(olds[0], call, repetition):

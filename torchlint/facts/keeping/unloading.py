@@ -161,7 +161,8 @@ class Unloadings:
             how = self.holders.how(value, held)
             if not how or not (name.isidentifier() or how == "container") or self._is_own(value):
                 continue
-            if how == "itself" and not self.holders.is_sure(value, held):
+            # What an attribute was at that time is not known among all that it ever is.
+            if how == "itself" and drop.holder is None and not self.holders.is_sure(value, held):
                 continue
             if how == "function" and self.holders.is_let_go(value, held, Place(drop.function, drop.path)):
                 continue

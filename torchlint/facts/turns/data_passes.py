@@ -10,7 +10,8 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.facts.turns.steps import Steps
-from torchlint.facts.values.graph import Loop, Op, Value
+from torchlint.facts.values.domain import Instance
+from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.solve import Solution
 from torchlint.tree import dotted, walk
 
@@ -20,7 +21,9 @@ COLLECTED = frozenset(
 )  # fmt: skip
 """Types of what a caller has in memory as a whole."""
 
-PASSED_ON = frozenset(["builtins.enumerate", "builtins.iter", "builtins.list", "builtins.reversed", "builtins.zip"])
+ZIP = "builtins.zip"
+
+PASSED_ON = frozenset(["builtins.enumerate", "builtins.iter", "builtins.list", "builtins.reversed", ZIP])
 """Functions that yield items of their first argument."""
 
 CUT = frozenset(["split", "chunk", "unbind", "tensor_split", "hsplit"])
@@ -36,7 +39,22 @@ def is_over_data(solution: Solution, steps: Steps, loop: Loop, item: Value) -> b
     source = _source(loop.iterable)
     if source.op is Op.CALL and source.callee.name == "builtins.range":
         return len(source.arguments) == 3 or any(_is_drawn(part, loop) for part in item.computed_from())
-    return _may_be_data(source)
+    return _may_be_data(solution, source)
+
+
+def is_over_few(by: Loop | Function) -> bool:
+    """Whether a loop is said to go over what one call is given: a list, the rows of a tensor, the items of an item."""
+    if not isinstance(by, Loop) or by.iterable is None:
+        return False
+    pending, seen = [by.iterable], set[Value]()
+    while pending:
+        source = _source(pending.pop())
+        if (source.op is Op.PARAMETER and _says_collected(source)) or _is_cut(source):
+            return True
+        if source not in seen:
+            pending += source.inputs if source.op is Op.PHI else _run_over(source)
+        seen.add(source)
+    return False
 
 
 def _source(iterable: Value) -> Value:
@@ -49,16 +67,35 @@ def _source(iterable: Value) -> Value:
     return iterable
 
 
-def _may_be_data(source: Value) -> bool:
+def _run_over(item: Value) -> list[Value]:
+    """What is run over around: ``groups`` for a loop over ``group``, the item of another loop."""
+    while item.op is Op.ELEMENT and item.inputs[0].op is Op.ELEMENT:
+        item = item.inputs[0]
+    if item.op is not Op.ELEMENT:
+        return []
+    base = item.inputs[0]
+    return list(base.arguments) if base.op is Op.CALL and base.callee.name == ZIP else [base]
+
+
+def _is_cut(source: Value) -> bool:
+    return source.op is Op.CALL and source.callee.name.rpartition(".")[2] in CUT
+
+
+def _may_be_data(solution: Solution, source: Value) -> bool:
     """Whether nothing says that there are only a few items in what is run over."""
     if source.op is Op.PARAMETER:
         return not _says_collected(source)
     if source.op is Op.ATTRIBUTE:
         owner = source.inputs[0]
-        return owner.op is Op.PARAMETER and owner in owner.function.parameters[:1]
-    if source.op is Op.CALL:
-        return source.callee.name.rpartition(".")[2] not in CUT
-    return source.op not in (Op.ELEMENT, Op.SUBSCRIPT, Op.OPERATION)
+        is_own = owner.op is Op.PARAMETER and owner in owner.function.parameters[:1]
+        return is_own or (owner.op is not Op.ATTRIBUTE and _is_instance(solution, owner))
+    if source.op is Op.ELEMENT:
+        return all(_may_be_data(solution, _source(one)) for one in _run_over(source))
+    return source.op not in (Op.SUBSCRIPT, Op.OPERATION) and not _is_cut(source)
+
+
+def _is_instance(solution: Solution, value: Value) -> bool:
+    return any(isinstance(atom, Instance) for atom in solution.final(value))
 
 
 def _says_collected(parameter: Value) -> bool:
