@@ -42,7 +42,8 @@ class OutputsKeptOnDevice(Rule):
 
     ## When it is not a leak
     What is collected is on the host already, is reduced to a few numbers for the batch, or is computed with on the
-    device afterwards; each turn reads what was collected so far, as in decoding. What has a graph costs more, and
+    device afterwards; each turn reads what was collected so far, as in decoding; the loop is not seen to run over data,
+    as over the steps of a sampling, the words of a sentence, or a list of references. What has a graph costs more, and
     TLK101 and TLK102 say so. Copies in the loop cost time and are a note, as are outputs that go to callers
     in other files, or to the host only where an option says so (`if to_numpy: out = out.cpu()`); nothing is said of an
     option that names the place.

@@ -19,7 +19,8 @@ class ViewKeepsBase(Rule):
     ## What it does
     Finds parts of a tensor (`out[0]`, `hidden[:, 0]`, `x[:4]`, one window `x[a:b]` of each, `select`, `narrow`, a
     piece of `chunk`, a row `out[i]` by a number) that are put into a container which lives longer than the step, or are
-    written by `torch.save`, without a copy. Where the container gives up its oldest when it is full it is a note.
+    written by `torch.save`, without a copy. Where the container gives up its oldest when it is full, or belongs
+    to one call and is not seen to be filled from data, it is a note.
 
     ## Why is this bad?
     A view has no memory of its own: it points into that of the tensor from which it was taken, and as long as the
@@ -89,7 +90,7 @@ class ViewKeepsBase(Rule):
         return Finding(
             node=kept.statement,
             message=message,
-            level=level if kept.certain and not kept.is_window else Level.NOTE,
+            level=level if kept.certain and not kept.is_window and not kept.is_bounded else Level.NOTE,
             memory=Memory.DEVICE_GROWS if kept.repeated_by is not None and not kept.is_window else Memory.PEAK,
             evidence=evidence,
             fix=None if has_graph else _fix(facts, kept),

@@ -42,7 +42,7 @@ class ProfilerWithoutSchedule(Rule):
 
     ## When it is not a leak
     A schedule is given; the loop runs a few counted steps, or is left after them; the profiler is entered in each
-    step anew.
+    step anew. One that an option switches on is a note.
 
     ## Fix safety
     There is no automatic fix: which steps are of interest is for a person to say.
@@ -77,7 +77,7 @@ def _finding(facts: Facts, profiling: Profiling) -> Finding:
             " until it ends: host memory grows each step, GPU memory does not",
             advice,
         ),
-        level=Level.WARNING,
+        level=Level.NOTE if profiling.is_asked_for else Level.WARNING,
         memory=Memory.HOST_GROWS,
         evidence=(Step(statement, "the profiler is made here"), Step(profiling.training, "this is what it records")),
     )

@@ -463,3 +463,9 @@ def number(data):
     return places
 """
     assert len(found(source)) == count
+
+
+@pytest.mark.parametrize(("size", "keeps"), [(1, False), (2, True)])
+def test_a_cache_of_one_entry_gives_up_the_last_one(size: int, keeps: bool) -> None:
+    source = f"@lru_cache(maxsize={size})\ndef double(x):\n    return x * 2\n"
+    assert found(source + LOOP.format("double(x)")) == (["double(x)"] if keeps else [])

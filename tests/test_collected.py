@@ -364,3 +364,74 @@ def test_joined_labels_and_what_is_the_next_input_are_left_alone() -> None:
     turn = 'kept = {{"h": first}}\nfor x in DataLoader(data):\n    {}\n    kept["h"] = torch.cat((kept["h"], h))'
     assert copied(turn.format("h = net(x)")) == 1
     assert copied(turn.format("h = net(**kept)")) == 0
+
+
+RUNS = """
+def run(net, device, loader, plan, frames: list[torch.Tensor], size=8):
+    net = net.to(device).eval()
+    outs, guess = [], None
+    with torch.no_grad():
+        {loop}:
+            guess = net(x.to(device))
+            outs.append(guess)
+    return {result}
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "is_data"),
+    [
+        ("for x in loader", True),
+        ("for i, x in enumerate(loader)", True),
+        ("for x in plan.batches()", True),
+        ("for part in loader:\n          for x in part", True),
+        ("for x in frames", False),
+        ("for x in reversed(plan.clock.ticks)", False),
+        ("for x in torch.split(plan, 1)", False),
+    ],
+)
+def test_a_list_holds_the_outputs_of_a_data_set_where_data_are_seen(loop: str, is_data: bool) -> None:
+    found = ways(RUNS.format(loop=loop, result="torch.cat(outs).cpu()"))
+    assert found == ([Collecting.UNTIL_HOST] if is_data else [])
+
+
+WORDS = """
+class Writer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(3, 3)
+
+    @torch.no_grad()
+    def write(self, start, most):
+        words, word, count = [], start.cuda(), 0
+        while count <= most:
+            word = self.net(word)
+            words.append(word)
+            count += 1
+        return torch.cat(words, 1).cpu()
+"""
+
+
+def test_the_words_of_one_sentence_are_no_data_set() -> None:
+    assert ways(WORDS) == []
+
+
+PARTS = """
+class Whole(nn.Module):
+    def __init__(self, parts):
+        super().__init__()
+        self.parts, self.order = nn.ModuleList(parts), list(range(9))
+
+    def answers(self, x):
+        out = torch.tensor([])
+        for i, name in enumerate(self.order):
+            out = torch.cat((out, self.parts[i](x[:, name])), -1)
+        return out
+
+    def forward(self, x):
+        return self.answers(x)
+"""
+
+
+def test_a_variable_that_begins_in_each_call_grows_with_none() -> None:
+    assert ways(PARTS) == []

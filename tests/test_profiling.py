@@ -67,6 +67,16 @@ def test_a_few_steps_are(source: str) -> None:
     assert found("args = input()\n" + source) == 0
 
 
+@pytest.mark.parametrize(
+    ("made", "is_asked_for"),
+    [("profile()", False), ("profiler.profile(True)", False), ("profiler.profile(enabled=args.on)", True),
+     ("profile() if args.on else nullcontext()", True)],
+)  # fmt: skip
+def test_who_switches_a_profiler_on_asks_for_all_of_it(made: str, is_asked_for: bool) -> None:
+    program = Program(f"{HEAD}{TRAINING}{TRAIN}args = input()\nwith {made}:\n    train(loader)\n")
+    assert [profiling.is_asked_for for profiling in program.facts.profilings] == [is_asked_for]
+
+
 def test_a_unit_test_profiles_a_handful_of_items() -> None:
     source = "{}\n    with profile() as p:\n        for x in track(batches):\n            model(x)\n    assert p\n"
     assert found("from elsewhere import track\n" + source.format("def run(batches):") + "run(loader)\n") == 1

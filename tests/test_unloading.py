@@ -403,3 +403,54 @@ def test_a_model_that_is_on_the_device_already(before: str, is_vain: bool) -> No
         f"{LAYERWISE.format(lines=lines)}\ndef run(net, names, x):\n    {before}\n    calibrated(net, names, x, 0)\n"
     )
     assert found(source) == (["layer: net part"] if is_vain else [])
+
+
+CHOSEN = """
+def convert(model, path):
+    try:
+        smaller = {}
+    except RuntimeError:
+        smaller = model
+    before = smaller
+    smaller = shrink(smaller)
+    del before
+    torch.cuda.empty_cache()
+    return smaller(path)
+
+convert(nn.Linear(3, 3), "plan")
+"""
+
+
+@pytest.mark.parametrize(("made", "is_held"), [("copy.deepcopy(model)", False), ("model.to('cuda')", True)])
+def test_another_name_holds_a_model_only_if_it_does_whichever_model_it_is(made: str, is_held: bool) -> None:
+    assert found("import copy\n" + CHOSEN.format(made)) == (["before: model itself"] if is_held else [])
+
+
+CLOSURES = """
+def main(loader, accelerator):
+    reader = nn.Linear(3, 3)
+
+    def read({}):
+        return reader(x)
+
+    notes = [read(x).detach() for x in loader]
+    if loader.is_read:
+        reader = None
+        torch.cuda.empty_cache()
+    writer = nn.Linear(3, 3)
+    print(writer(notes[0]))
+    if loader.is_kept:
+        reader = accelerator.unwrap_model(reader)
+        reader.save()
+"""
+
+
+@pytest.mark.parametrize(("given", "is_held"), [("x", False), ("x, net=reader", True)])
+def test_a_variable_that_is_bound_anew_is_so_for_the_functions_that_read_it(given: str, is_held: bool) -> None:
+    assert found(CLOSURES.format(given)) == (["reader: read function"] if is_held else [])
+
+
+@pytest.mark.parametrize(("frozen", "is_held"), [("model.requires_grad_(False)", False), ("print(model)", True)])
+def test_a_graph_holds_no_parameters_that_do_not_train(frozen: str, is_held: bool) -> None:
+    lines = (frozen, "head = nn.Linear(3, 3)", "other = head(model(x)).sum()", "del model")
+    assert trial(*lines) == (["model: other graph"] if is_held else [])

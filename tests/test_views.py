@@ -167,3 +167,43 @@ def test_a_window_that_drops_items_by_itself() -> None:
     source = "from collections import deque\n" + source
     assert [view.is_window for view in Program(source.replace("{}", "500")).facts.kept_views] == [True]
     assert Program(source.replace("{}", "4")).facts.kept_views == []
+
+
+COUNTED = """
+class Camera(nn.Module):
+    def __init__(self, times, frames):
+        super().__init__()
+        self.lens = nn.Sequential(nn.Linear(3, 5), nn.ReLU())
+        self.times, self.frames, self.rows = times, frames, []
+
+    @torch.no_grad()
+    def look(self, x, loader, batches, state, frames: list[torch.Tensor]):
+        rows = []
+        for {loop}:
+            h = self.lens(x)
+            {kept}
+        return {result}
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "kept", "result", "expected"),
+    [
+        ("x in loader", "rows.append(h[0])", "torch.stack(rows)", [False]),
+        ("x in loader", "rows.append(h[:1])", "rows", [False]),
+        ("i in range(self.times)", "rows.append(h[0])", "rows", [True]),
+        ("i in range(self.times)", "rows.append(h[0])", "torch.stack(rows)", []),
+        ("i in range(self.times)", "rows.append(h[:1])", "rows", []),
+        ("i in range(self.times)", "self.rows.append(h[0])", "x", [False]),
+        ("i in range(self.times)", "x = next(batches); h = self.lens(x); rows.append(h[0])", "rows", [False]),
+        ("x in state.windows", "rows.append(h[0])", "torch.stack(rows), x", []),
+        ("x in state.windows", "rows.append(h[0])", "rows, torch.stack(rows)", [True]),
+        ("x in torch.split(x, 1)", "rows.append(h[0])", "rows", [True]),
+        ("x in frames", "rows.append(h[0])", "rows", [True]),
+    ],
+)
+def test_a_list_of_one_call_is_bounded_where_no_data_are_seen(
+    loop: str, kept: str, result: str, expected: list[bool]
+) -> None:
+    program = Program(COUNTED.format(loop=loop, kept=kept, result=result))
+    assert [found.is_bounded for found in program.facts.kept_views] == expected

@@ -30,11 +30,13 @@ class Profiling:
         call: what makes it.
         training: the loop whose steps it records, or the call that runs one.
         has_schedule: whether this kind of profiler takes a schedule.
+        is_asked_for: whether an option of the program switches it on, for who wants to see all of it.
     """
 
     call: Value
     training: cst.CSTNode
     has_schedule: bool
+    is_asked_for: bool = False
 
 
 def profilings(facts: Facts) -> list[Profiling]:
@@ -47,7 +49,7 @@ def profilings(facts: Facts) -> list[Profiling]:
             continue  # it looks at a handful of items
         training = next(filter(None, _trainings(facts, call)), None)
         if training is not None:
-            found.append(Profiling(call, training, name in PROFILERS))
+            found.append(Profiling(call, training, name in PROFILERS, _is_asked_for(facts, call)))
     return found
 
 
@@ -59,6 +61,13 @@ def records_all(facts: Facts, call: Value) -> bool:
         return literal(facts.solution, call.argument(0, "enabled")) is not False
     schedule = call.argument(1, "schedule")
     return call.callee.name in PROFILERS and (schedule is None or literal(facts.solution, schedule) is None)
+
+
+def _is_asked_for(facts: Facts, call: Value) -> bool:
+    """``profile(enabled=args.profile)``, ``profile() if args.profile else nullcontext()``."""
+    switch = call.argument(0, "enabled") if call.callee.name in OLDER else None
+    chosen = call.syntax is not None and isinstance(facts.parents.get(call.syntax), cst.IfExp)
+    return chosen or (switch is not None and literal(facts.solution, switch) is not True)
 
 
 def _trainings(facts: Facts, call: Value) -> Iterator[cst.CSTNode | None]:

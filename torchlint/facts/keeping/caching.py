@@ -183,8 +183,8 @@ class Caching:
     # -- what grows -----------------------------------------------------------------------------------------------
 
     def _growth(self, cached: Cached) -> CacheGrowth | None:
-        if cached.size is not None and cached.size < 1:
-            return None
+        if cached.size is not None and cached.size <= 1:
+            return None  # the next call gives up what the last one left
         returns = cached.function.result is not None and self.tensors.holds_tensors(cached.function.result)
         itself = cached.itself
         if itself is not None and self._is_compared_by_identity(cached):

@@ -11,9 +11,10 @@ import libcst as cst
 
 from torchlint.facts.keeping.fates import JOINS, VIEWS, End, Fate, Fates
 from torchlint.facts.keeping.gathering import Gathering, calls_parameter
-from torchlint.facts.keeping.joining import choices, is_join, joined_by
+from torchlint.facts.keeping.joining import choices, is_join, joined_by, joins_other_dimension, lives_through
 from torchlint.facts.keeping.optional_moves import OptionalMoves
 from torchlint.facts.summaries.summary import EffectKind
+from torchlint.facts.turns.data_passes import is_over_few
 from torchlint.facts.turns.repetition import Repetition
 from torchlint.facts.values.domain import Container, External, History, Plain, Tensor
 from torchlint.facts.values.extents import Size
@@ -25,7 +26,6 @@ from torchlint.facts.values.writing import Use, operands, text_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-
 
 FILLED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "full", "empty", "zeros_like", "ones_like"))
 """Functions whose tensors hold nothing of the data."""
@@ -136,7 +136,7 @@ class _Search:
     ) -> Iterator[Collection]:
         """What becomes of the items of a list."""
         brought = self._brought(item)
-        if self.flows.is_trained_on(made):
+        if self.flows.is_trained_on(made) or not self.gathering.is_over_data(by, item):
             return
         ends = self.fates.of(made)
         left = [one for value in brought for one in self.optional.left(value, statement, by)]
@@ -237,8 +237,10 @@ class _Search:
         for call, items in self._joins():
             olds = [item for item in items if self._is_old_content(item, call)]
             repetition = self.copying.repetition(call) if len(olds) == 1 else None
-            if repetition is None or call.statement is None:
+            if repetition is None or call.statement is None or not lives_through(olds[0], repetition.by):
                 continue
+            if is_over_few(repetition.by) and joins_other_dimension(call):
+                continue  # the parts of one sample
             news = [item for item in items if item not in olds]
             if not news or all(map(_is_padding, news)) or self._is_needed_in_turn(olds[0], call, repetition):
                 continue

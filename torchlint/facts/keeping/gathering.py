@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.insertions import is_bounded
+from torchlint.facts.turns.data_passes import is_over_data
 from torchlint.facts.turns.repetition import HOPS, Repetition, Turn, changes_with
 from torchlint.facts.values.frameworks import is_called_each_step
 from torchlint.facts.values.graph import Function, Loop, Mode, Op, Reset, Store, Value
@@ -120,6 +121,10 @@ class Gathering:
     def brings_data(self, by: Loop | Function) -> bool:
         """Whether each turn brings a new batch, or more; a few files, types or groups are one step's own."""
         return isinstance(by, Function) or self.repetitions.turn(by) is not Turn.OTHER or self.is_pass(by)
+
+    def is_over_data(self, by: Loop | Function, item: Value) -> bool:
+        """Whether what repeats is seen to go over a data set, of which ``item`` is computed turn by turn."""
+        return isinstance(by, Function) or is_over_data(self.solution, self.steps, by, item)
 
     def _may_infer(self, call: Value) -> bool:
         """Whether a CALL may run a model.

@@ -14,7 +14,8 @@ from torchlint.facts.hooks.holding import Holding
 from torchlint.facts.values.domain import Container, Instance, Tool
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import places_of
-from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
+from torchlint.frameworks import Holds, method_names
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -227,9 +228,38 @@ class Holders:
             if part.op is Op.CALL:
                 callee = part.callee
                 receiver = callee.inputs[0] if callee.op is Op.ATTRIBUTE else callee
-                if self._is_part(receiver, held, depth, seen) or any(self.objects(a) & held for a in part.arguments):
+                if self._is_frozen(receiver):
+                    continue
+                if self._is_part(receiver, held, depth, seen) or any(
+                    self.objects(a) & held and not self._is_frozen(a) for a in part.arguments
+                ):
                     return True
         return False
+
+    def _is_frozen(self, model: Value) -> bool:
+        """Whether a model was told not to train: after the backward no graph holds its parameters.
+
+        What was added to it since may train, and is a small part of it.
+        """
+        for made in self.objects(model):
+            base, key = (made.inputs[0], made.keys[0]) if made.op in (Op.ELEMENT, Op.SUBSCRIPT) else (made, None)
+            returned = base.op is Op.CALL and base.callee.name in method_names(Holds.RETURNS)
+            given = base.argument(key if isinstance(key, int) else 0) if returned else None
+            if is_frozen(self.solution, made) or (given is not None and is_frozen(self.solution, given)):
+                return True
+        return is_frozen(self.solution, model)
+
+    def is_let_go(self, closure: Value, held: frozenset[Value], variable: Place) -> bool:
+        """Whether a function has what is ``held`` only by its variable: who binds that anew takes it away."""
+        made = [one for one in self.objects(closure) if one.op is Op.FUNCTION]
+        inside = [one for function in made for one in self.holding.held_by(function)]
+        holding = [one for one in inside if self._how(one.value, held, DEPTH, set()) == "itself"]
+        return bool(holding) and all(one.cell == variable for one in holding)
+
+    def is_sure(self, value: Value, held: frozenset[Value]) -> bool:
+        """Whether ``value`` keeps whichever of ``held`` there is: that itself, or what that was made around."""
+        kept = self.objects(value)
+        return all(one in kept or is_none(one) or self._how(one, kept, DEPTH, set()) for one in held)
 
     def holds_graph(self, value: Value, held: frozenset[Value]) -> bool:
         """Whether ``value`` is a tensor whose graph holds parameters of the object."""

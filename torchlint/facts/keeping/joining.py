@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchlint.facts.keeping.fates import FORMS, JOINS, VIEWS
-from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.graph import Function, Loop, Op, Value
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -74,3 +74,22 @@ def _passed_through(facts: Facts, call: Value, function: Function, depth: int) -
     if form is None or form not in function.parameters:
         return None
     return facts.solution.passed(call, function, function.parameters.index(form))
+
+
+def lives_through(old: Value, by: Loop | Function) -> bool:
+    """Whether what a variable held goes on in the next turn: that of a loop does so, and begins anew in each call."""
+    pending, seen = [old], set[Value]()
+    while pending:
+        value = pending.pop()
+        if value.op is Op.PHI and value not in seen:
+            seen.add(value)
+            pending += value.inputs
+    if not seen:
+        return True
+    return isinstance(by, Loop) and not seen.isdisjoint(by.phis)
+
+
+def joins_other_dimension(call: Value) -> bool:
+    """``torch.cat((acc, out), dim=1)``: samples are joined along the first."""
+    dimension = call.argument(1, "dim") if is_join(call) else None
+    return dimension is not None and dimension.name != "0"

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.keeping.bases import number_of, slices_of
 from torchlint.facts.keeping.gathering import Gathering
+from torchlint.facts.keeping.joining import is_join
 from torchlint.facts.keeping.views import View, Views
 from torchlint.facts.turns.repetition import Repetition, Turn
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Store, Value
+from torchlint.facts.values.homes import allocations_of
 from torchlint.facts.values.writing import Use, parts, text_of
 
 if TYPE_CHECKING:
@@ -32,6 +35,7 @@ class KeptView:
         made: where the container was made, if that is seen.
         repeated_by: what repeats the statement, None for a file.
         is_window: True where the container gives up its oldest when it is full.
+        is_bounded: True where it belongs to one call, and the loop is not seen to run over data.
     """
 
     statement: cst.CSTNode
@@ -43,6 +47,7 @@ class KeptView:
     made: cst.CSTNode | None
     repeated_by: Loop | Function | None
     is_window: bool = False
+    is_bounded: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,7 @@ class _Holder:
     made: cst.CSTNode | None = None
     by: Loop | Function | None = None
     is_window: bool = False
+    is_bounded: bool = False
 
 
 def kept_views(facts: Facts) -> list[KeptView]:
@@ -90,12 +96,43 @@ class _Search:
             if made is None:
                 continue
             name = text_of(store.target, store.holder)
-            kept_in = _Holder(name, made.statement, repetition.by, is_window=grows is None)
+            local = self._is_local(made, repetition.by)
             for item, view in found:
                 if self.facts.flows.live(item.value) is not None:
                     continue  # its graph holds what it was computed with; that is another rule's to say
                 if self._is_made_in_turn(view, repetition) and not self._is_kept_whole(view):
+                    bounded = local and not self.gathering.is_over_data(repetition.by, view.base)
+                    if bounded and (self._is_joined(made) or _is_first_row(view.part)):
+                        continue
+                    kept_in = _Holder(name, made.statement, repetition.by, grows is None, bounded)
                     yield self._kept(store.statement, kept_in, item, view)
+
+    def _is_local(self, made: Value, by: Loop | Function) -> bool:
+        """Whether a container is a variable of the function that fills it, and of no object."""
+        homes = (place for place, values in self.solution.stored.items() if made in values)
+        is_variable = all(isinstance(place.owner, Function) for place in homes)
+        return (
+            isinstance(by, Loop) and made.function is by.function and made.function.parent is not None and is_variable
+        )
+
+    def _is_joined(self, made: Value) -> bool:
+        """Whether the function in which a list is made joins its items, and keeps or returns the list nowhere."""
+        joins = (call for call in self.facts.steps.calls_in(made.function) if is_join(call))
+        joined = any(made in allocations_of(self.solution, call.arguments[0]) for call in joins)
+        return joined and not self._is_returned(made)
+
+    def _is_returned(self, made: Value) -> bool:
+        """Whether a list is what its function returns, or a part of that."""
+        pending, seen = [made.function.result], set[Value | None]()
+        while pending:
+            value = pending.pop()
+            if value is None or value in seen:
+                continue
+            seen.add(value)
+            if value is made or (value.op is not Op.CONTAINER and made in allocations_of(self.solution, value)):
+                return True
+            pending += value.inputs if value.op in (Op.PHI, Op.CONTAINER) else ()
+        return False
 
     def _repetition(self, at: Value, base: Value) -> Repetition | None:
         """What repeats the taking of views of a new base each time: not a loop over the rows of one."""
@@ -116,7 +153,10 @@ class _Search:
             if not self._is_made_in_turn(view, Repetition(loop, Turn.OTHER, ())):
                 continue
             if not self._is_kept_whole(view):
-                kept_in = _Holder(text_of(value.syntax, value), value.statement, loop)
+                bounded = not self.gathering.is_over_data(loop, view.base)
+                if bounded and (self._is_joined(value) or _is_first_row(view.part)):
+                    continue
+                kept_in = _Holder(text_of(value.syntax, value), value.statement, loop, is_bounded=bounded)
                 yield self._kept(value.statement, kept_in, Use(item, value.syntax.elt), view)
 
     def saved(self) -> Iterator[KeptView]:
@@ -133,7 +173,7 @@ class _Search:
     def _kept(self, statement: cst.CSTNode, holder: _Holder, item: Use, view: View) -> KeptView:
         written = self._is_written(view.base)
         kept = KeptView(statement, item, view.base, view.surely_smaller, written, holder.name, holder.made, holder.by)
-        return replace(kept, is_window=holder.is_window)
+        return replace(kept, is_window=holder.is_window, is_bounded=holder.is_bounded)
 
     def _items(self, value: Value, syntax: cst.CSTNode | None) -> list[Use]:
         """What is put in: the value itself, or what is in the tuple or dict that is written there."""
@@ -199,6 +239,13 @@ class _Search:
             user.op is Op.ATTRIBUTE and user.name.endswith("_") and not user.name.endswith("__") for user in base.users
         )
         return in_place or any(_changes(store, base) for store in self.facts.graph.stores)
+
+
+def _is_first_row(part: Value) -> bool:
+    """``x[:1]``, which is all of what one sample gives."""
+    slices = slices_of(part) if part.op is Op.SUBSCRIPT else []
+    first = slices[0].slice if slices else None
+    return isinstance(first, cst.Slice) and first.lower is None and number_of(first.upper) == 1
 
 
 def _changes(store: Store, base: Value) -> bool:

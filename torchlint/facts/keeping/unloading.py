@@ -161,6 +161,11 @@ class Unloadings:
             how = self.holders.how(value, held)
             if not how or not (name.isidentifier() or how == "container") or self._is_own(value):
                 continue
+            # What an attribute was at that time is not known among all that it ever is.
+            if how == "itself" and drop.holder is None and not self.holders.is_sure(value, held):
+                continue
+            if how == "function" and self.holders.is_let_go(value, held, Place(drop.function, drop.path)):
+                continue
             if how == "container":
                 wanted = not collects and is_written_after(name.partition(".")[0], drop)
                 if (

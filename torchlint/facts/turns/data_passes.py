@@ -1,0 +1,124 @@
+"""Loops over data: those that are seen to go over batches of a data set, and not over the parts of one sample.
+
+The steps of a sampling, the words of a sentence, the references that one call is given and the rows of a tensor are as
+many as one call brings. A loader, what a function hands out, a variable with nothing said against it and a table that
+is cut from one batch to the next are data.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.facts.turns.steps import Steps
+from torchlint.facts.values.domain import Instance
+from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.facts.values.solve import Solution
+from torchlint.tree import dotted, walk
+
+COLLECTED = frozenset(
+    ["list", "List", "tuple", "Tuple", "Sequence", "dict", "Dict", "Mapping", "set", "Set", "Tensor", "FloatTensor",
+     "LongTensor", "ndarray"]
+)  # fmt: skip
+"""Types of what a caller has in memory as a whole."""
+
+ZIP = "builtins.zip"
+
+PASSED_ON = frozenset(["builtins.enumerate", "builtins.iter", "builtins.list", "builtins.reversed", ZIP])
+"""Functions that yield items of their first argument."""
+
+CUT = frozenset(["split", "chunk", "unbind", "tensor_split", "hsplit"])
+"""Functions and methods that give all parts of one tensor."""
+
+
+def is_over_data(solution: Solution, steps: Steps, loop: Loop, item: Value) -> bool:
+    """Whether ``loop`` is seen to go over a data set, to which ``item``, that is computed in its turn, belongs."""
+    if loop.iterable is None:
+        return any(part.op is Op.CALL and part.callee.name == "builtins.next" for part in item.computed_from())
+    if steps.is_loader(loop.iterable):
+        return True
+    source = _source(loop.iterable)
+    if source.op is Op.CALL and source.callee.name == "builtins.range":
+        return len(source.arguments) == 3 or any(_is_drawn(part, loop) for part in item.computed_from())
+    return _may_be_data(solution, source)
+
+
+def is_over_few(by: Loop | Function) -> bool:
+    """Whether a loop is said to go over what one call is given: a list, the rows of a tensor, the items of an item."""
+    if not isinstance(by, Loop) or by.iterable is None:
+        return False
+    pending, seen = [by.iterable], set[Value]()
+    while pending:
+        source = _source(pending.pop())
+        if (source.op is Op.PARAMETER and _says_collected(source)) or _is_cut(source):
+            return True
+        if source not in seen:
+            pending += source.inputs if source.op is Op.PHI else _run_over(source)
+        seen.add(source)
+    return False
+
+
+def _source(iterable: Value) -> Value:
+    """What is run over, through ``enumerate``, ``tqdm`` and the like."""
+    while iterable.op is Op.CALL and iterable.callee.op is Op.EXTERNAL and iterable.arguments:
+        name = iterable.callee.name
+        if name not in PASSED_ON and name.rpartition(".")[2] not in ("tqdm", "track", "progress_bar"):
+            break
+        iterable = iterable.arguments[0]
+    return iterable
+
+
+def _run_over(item: Value) -> list[Value]:
+    """What is run over around: ``groups`` for a loop over ``group``, the item of another loop."""
+    while item.op is Op.ELEMENT and item.inputs[0].op is Op.ELEMENT:
+        item = item.inputs[0]
+    if item.op is not Op.ELEMENT:
+        return []
+    base = item.inputs[0]
+    return list(base.arguments) if base.op is Op.CALL and base.callee.name == ZIP else [base]
+
+
+def _is_cut(source: Value) -> bool:
+    return source.op is Op.CALL and source.callee.name.rpartition(".")[2] in CUT
+
+
+def _may_be_data(solution: Solution, source: Value) -> bool:
+    """Whether nothing says that there are only a few items in what is run over."""
+    if source.op is Op.PARAMETER:
+        return not _says_collected(source)
+    if source.op is Op.ATTRIBUTE:
+        owner = source.inputs[0]
+        is_own = owner.op is Op.PARAMETER and owner in owner.function.parameters[:1]
+        return is_own or (owner.op is not Op.ATTRIBUTE and _is_instance(solution, owner))
+    if source.op is Op.ELEMENT:
+        return all(_may_be_data(solution, _source(one)) for one in _run_over(source))
+    return source.op not in (Op.SUBSCRIPT, Op.OPERATION) and not _is_cut(source)
+
+
+def _is_instance(solution: Solution, value: Value) -> bool:
+    return any(isinstance(atom, Instance) for atom in solution.final(value))
+
+
+def _says_collected(parameter: Value) -> bool:
+    """``references: list[Tensor] | None``"""
+    syntax = parameter.syntax
+    if not isinstance(syntax, cst.Param) or syntax.annotation is None:
+        return False
+    names = (dotted(node) or "" for node in walk(syntax.annotation))
+    return any(name.rpartition(".")[2] in COLLECTED for name in names)
+
+
+def _is_drawn(part: Value, loop: Loop) -> bool:
+    """Whether a counted turn takes a batch of its own: ``next(batches)``, ``rows[i * size : (i + 1) * size]``."""
+    if part.op is Op.CALL and part.callee.name == "builtins.next":
+        return True
+    if part.op is not Op.SUBSCRIPT or not isinstance(part.syntax, cst.Subscript):
+        return False
+    counters = _counters(loop)
+    within = (node for element in part.syntax.slice for node in walk(element))
+    return any(isinstance(node, cst.Name) and node.value in counters for node in within)
+
+
+def _counters(loop: Loop) -> set[str]:
+    if not isinstance(loop.syntax, cst.For):
+        return set()
+    return {node.value for node in walk(loop.syntax.target) if isinstance(node, cst.Name)}
