@@ -532,6 +532,19 @@ class Painter(KNOWN):
     by_name=True,
 )
 
+MOVED_AND_ASKED = ContractProgram(
+    """
+def vectors(model, loader):
+    model.to("cuda")
+    model.METHOD()
+    for x in loader:
+        print(model(x).detach().cpu())
+""",
+    "TLK201",
+    finds=True,
+    by_name=True,
+)
+
 _BY_KIND = {
     Holds.NO_GRAD: INFERS,
     Holds.TRAINED: LOSS_KEPT,
@@ -550,6 +563,7 @@ _BY_KIND = {
     Holds.TRAINS: TRAINS_WITH_A_CHECKPOINT,
     Holds.ANOMALY: DETECTS,
     Holds.MODULE: MODULE,
+    Holds.OF_MODULES: MOVED_AND_ASKED,
     Holds.GUARDED: GUARDS_ITSELF,
     Holds.HANDLERS: HANDLES_CLICKS,
     Holds.ROUTES: HANDLES_REQUESTS,

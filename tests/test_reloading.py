@@ -209,6 +209,14 @@ def test_parts_that_are_read_once_more_with_the_whole(whole: str, names: list[st
     assert [name for copy in found for name in copy.parts] == names
 
 
+def test_a_model_of_a_library_is_one_whatever_methods_it_has() -> None:
+    source = PIPELINE.replace("Pipe, Net", "Pipe, AutoencoderKL as Net").replace(
+        'unet.to("cuda")', "unet.enable_tiling()"
+    )
+    found = Program(source.format(whole="Pipe.from_pretrained(path)"), head=HEAD).facts.second_copies
+    assert [name for copy in found for name in copy.parts] == ["unet", "plan", "words"]
+
+
 @pytest.mark.parametrize(
     ("before", "found"),
     [

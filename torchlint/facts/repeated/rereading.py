@@ -16,8 +16,10 @@ from torchlint.facts.keeping.loading import Load
 from torchlint.facts.keeping.requested import is_tokenizer
 from torchlint.facts.repeated.reloading import is_a_model
 from torchlint.facts.turns.repetition import Turn
-from torchlint.facts.values.domain import Module
+from torchlint.facts.values.domain import Atom, FrameworkObject
+from torchlint.facts.values.frameworks import is_module, promises
 from torchlint.facts.values.graph import Loop, Op, Value
+from torchlint.frameworks import Holds
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -92,6 +94,10 @@ def _is_whole(load: Load) -> bool:
     return load.name.endswith(WHOLE) and "subfolder" not in load.call.keys and not starred
 
 
+def _has_parameters(atom: Atom) -> bool:
+    return is_module(atom) or (isinstance(atom, FrameworkObject) and any(promises(atom.name, Holds.MODULE)))
+
+
 def _has_weights(facts: Facts, part: Load) -> bool:
     """Whether the program treats a part as a module: a tokenizer is called as well, and has no parameters."""
     values = facts.loads.parts(part.call).whole
@@ -99,7 +105,7 @@ def _has_weights(facts: Facts, part: Load) -> bool:
         user.op is Op.CALL and user.callee is value and is_tokenizer(user) for value in values for user in value.users
     ):
         return False
-    return any(isinstance(atom, Module) for value in values for atom in facts.solution.final(value))
+    return any(_has_parameters(atom) for value in values for atom in facts.solution.final(value))
 
 
 def _folder(load: Load) -> str | None:

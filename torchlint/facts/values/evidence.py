@@ -37,7 +37,7 @@ from torchlint.facts.values.frameworks import trains_on_result
 from torchlint.facts.values.graph import Backward, Function, Mode, Op, Place, Value
 from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen, same_object
 from torchlint.facts.values.transfer import heir
-from torchlint.frameworks import Holds
+from torchlint.frameworks import Holds, method_names
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -152,7 +152,7 @@ class Evidence:
                 continue
             seen.add(value)
             called = {user.name for user in value.users if user.op is Op.ATTRIBUTE and _is_called(user)}
-            if not called <= torch_api.module_methods():
+            if not called <= torch_api.module_methods() | method_names(Holds.OF_MODULES):
                 return True
             pending += same_object(self.solution, value)
         return False
