@@ -526,3 +526,19 @@ def test_a_loader_without_workers_over_other_data_in_each_turn(data: str, expect
     source = train(f"some = {data}\npart = DataLoader(some, batch_size=3)")
     source = source.replace("for step, (x, y) in enumerate(loader)", "for step, (x, y) in enumerate(args.parts)")
     assert built("from torch.utils.data import Subset, TensorDataset\n" + source) == expected
+
+
+def test_what_a_property_gives_is_called() -> None:
+    source = """
+class Settings:
+    @property
+    def norm(self):
+        return nn.LayerNorm
+class Block(nn.Module):
+    def __init__(self, settings: Settings):
+        super().__init__()
+        self.norm = settings.norm(8)
+    def forward(self, x):
+        return self.norm(x)
+"""
+    assert built(source) == []

@@ -5,9 +5,12 @@ from __future__ import annotations
 from textwrap import dedent
 
 import pytest
+from programs import Program
 
 from torchlint import check_source
 from torchlint.config import Settings
+from torchlint.facts.autograd.left_to_callers import LeftToCallers
+from torchlint.facts.turns.forwards import is_given_anew
 
 
 def found(text: str) -> list[str]:
@@ -191,3 +194,30 @@ def test_what_a_unit_test_keeps_is_gone_with_it(name: str) -> None:
             assert total > 0
     """
     assert bool({"TLK101", "TLK102"} & set(found(program))) is (name == "check_sums")
+
+
+@pytest.mark.parametrize(("base", "expected"), [("nn.Module", True), ("object", False)])
+def test_what_a_method_of_a_module_is_given_is_made_anew_by_who_calls_it(base: str, expected: bool) -> None:
+    source = f"class Cell({base}):\n    def remember(self, state, x):\n        state['x'] = x\n"
+    (method,) = (one for one in Program(source).facts.graph.functions if one.name == "remember")
+    assert is_given_anew(method) is expected
+
+
+PROCESSOR = """
+class Attention(nn.Module):
+    def __init__(self, processor):
+        super().__init__()
+        self.query, self.processor = nn.Linear(8, 8), processor or Plain()
+    def forward(self, x):
+        return {call}
+class Plain:
+    def __call__(self, layer: Attention, x):
+        return layer.query(x)
+"""
+
+
+@pytest.mark.parametrize(("call", "expected"), [("self.processor(self, x)", True), ("x", False)])
+def test_what_only_a_forward_calls_is_a_part_of_it(call: str, expected: bool) -> None:
+    facts = Program(PROCESSOR.format(call=call)).facts
+    (helper,) = (one for one in facts.graph.functions if one.name == "__call__")
+    assert LeftToCallers(facts.solution, facts.steps).has(helper) is expected

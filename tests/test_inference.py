@@ -715,3 +715,16 @@ def test_what_an_object_shows_to_a_trainer_elsewhere() -> None:
     assert every_code(SAMPLER) == []
     assert every_code(SAMPLER.replace("log_prob", "_log_prob")) == ["TLK201", "TLK111"]
     assert every_code(SAMPLER + "    def best(self):\n        return float(self.log_prob)\n") == ["TLK201", "TLK111"]
+
+
+@pytest.mark.parametrize(("asked", "infers"), [("self.owner.part()", []), ("self.owner.part(x)", [6])])
+def test_what_is_asked_for_without_data_is_no_forward(asked: str, infers: list[int]) -> None:
+    body = f"""class Step:
+    def run(self, x, y):
+        part = {asked}
+        part.backward()
+
+    def tidy(self, x):
+        {asked}.clean()
+"""
+    assert found(body) == infers

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from torchlint.facts.autograd.written import written_into
+from torchlint.facts.turns.forwards import is_within_forward
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import PLAIN, surely_graphless
 from torchlint.facts.values.frameworks import is_for_inference, is_module_class
@@ -24,16 +25,17 @@ class LeftToCallers:
         self.steps = steps
 
     def has(self, function: Function) -> bool:
-        """Whether a function is the forward of a module, or a method that gives a graph to who calls it.
+        """Whether a function is the forward of a module, or a method or a helper of one that gives a graph on.
 
         One that trains, or puts a model into evaluation mode, says itself what its graphs are for.
         """
         if function.name == "<lambda>":
             return True
         owner = function.owner
-        if owner is None or not is_module_class(owner) or is_for_inference(function):
+        is_method = owner is not None and is_module_class(owner)
+        if is_for_inference(function) or not (is_method or is_within_forward(self.solution, function)):
             return False
-        if function.name in FORWARDS:
+        if is_method and function.name in FORWARDS:
             return True
         if self.steps.trains(function) or any(call.evaluating for call in self.steps.calls_in(function)):
             return False

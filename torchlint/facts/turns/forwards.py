@@ -8,6 +8,7 @@ from __future__ import annotations
 from torchlint.facts.values.frameworks import (
     is_called_each_step,
     is_forward,
+    is_module_class,
     runs_without_gradients,
     trains_on_result,
 )
@@ -32,7 +33,7 @@ def is_within_forward(solution: Solution, function: Function, depth: int = DEPTH
 def is_given_anew(function: Function) -> bool:
     """Whether each call of a function of which no caller is seen is given other objects, by a module or a framework."""
     by_framework = is_called_each_step(function) or trains_on_result(function) or runs_without_gradients(function)
-    return by_framework or is_forward(function)
+    return by_framework or (function.owner is not None and is_module_class(function.owner))
 
 
 def given_object(homes: list[Place | Value]) -> tuple[Value, bool] | None:

@@ -208,7 +208,7 @@ class Calls:
         overridden = self._run_overriding(value, value.callee.inputs[0], atom.cls, name)
         if overridden is not None:
             return overridden
-        if method is not None:
+        if method is not None and not method.is_property:
             bound = isinstance(atom, Instance) or "classmethod" in method.decorators
             return self.run_function(value, method, bound=bound and not method.is_static)
         if name == "apply" and has_own_backward(atom.cls):

@@ -50,6 +50,9 @@ MODULE_ONLY = frozenset(
 READERS = frozenset(["get", "pop", "setdefault"])
 """Methods that give an item of a container of unknown type."""
 
+CONSTANTS = frozenset(["torch.zeros", "torch.ones", "torch.full", "torch.tensor"])
+"""Functions that make a tensor of numbers that are written there."""
+
 MOVING = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16"])
 
 SAME_NUMBERS = frozenset(
@@ -350,7 +353,7 @@ class Evidence:
         if candidates:
             self._prove(call.callee, Differentiable())
             self._prove_candidates(list(call.arguments), backward, seen)
-        else:
+        elif not _is_of_method(call):
             self._prove(call.callee, Module())
 
     def _prove_candidates(self, inputs: list[Value], backward: Backward, seen: set[Value]) -> None:
@@ -384,6 +387,12 @@ class Evidence:
         if root.op is Op.PHI:
             return any(choice.op in (Op.CALL, Op.OPERATION) for choice in root.inputs)
         return root.op in (Op.CALL, Op.OPERATION)
+
+
+def _is_of_method(call: Value) -> bool:
+    """``trainer.get_model()``, ``device.moved(torch.zeros(1))``: no forward, which would be given data."""
+    made = (one.callee.name if one.op is Op.CALL else "" for one in call.arguments)
+    return call.callee.op is Op.ATTRIBUTE and all(name in CONSTANTS for name in made)
 
 
 def _is_called(value: Value) -> bool:
