@@ -715,3 +715,23 @@ def test_what_an_object_shows_to_a_trainer_elsewhere() -> None:
     assert every_code(SAMPLER) == []
     assert every_code(SAMPLER.replace("log_prob", "_log_prob")) == ["TLK201", "TLK111"]
     assert every_code(SAMPLER + "    def best(self):\n        return float(self.log_prob)\n") == ["TLK201", "TLK111"]
+
+
+@pytest.mark.parametrize(
+    ("given", "lines"),
+    [("waves", []), ("Variable(waves)", [10]), ("torch.autograd.Variable(waves, volatile=True)", [])],
+)
+def test_data_for_torch_before_0_4_that_come_wrapped_may_be_volatile(given: str, lines: list[int]) -> None:
+    body = (
+        "from torch.autograd import Variable\n"
+        "def fit(model, optimizer, quakes):\n"
+        "    for waves, magnitude in quakes:\n"
+        "        error = (model(waves) - magnitude).pow(2).mean()\n"
+        "        error.div(2).backward()\n"
+        "        optimizer.step()\n"
+        "        print(error.data[0])\n\n"
+        "def listen(quakes):\n    model = nn.Linear(3, 1)\n    model.eval()\n    total = 0\n"
+        f"    for waves, magnitude in quakes:\n        total += (model({given}) - magnitude).abs().data[0]\n"
+        "    return total\n"
+    )
+    assert found(body) == [line - 1 for line in lines]

@@ -9,7 +9,7 @@ from functools import cached_property
 from torchlint import torch_api
 from torchlint.facts.autograd.arrays import read_as_arrays
 from torchlint.facts.autograd.by_contract import InferringMethods
-from torchlint.facts.autograd.decided import is_decided, is_volatile
+from torchlint.facts.autograd.decided import is_decided, is_decided_by_data, is_volatile
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.layers import layers
 from torchlint.facts.autograd.left_to_callers import LeftToCallers
@@ -202,7 +202,7 @@ class Inferences:
             return False
         if is_decided(self.solution, call) or self._is_asked_for(call) or self._is_brief(call):
             return False
-        if call in self._layers or _is_metric_of_several(call):
+        if call in self._layers or _is_metric_of_several(call) or is_decided_by_data(self.solution, call):
             return False
         if self.runs_elsewhere(call):
             return not self.on_a_dummy(call)
