@@ -735,3 +735,15 @@ def test_data_for_torch_before_0_4_that_come_wrapped_may_be_volatile(given: str,
         "    return total\n"
     )
     assert found(body) == [line - 1 for line in lines]
+
+
+@pytest.mark.parametrize(("reward", "lines"), [("move.reinforce(gain)", []), ("print(gain)", [2])])
+def test_a_draw_that_is_reinforced_has_a_graph_in_the_first_versions_of_torch(reward: str, lines: list[int]) -> None:
+    body = (
+        "net = nn.Sequential(nn.Linear(9, 9), nn.Softmax())\n"
+        "def choose(board):\n    move = net(board).multinomial()\n    net.moves.append(move)\n    return move.data\n\n"
+        "def learn(optimizer, gains):\n"
+        f"    for move, gain in zip(net.moves, gains):\n        {reward}\n"
+        "    torch.autograd.backward(net.moves, [None for _ in net.moves])\n    optimizer.step()\n"
+    )
+    assert found(body) == lines

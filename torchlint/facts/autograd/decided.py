@@ -13,6 +13,9 @@ SINCE_VOLATILE = frozenset(
 )
 """Names that torch has since ``volatile`` does nothing, as it has ``item`` of a tensor."""
 
+DRAWS = frozenset(["multinomial", "bernoulli", "normal"])
+"""Methods of a tensor, or of torch, that draw from it."""
+
 
 def is_decided(solution: Solution, call: Value) -> bool:
     """Whether the program decides itself whether a forward records a graph.
@@ -43,6 +46,19 @@ def is_volatile(solution: Solution, call: Value) -> bool:
     made = (function.result for value in behind for function in solution.functions_of(value))
     inner = (value for result in made if result is not None for value in result.computed_from())
     return any("volatile" in value.keys for value in (*behind, *inner) if value.op is Op.CALL)
+
+
+def is_reinforced(solution: Solution, call: Value) -> bool:
+    """Whether a forward feeds a draw that the program rewards: ``action.reinforce(reward)``.
+
+    Before torch 0.4 what was drawn had a graph, and a backward from it trained what gave the probabilities.
+    """
+    values = [value for value in solution.graph.values if value.op is Op.CALL]
+    draws = (value for value in values if value.callee.op is Op.ATTRIBUTE and value.callee.name in DRAWS)
+    if not any(call in draw.computed_from() for draw in draws):
+        return False
+    rewards = [value for value in values if value.callee.op is Op.ATTRIBUTE and value.callee.name == "reinforce"]
+    return any(len(one.arguments) == 1 and not solution.functions_of(one) for one in rewards)
 
 
 def needs_newer_torch(solution: Solution) -> bool:

@@ -9,7 +9,7 @@ from functools import cached_property
 from torchlint import torch_api
 from torchlint.facts.autograd.arrays import read_as_arrays
 from torchlint.facts.autograd.by_contract import InferringMethods
-from torchlint.facts.autograd.decided import is_decided, is_decided_by_data, is_volatile
+from torchlint.facts.autograd.decided import is_decided, is_decided_by_data, is_reinforced, is_volatile
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.layers import layers
 from torchlint.facts.autograd.left_to_callers import LeftToCallers
@@ -356,7 +356,9 @@ class Inferences:
 
     def _is_used(self, call: Value) -> bool:
         """Whether the call's own result reaches a backward; other calls of the same function do not matter."""
-        return call in self.flows.trained or call in self.flows.inspected or self._is_used_by_hook(call)
+        if call in self.flows.trained or call in self.flows.inspected or self._is_used_by_hook(call):
+            return True
+        return is_reinforced(self.solution, call)
 
     def _runs_forward(self, function: Function, by: Value, depth: int = 3) -> bool:
         """Whether the call ``by`` of ``function`` runs a module's forward under the caller's grad mode."""
