@@ -747,3 +747,13 @@ def test_a_draw_that_is_reinforced_has_a_graph_in_the_first_versions_of_torch(re
         "    torch.autograd.backward(net.moves, [None for _ in net.moves])\n    optimizer.step()\n"
     )
     assert found(body) == lines
+
+
+def test_what_a_method_hands_its_own_object_to_is_no_loss() -> None:
+    body = (
+        "class Engine:\n    def __init__(self, owner):\n        self.owner = owner\n"
+        "    def learn(self, error, optimizer):\n        net = self.owner.find_net()\n"
+        "        net.backward(self, error, optimizer)\n"
+        "    def clip(self):\n        net = self.owner.find_net()\n        net.clip_all(3)\n"
+    )
+    assert found(body) == []

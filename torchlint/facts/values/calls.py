@@ -208,6 +208,8 @@ class Calls:
         overridden = self._run_overriding(value, value.callee.inputs[0], atom.cls, name)
         if overridden is not None:
             return overridden
+        if method is not None and method.is_property:
+            return join(self._called(value, kept) for kept in sorted_values(self.solution.of(value.callee)))
         if method is not None:
             bound = isinstance(atom, Instance) or "classmethod" in method.decorators
             return self.run_function(value, method, bound=bound and not method.is_static)
