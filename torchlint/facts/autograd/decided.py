@@ -70,10 +70,20 @@ def needs_newer_torch(solution: Solution) -> bool:
 
 
 def needs_older_torch(solution: Solution) -> bool:
-    """Whether a file reads a loss as torch before 0.4 gave it, a vector of one number: ``loss.data[0]``."""
+    """Whether a file reads a loss as torch before 0.4 gave it, a vector of one number: ``loss.data[0]``.
+
+    Or it draws as one could before, by ``probabilities.multinomial()``.
+    """
+    if any(_draws_one(value) for value in solution.graph.values):
+        return True
     trained = {part for backward in solution.graph.backwards for part in _same_but_for_scale(backward.root)}
     read = [value.inputs[0] for value in solution.graph.values if value.op is Op.SUBSCRIPT and value.keys[0] == 0]
     return any(one.op is Op.ATTRIBUTE and one.name == "data" and one.inputs[0] in trained for one in read)
+
+
+def _draws_one(value: Value) -> bool:
+    is_method = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE
+    return is_method and value.callee.name == "multinomial" and not value.arguments
 
 
 def _same_but_for_scale(loss: Value) -> Iterator[Value]:
