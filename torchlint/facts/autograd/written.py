@@ -47,13 +47,15 @@ def _views_behind(value: Value) -> list[Value]:
 
 
 def made_of(solution: Solution, bases: list[Value]) -> frozenset[Value]:
-    """The values that torch, or a function of the project, computes from ``bases`` and such values, where these are."""
+    """The values that torch, or a function of the project, computes from ``bases`` and such values, or gives back."""
+    returning = {function.result: function for function in solution.graph.functions if function.result is not None}
     found: set[Value] = set()
     pending = list(bases)
     while pending:
         value = pending.pop()
         if value not in found:
             found.add(value)
+            pending += solution.callers.get(returning[value], ()) if value in returning else ()
             pending += [result for user in value.users for result in _results(solution, user, value)]
     return frozenset(found)
 
