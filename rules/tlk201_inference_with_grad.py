@@ -125,7 +125,7 @@ class InferenceWithGrad(Rule):
                 " activation is kept until the output is dropped, GPU memory peaks; decorate it with"
                 " `@torch.no_grad()`",
             ),
-            level=Level.NOTE if inference.unseen or inference.doubtful else Level.WARNING,
+            level=Level.NOTE if inference.unseen or inference.doubtful or inference.partly_frozen else Level.WARNING,
             memory=Memory.PEAK,
             evidence=_evidence(facts, inference),
             fix=facts.guard(inference.function, safe=not inference.leaves),
@@ -136,7 +136,7 @@ class InferenceWithGrad(Rule):
         for called, forward in forwards.items():
             statement = facts.statement_of(forward)
             advice = "guard this call with `torch.no_grad()`"
-            if not inference.others_guard:
+            if not (inference.others_guard or inference.trained_there):
                 advice = "decorate it there with `@torch.no_grad()`, or guard this call"
             yield Finding(
                 node=statement,
@@ -160,13 +160,15 @@ class InferenceWithGrad(Rule):
                     " backward follows: every activation is kept until the output is dropped, GPU memory peaks; put the"
                     " evaluation under `with torch.no_grad():`",
                 ),
-                level=Level.NOTE if inference.unseen else Level.WARNING,
+                level=Level.NOTE if inference.unseen or inference.partly_frozen else Level.WARNING,
                 memory=Memory.PEAK,
                 evidence=(Step(statement, "the forward records a graph here"),),
             )
 
 
 def _inert(inference: Inference) -> str:
+    if inference.partly_frozen:
+        return ", though a part of it is frozen,"
     return ", `volatile=True` does nothing since torch 0.4," if inference.volatile else ""
 
 

@@ -290,6 +290,35 @@ def test_where_no_caller_guards_the_function_is_told_and_its_caller_gets_a_note(
     assert project.found() == ["second.py: TLK201 note", "tagger.py: TLK201 warning"]
 
 
+def test_a_forward_through_which_a_training_runs_is_not_to_be_decorated(tmp_path: Path) -> None:
+    net = """
+        import torch
+        from torch import nn
+
+        class Tides(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.cell = nn.Linear(3, 3)
+
+            def forward(self, x):
+                levels = self.cell(x)
+                return (levels - x).pow(2).mean(), levels.argmax(1).tolist()
+    """
+    forecast = """
+        from tides import Tides
+
+        def forecast(x):
+            net = Tides()
+            net.eval()
+            _, highest = net(x)
+            return highest
+    """
+    project = Project(tmp_path, {"tides.py": net, "forecast.py": forecast})
+    (finding,) = check_paths([project.folder / "forecast.py"], settings=Settings(notes=True))
+    assert finding.code == "TLK201"
+    assert "decorate it there" not in finding.message
+
+
 SHOP = "from tagger import Tagger\n\ndef made():\n    return Tagger()\n"
 COUNTER = """
     import torch

@@ -199,3 +199,25 @@ def test_what_is_read_back_from_memory_is_a_copy(source: str, device: str) -> No
         f"import io\ndef twin(net):\n    place = {source}\n    torch.save(net, place)\n    return torch.load(place)\n"
     )
     assert [load.device for load in Program(text).facts.loads.found] == [device]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("model.load_state_dict(torch.load(path))\nmodel.cuda()", []),
+        ("model.cuda()\nmodel.load_state_dict(torch.load(path))", [Level.NOTE]),
+        ("model.load_state_dict(torch.load(path))", [Level.NOTE]),
+        (
+            "def restore():\n    state = torch.load(path)\n    model.load_state_dict(state)\n    model.cuda()",
+            [Level.NOTE],
+        ),
+        (
+            "class Notes(nn.Module):\n    def __init__(self, path):\n        super().__init__()\n"
+            "        self.pitch = nn.Embedding(88, 12)\n        heard = torch.load(path)\n"
+            "        self.pitch.weight.data.copy_(heard)\n",
+            [],
+        ),
+    ],
+)
+def test_a_model_that_is_on_the_host_still_is_never_beside_what_was_loaded(source: str, expected: list[Level]) -> None:
+    assert levels(source) == expected

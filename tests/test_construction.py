@@ -528,17 +528,26 @@ def test_a_loader_without_workers_over_other_data_in_each_turn(data: str, expect
     assert built("from torch.utils.data import Subset, TensorDataset\n" + source) == expected
 
 
-def test_what_a_property_gives_is_called() -> None:
+def test_a_class_that_a_property_gives_is_called_and_not_the_property() -> None:
     source = """
-class Settings:
-    @property
-    def norm(self):
-        return nn.LayerNorm
-class Block(nn.Module):
-    def __init__(self, settings: Settings):
+class Scale(nn.Module):
+    def __init__(self, width):
         super().__init__()
-        self.norm = settings.norm(8)
+        self.weight = nn.Parameter(torch.ones(width))
+
+class Plan:
+    width = 3
+    @property
+    def scaling(self):
+        return Scale
+
+class Reactor(nn.Module):
+    def __init__(self, plan: Plan):
+        super().__init__()
+        self.scale = plan.scaling(plan.width)
     def forward(self, x):
-        return self.norm(x)
+        return self.scale(x)
+
+reactor = Reactor(Plan())
 """
     assert built(source) == []

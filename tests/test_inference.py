@@ -728,3 +728,84 @@ def test_what_is_asked_for_without_data_is_no_forward(asked: str, infers: list[i
         {asked}.clean()
 """
     assert found(body) == infers
+
+
+@pytest.mark.parametrize(
+    ("given", "lines"),
+    [("waves", []), ("Variable(waves)", [10]), ("torch.autograd.Variable(waves, volatile=True)", [])],
+)
+def test_data_for_torch_before_0_4_that_come_wrapped_may_be_volatile(given: str, lines: list[int]) -> None:
+    body = (
+        "from torch.autograd import Variable\n"
+        "def fit(model, optimizer, quakes):\n"
+        "    for waves, magnitude in quakes:\n"
+        "        error = (model(waves) - magnitude).pow(2).mean()\n"
+        "        error.div(2).backward()\n"
+        "        optimizer.step()\n"
+        "        print(error.data[0])\n\n"
+        "def listen(quakes):\n    model = nn.Linear(3, 1)\n    model.eval()\n    total = 0\n"
+        f"    for waves, magnitude in quakes:\n        total += (model({given}) - magnitude).abs().data[0]\n"
+        "    return total\n"
+    )
+    assert found(body) == [line - 1 for line in lines]
+
+
+@pytest.mark.parametrize(("reward", "lines"), [("move.reinforce(gain)", []), ("print(gain)", [2])])
+def test_a_draw_that_is_reinforced_has_a_graph_in_the_first_versions_of_torch(reward: str, lines: list[int]) -> None:
+    body = (
+        "net = nn.Sequential(nn.Linear(9, 9), nn.Softmax())\n"
+        "def choose(board):\n    move = net(board).multinomial(1)\n    net.moves.append(move)\n    return move.data\n\n"
+        "def learn(optimizer, gains):\n"
+        f"    for move, gain in zip(net.moves, gains):\n        {reward}\n"
+        "    torch.autograd.backward(net.moves, [None for _ in net.moves])\n    optimizer.step()\n"
+    )
+    assert found(body) == lines
+
+
+def test_what_a_method_hands_its_own_object_to_is_no_loss() -> None:
+    body = (
+        "class Engine:\n    def __init__(self, owner):\n        self.owner = owner\n"
+        "    def learn(self, error, optimizer):\n        net = self.owner.find_net()\n"
+        "        net.backward(self, error, optimizer)\n"
+        "    def clip(self):\n        net = self.owner.find_net()\n        net.clip_all(3)\n"
+    )
+    assert found(body) == []
+
+
+@pytest.mark.parametrize(("frozen", "level"), [("self.body.requires_grad_(False)", "note"), ("pass", "warning")])
+def test_a_body_that_is_frozen_under_a_head_keeps_little(frozen: str, level: str) -> None:
+    rule = rule_of("TLK201")
+    assert rule is not None
+    body = (
+        "class Birds(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.body = nn.Linear(16, 16)\n        self.head = nn.Linear(16, 4)\n"
+        f"    def settle(self):\n        {frozen}\n"
+        "    def forward(self, song):\n        return self.head(self.body(song))\n"
+        "birds = Birds()\nbirds.settle()\n"
+        "def name(song):\n    return birds(song).argmax().item()\n"
+    )
+    (diagnostic,) = check(Source("program.py", HEAD + body), [rule]).diagnostics
+    assert diagnostic.level.value == level
+
+
+@pytest.mark.parametrize(("drawn", "lines"), [("multinomial()", []), ("multinomial(1)", [6])])
+def test_a_draw_as_before_torch_0_4_of_what_comes_wrapped(drawn: str, lines: list[int]) -> None:
+    body = (
+        "class Dealer(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.odds = nn.Linear(4, 4)\n    def forward(self, hand):\n        return self.odds(hand)\n"
+        f"    def draw(self, hand):\n        return self(hand).exp().{drawn}\n"
+    )
+    assert found(body) == [line + 1 for line in lines]
+
+
+def test_what_a_function_computes_of_rows_that_were_written_is_used() -> None:
+    body = (
+        "class Mixer(nn.Module):\n    def __init__(self, mix):\n        super().__init__()\n"
+        "        self.mix, self.query = mix, nn.Linear(4, 4)\n"
+        "    def fold(self, x):\n        return x.reshape(2, -1).transpose(0, 1)\n"
+        "    def forward(self, x):\n        return self.mix(self, x)\n\n"
+        "class ByRows:\n    def __call__(self, mixer: Mixer, x):\n        asked = mixer.query(x)\n"
+        "        rows = torch.zeros(8, 4)\n        for i in range(8):\n            rows[i] = asked[i]\n"
+        "        return mixer.fold(rows)\n\nmixer = Mixer(ByRows())\n"
+    )
+    assert found(body) == []

@@ -37,7 +37,7 @@ class Ancestry:
                 self._into[home] += [value for value in written if value not in self._into[home]]
         reads = (v for v in solution.graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
         kept = [v for v in reads if any(place in self._into for place in places_of(solution, v))]
-        self._holding = made_of([*(one for one in self._into if isinstance(one, Value)), *kept])
+        self._holding = made_of(solution, [*(one for one in self._into if isinstance(one, Value)), *kept])
         self._ends = self._ends_of_gradients()
 
     def of(self, value: Value) -> frozenset[Value]:

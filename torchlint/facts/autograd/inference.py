@@ -9,18 +9,18 @@ from functools import cached_property
 from torchlint import torch_api
 from torchlint.facts.autograd.arrays import read_as_arrays
 from torchlint.facts.autograd.by_contract import InferringMethods
-from torchlint.facts.autograd.decided import is_decided, is_volatile
+from torchlint.facts.autograd.decided import is_decided, is_decided_by_data, is_reinforced, is_volatile
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.layers import layers
 from torchlint.facts.autograd.left_to_callers import LeftToCallers
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Instance, Module
-from torchlint.facts.values.frameworks import is_module, is_module_class, trains_on_result
+from torchlint.facts.values.frameworks import is_forward, is_module, is_module_class, trains_on_result
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.overrides import has_unseen_base
-from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
+from torchlint.facts.values.parameters import SAME_OBJECT, has_frozen_part, is_frozen
 from torchlint.frameworks import Holds, method_names
 from torchlint.guarding import Guarding
 from torchlint.symbol import Symbol
@@ -53,6 +53,8 @@ class Inference:
         unseen: True when all its forwards run in methods of models in code that is not seen.
         volatile: True when the program writes the guard that torch had before 0.4.
         doubtful: True when other files guard a method of this name, and others call one with gradients on.
+        partly_frozen: True when a part of each network is frozen, which then keeps no activations by itself.
+        trained_there: True when what runs elsewhere are forwards of models alone, through which a training runs too.
     """
 
     function: Function
@@ -65,6 +67,8 @@ class Inference:
     unseen: bool
     volatile: bool
     doubtful: bool
+    partly_frozen: bool
+    trained_there: bool
 
 
 class Inferences:
@@ -138,6 +142,8 @@ class Inferences:
                 unseen,
                 any(is_volatile(self.solution, forward) for forward in forwards),
                 doubtful,
+                all(has_frozen_part(self.solution, forward.callee) for forward in forwards),
+                elsewhere and all(map(self._runs_forwards_only, forwards)),
             )
 
     def _says_so_or_drops_it(self, function: Function, call: Value) -> bool:
@@ -202,7 +208,7 @@ class Inferences:
             return False
         if is_decided(self.solution, call) or self._is_asked_for(call) or self._is_brief(call):
             return False
-        if call in self._layers or _is_metric_of_several(call):
+        if call in self._layers or _is_metric_of_several(call) or is_decided_by_data(self.solution, call):
             return False
         if self.runs_elsewhere(call):
             return not self.on_a_dummy(call)
@@ -254,6 +260,11 @@ class Inferences:
         """Whether a function of another file runs forwards for this call whose graph does not even leave it."""
         escapes = call in self.flows.escaped
         return any(self._infers_elsewhere(function, escapes) for function in self.solution.functions_of(call))
+
+    def _runs_forwards_only(self, call: Value) -> bool:
+        """Whether what a CALL runs are the forwards of models, which serve a training as well."""
+        functions = [function for function in self.solution.functions_of(call) if function.is_foreign]
+        return bool(functions) and all(map(is_forward, functions))
 
     def _is_guarded_by_others(self, call: Value) -> bool:
         """Whether other files guard what this one calls with gradients on."""
@@ -356,7 +367,9 @@ class Inferences:
 
     def _is_used(self, call: Value) -> bool:
         """Whether the call's own result reaches a backward; other calls of the same function do not matter."""
-        return call in self.flows.trained or call in self.flows.inspected or self._is_used_by_hook(call)
+        if call in self.flows.trained or call in self.flows.inspected or self._is_used_by_hook(call):
+            return True
+        return is_reinforced(self.solution, call)
 
     def _runs_forward(self, function: Function, by: Value, depth: int = 3) -> bool:
         """Whether the call ``by`` of ``function`` runs a module's forward under the caller's grad mode."""

@@ -46,19 +46,21 @@ def _views_behind(value: Value) -> list[Value]:
     return found
 
 
-def made_of(bases: list[Value]) -> frozenset[Value]:
-    """The values that torch computes from ``bases``, and from such values, in their functions."""
+def made_of(solution: Solution, bases: list[Value]) -> frozenset[Value]:
+    """The values that torch, or a function of the project, computes from ``bases`` and such values, or gives back."""
+    returning = {function.result: function for function in solution.graph.functions if function.result is not None}
     found: set[Value] = set()
     pending = list(bases)
     while pending:
         value = pending.pop()
         if value not in found:
             found.add(value)
-            pending += [result for user in value.users for result in _results(user, value)]
+            pending += solution.callers.get(returning[value], ()) if value in returning else ()
+            pending += [result for user in value.users for result in _results(solution, user, value)]
     return frozenset(found)
 
 
-def _results(user: Value, value: Value) -> list[Value]:
+def _results(solution: Solution, user: Value, value: Value) -> list[Value]:
     if user.op in (Op.SUBSCRIPT, Op.ELEMENT):
         return [user] if user.inputs[0] is value else []
     if user.op in (Op.PHI, Op.OPERATION):
@@ -67,6 +69,9 @@ def _results(user: Value, value: Value) -> list[Value]:
         operation = torch_api.method(user.name)
         is_known = operation is not None and operation.history in GIVING_ON
         return [call for call in user.users if call.op is Op.CALL and call.callee is user] if is_known else []
+    if user.op is Op.CALL and value in user.arguments and solution.functions_of(user):
+        bindings = [solution.callers[function].get(user, {}) for function in solution.functions_of(user)]
+        return [user, *(taken for binding in bindings for taken, given in binding.items() if given is value)]
     if user.op is Op.CALL and user.callee.op is Op.EXTERNAL and value in user.arguments:
         operation = torch_api.function(user.callee.name)
         return [user] if operation is not None and operation.history in GIVING_ON else []

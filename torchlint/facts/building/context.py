@@ -276,9 +276,13 @@ class Context(ABC):
 
         ``loss.backward()`` starts from its receiver, ``accelerator.backward(loss)`` from its argument. Both have one
         argument when ``y.backward(gradient)`` is written; a gradient is made up (``torch.ones_like(y)``) or given,
-        a loss is computed.
+        a loss is computed. What a method hands its own object to, ``model.backward(self, loss)``, is no tensor.
         """
         first = call.argument(0)
+        own = self.function.parameters[0] if self.function.owner is not None and self.function.parameters else None
+        if first is not None and first is own:
+            self._add_backward(call, call.argument(1) or receiver)
+            return
         from_argument = first is not None and _is_loss(first, receiver)
         self._add_backward(call, first if from_argument and first is not None else receiver)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.keeping.loading import Load, Parts, external_name
 from torchlint.facts.values.domain import Instance, Module, Tool
-from torchlint.facts.values.frameworks import is_module
+from torchlint.facts.values.frameworks import is_module, is_module_class
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.homes import places_of
 
@@ -35,6 +35,9 @@ QUANTIZING = frozenset(
 
 https://docs.pytorch.org/docs/stable/quantization.html
 """
+
+MOVES = frozenset(["to", "cuda"])
+"""Methods of a module that put it on a device."""
 
 
 class Purpose(Enum):
@@ -68,6 +71,8 @@ class Purposes:
             return None
         if self.facts.unit_tests.has(call.function):
             return None  # a model of a few rows, and the test may well ask on which device it comes back
+        if parts.copies and self._is_brief(call, parts) and all(map(self._is_moved_later, parts.copies)):
+            return None
         if any(copy.callee.name == "load_state_dict" for copy in parts.copies):
             return None if all(map(self._needs_no_device, parts.copies)) else Purpose.COPIED
         if saves.wrote_data(path):
@@ -86,6 +91,33 @@ class Purposes:
     def _needs_no_device(self, copy: Value) -> bool:
         """Whether a state is of numbers, is adopted and not copied, or was made on the host."""
         return self._fills_schedule(copy) or fills_optimizer(self.facts, copy) or self._is_quantized(copy)
+
+    def _is_brief(self, load: Value, parts: Parts) -> bool:
+        """Whether nothing holds what was loaded once it is copied: no name, or one of a module's ``__init__``."""
+        if _builds_module(load.function):
+            return all(part.function is load.function for part in parts.whole)
+        return all(user in parts.whole or user in parts.copies for part in parts.whole for user in part.users) and all(
+            copy.statement is load.statement for copy in parts.copies
+        )
+
+    def _is_moved_later(self, copy: Value) -> bool:
+        """Whether the model is on the host still when it is filled: it is being built, or is moved after that only.
+
+        Then what was loaded is gone before the model is where that was.
+        """
+        model = copy.callee.inputs[0]
+        moves = [call for call in self.facts.steps.calls_in(copy.function) if self._moves(call, model)]
+        is_first = all(move.index > copy.index for move in moves)
+        return is_first and (bool(moves) or _builds_module(copy.function))
+
+    def _moves(self, call: Value, model: Value) -> bool:
+        """Whether a CALL puts ``model`` on a device."""
+        if call.callee.op is not Op.ATTRIBUTE or call.callee.name not in MOVES:
+            return False
+        moved = call.callee.inputs[0]
+        if not self.facts.identity.roots(moved).isdisjoint(self.facts.identity.roots(model)):
+            return True
+        return not set(places_of(self.solution, moved)).isdisjoint(places_of(self.solution, model))
 
     def _is_quantized(self, copy: Value) -> bool:
         """Whether the model has been quantized for the host, as far as its file tells of it."""
@@ -172,3 +204,7 @@ def _bases(function: Function) -> tuple[str, ...]:
     if function.owner is None:
         return ()
     return (*function.owner.all_bases(), *(cls.name for cls in function.owner.lineage()))
+
+
+def _builds_module(function: Function) -> bool:
+    return function.name == "__init__" and function.owner is not None and is_module_class(function.owner)

@@ -216,7 +216,7 @@ class Calls:
         if isinstance(atom, Instance) and is_module_class(atom.cls):
             if name in torch_api.module_methods():
                 return self._method_of_module(value, Module(), name, itself=atom)
-        stored = join(self._called(value, kept) for kept in self.solution.of(value.callee))
+        stored = join(self._called(value, kept) for kept in sorted_values(self.solution.of(value.callee)))
         return stored or UNKNOWN
 
     def _run_overriding(self, value: Value, receiver: Value, cls: Class, name: str) -> Abstract | None:

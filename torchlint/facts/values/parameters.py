@@ -61,6 +61,12 @@ def is_frozen(solution: Solution, module: Value) -> bool:
     return bool(solution.frozen) and _is_frozen(solution, module, set())
 
 
+def has_frozen_part(solution: Solution, module: Value) -> bool:
+    """Whether a module is of a class of the project that keeps one of its parts frozen: a body under a new head."""
+    owners = {place.owner for place in solution.frozen if isinstance(place, Place)}
+    return any(isinstance(atom, Instance) and atom.cls.root() in owners for atom in solution.of(module))
+
+
 def _is_frozen(solution: Solution, module: Value, seen: set[Value]) -> bool:
     pending = [module]
     while pending:
