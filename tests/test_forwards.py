@@ -191,3 +191,52 @@ def test_what_a_unit_test_keeps_is_gone_with_it(name: str) -> None:
             assert total > 0
     """
     assert bool({"TLK101", "TLK102"} & set(found(program))) is (name == "check_sums")
+
+
+OUTPUT = """
+    import torch
+    from torch import nn
+
+    class Tree(nn.Module):
+        def __init__(self, cells):
+            super().__init__()
+            self.cells, self.head = nn.ModuleList(cells), nn.Linear(3, 3)
+        def forward(self, tree, rain):
+            for day in rain:
+                tree = self.grow(tree, day)
+            return tree
+        def grow(self, tree, day):
+            for cell in self.cells:
+                new = cell(tree) if self.training else cell(tree, day)
+            {holder}.leaves += self.head(day)
+            return new
+"""
+
+
+def test_what_layers_give_is_of_the_forward_that_adds_to_it() -> None:
+    assert "TLK101" not in found(OUTPUT.format(holder="new"))
+    assert "TLK101" in found(OUTPUT.format(holder="self"))
+
+
+def test_what_a_module_gives_is_another_object_in_each_step() -> None:
+    program = """
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(3, 3)
+            def forward(self, x):
+                return wrap(self.layer(x))
+
+        def main(stream: torch.utils.data.DataLoader):
+            net, head = Net(), nn.Linear(3, 3)
+            {before}
+            for x in stream:
+                {each}
+                out.cost += head(x).sum()
+                print(out.cost.item())
+    """
+    assert "TLK101" not in found(program.format(before="pass", each="out = net(x)"))
+    assert "TLK101" in found(program.format(before="out = net(torch.zeros(3))", each="pass"))

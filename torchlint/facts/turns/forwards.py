@@ -56,6 +56,8 @@ def _root(home: Place | Value) -> tuple[Value | None, bool]:
     is_part = isinstance(home, Place)
     while owner.op in PARTS or owner.op is Op.NARROWED:
         owner, is_part = owner.inputs[0], is_part or owner.op in PARTS
+    if owner.op is Op.PHI and is_part and all(one.op is Op.CALL for one in owner.inputs):
+        return owner, True  # what a call gave on every path
     return (owner, is_part) if owner.op is Op.PARAMETER or (owner.op is Op.CALL and is_part) else (None, False)
 
 

@@ -101,6 +101,7 @@ class Lifetimes:
             resets += self._births(made, set())
         if given is not None:
             resets += self._births_of_given(given[0], HOPS)
+            resets += self._births_of_outputs(given[0])
         return self._outlives(
             _Position(function, loop), self._lifted(resets), HOPS, set(), is_step or self.steps.is_step
         )
@@ -133,6 +134,12 @@ class Lifetimes:
             elif value is not None and value.op in (Op.ELEMENT, Op.CALL, Op.CONTAINER) and value.loop is not None:
                 made += [_Position(value.function, value.loop)] if value.function is call.function else []
         return made
+
+    def _births_of_outputs(self, origin: Value) -> list[_Position]:
+        """Where modules make what they give, such as an output with a loss: another object for each call."""
+        calls = origin.inputs if origin.op is Op.PHI else (origin,)
+        is_output = all(call.op is Op.CALL and self.steps.calls_module(call) for call in calls)
+        return [_Position(call.function, call.loop) for call in calls] if is_output else []
 
     def passes_without(
         self, function: Function, loop: Loop | None, positions: Iterable[tuple[Function, Loop | None]]
