@@ -42,13 +42,6 @@ def needs_newer_torch(solution: Solution) -> bool:
     )
 
 
-def needs_older_torch(solution: Solution) -> bool:
-    """Whether a file reads a loss as torch before 0.4 gave it, a vector of one number: ``loss.data[0]``."""
-    trained = {backward.root for backward in solution.graph.backwards}
-    read = [value.inputs[0] for value in solution.graph.values if value.op is Op.SUBSCRIPT and value.keys[0] == 0]
-    return any(one.op is Op.ATTRIBUTE and one.name == "data" and one.inputs[0] in trained for one in read)
-
-
 def _reads_item(solution: Solution, value: Value) -> bool:
     """``loss.item()``, which was ``loss.data[0]`` before; an array has the method as well."""
     if value.op is not Op.CALL or value.callee.op is not Op.ATTRIBUTE or value.callee.name != "item":
