@@ -30,6 +30,9 @@ from torchlint.facts.values.graph import (
     ValueGraph,
 )
 
+BACKWARD_ARGUMENTS = 4
+"""How many arguments the ``backward`` of a tensor takes."""
+
 READING = frozenset([Op.ATTRIBUTE, Op.READ])
 """What may read what an earlier step left."""
 
@@ -276,8 +279,10 @@ class Context(ABC):
 
         ``loss.backward()`` starts from its receiver, ``accelerator.backward(loss)`` from its argument. Both have one
         argument when ``y.backward(gradient)`` is written; a gradient is made up (``torch.ones_like(y)``) or given,
-        a loss is computed.
+        a loss is computed. A method that takes more than a tensor's ``backward`` does is one of the program's own.
         """
+        if sum(not isinstance(key, str) for key in call.keys[1:]) > BACKWARD_ARGUMENTS:
+            return
         first = call.argument(0)
         from_argument = first is not None and _is_loss(first, receiver)
         self._add_backward(call, first if from_argument and first is not None else receiver)
