@@ -1013,3 +1013,38 @@ def test_what_a_decorator_compiles_in_another_file_is_compiled_there(tmp_path: P
         """,
     }
     assert Project(tmp_path, files).found() == []
+
+
+@pytest.mark.parametrize(("create", "leaks"), [("True", False), ("False", True)])
+def test_a_gradient_of_another_file_that_is_itself_differentiated_retains_its_graph(
+    tmp_path: Path, create: str, leaks: bool
+) -> None:
+    files = {
+        "slopes.py": f"""
+            import torch
+
+            def slope(y, x, create=True):
+                return torch.autograd.grad(y, [x], torch.ones_like(y), create_graph={create})[0]
+        """,
+        "descent.py": """
+            import torch
+            from torch import nn
+            from slopes import slope
+
+            class Descent(nn.Module):
+                def __init__(self, laws, rounds):
+                    super().__init__()
+                    self.laws, self.rounds = nn.ModuleList(laws), rounds
+
+                def forward(self, given):
+                    ends = {}
+                    for name in given:
+                        x = given[name]
+                        for _ in range(self.rounds):
+                            cost = torch.cat([law(x) for law in self.laws])
+                            x = x - 0.1 * cost * slope(cost, x)
+                        ends[name] = x
+                    return ends
+        """,
+    }
+    assert ("descent.py: TLK102 warning" in Project(tmp_path, files).found()) is leaks
