@@ -1048,3 +1048,35 @@ def test_a_gradient_of_another_file_that_is_itself_differentiated_retains_its_gr
         """,
     }
     assert ("descent.py: TLK102 warning" in Project(tmp_path, files).found()) is leaks
+
+
+@pytest.mark.parametrize(("own", "leaks"), [("training_epoch_end", True), ("other", False)])
+def test_a_method_that_the_framework_has_to_be_overridden_takes_nothing(tmp_path: Path, own: str, leaks: bool) -> None:
+    files = {
+        "pytorch_lightning/core.py": """
+            from torch import nn
+
+            class ModelHooks:
+                def training_epoch_end(self, outputs):
+                    pass
+
+            class LightningModule(ModelHooks, nn.Module):
+                def log(self, name, value):
+                    pass
+        """,
+        "task.py": f"""
+            from torch import nn
+            from pytorch_lightning.core import LightningModule
+
+            class Task(LightningModule):
+                def __init__(self):
+                    super().__init__()
+                    self.net = nn.Linear(3, 3)
+                def training_step(self, batch, batch_idx):
+                    cost = self.net(batch).sum()
+                    return {{"loss": cost, "size": cost.norm()}}
+                def {own}(self, outputs):
+                    pass
+        """,
+    }
+    assert any("TLK105" in one for one in Project(tmp_path, files).found("task.py")) is leaks

@@ -148,12 +148,11 @@ def _is_taken(function: Function, row: Row) -> bool:
 
     The framework's own, where its source is seen, is there to be overridden.
     """
-    takers = [function.owner.method(name) for name in row.taken_by] if function.owner is not None else []
     own = {name.rpartition(".")[2] for name in row.of}
-    return not row.taken_by or any(
-        taker is not None and len(taker.parameters) > 1 and not (taker.owner is not None and taker.owner.name in own)
-        for taker in takers
-    )
+    lineage = function.owner.lineage() if function.owner is not None else []
+    above = {base for cls in lineage if cls.name in own for base in cls.lineage()}
+    takers = (cls.methods.get(name) for cls in lineage if cls not in above for name in row.taken_by)
+    return not row.taken_by or any(taker is not None and len(taker.parameters) > 1 for taker in takers)
 
 
 def _of_result(facts: Facts, function: Function, row: Row) -> Iterator[Contract]:
