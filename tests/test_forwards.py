@@ -5,6 +5,7 @@ from __future__ import annotations
 from textwrap import dedent
 
 import pytest
+from programs import Program
 
 from torchlint import check_source
 from torchlint.config import Settings
@@ -240,3 +241,29 @@ def test_what_a_module_gives_is_another_object_in_each_step() -> None:
     """
     assert "TLK101" not in found(program.format(before="pass", each="out = net(x)"))
     assert "TLK101" in found(program.format(before="out = net(torch.zeros(3))", each="pass"))
+
+
+PAST = """
+    import torch
+    from torch import nn
+
+    class Decoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mix = nn.Linear(8, 8)
+        def forward(self, x, past):
+            self.put(past, self.mix(x))
+            return x
+        def reorder(self, past, order):
+            self.put(past, self.mix(past[0]).index_select(1, order))
+        def put(self, past, x):
+            past.append(x)
+"""
+
+
+@pytest.mark.parametrize(("each", "outlives"), [("pass", False), ("self.put(past, self.mix(x))", True)])
+def test_the_past_of_a_decoder_belongs_to_who_holds_the_decoder(each: str, outlives: bool) -> None:
+    source = dedent(PAST) + "    def fill(self, past, loader: torch.utils.data.DataLoader):\n"
+    facts = Program(f"{source}        for x in loader:\n            {each}\n").facts
+    put = next(function for function in facts.graph.functions if function.name == "put")
+    assert facts.lifetimes.outlives([put.parameters[1]], put, None) is outlives
