@@ -333,9 +333,8 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
 
 def _is_beside(value: Value) -> bool:
     """Whether a value is one of several results, and not the first."""
-    if value.op is Op.PHI and value.index > max(
-        (one.index for one in value.inputs), default=-1
-    ):  # no turn leads back to it
+    # A join after a branch is younger than what it joins; to that of a loop a turn leads back.
+    if value.op is Op.PHI and all(one.index < value.index for one in value.inputs):
         return all(map(_is_beside, value.inputs))
     return value.op is Op.ELEMENT and isinstance(value.keys[0], int) and value.keys[0] > 0
 
