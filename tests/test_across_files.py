@@ -1042,3 +1042,70 @@ def test_what_a_decorator_compiles_in_another_file_is_compiled_there(tmp_path: P
         """,
     }
     assert Project(tmp_path, files).found() == []
+
+
+@pytest.mark.parametrize(("create", "leaks"), [("True", False), ("False", True)])
+def test_a_gradient_of_another_file_that_is_itself_differentiated_retains_its_graph(
+    tmp_path: Path, create: str, leaks: bool
+) -> None:
+    files = {
+        "slopes.py": f"""
+            import torch
+
+            def slope(y, x, create=True):
+                return torch.autograd.grad(y, [x], torch.ones_like(y), create_graph={create})[0]
+        """,
+        "descent.py": """
+            import torch
+            from torch import nn
+            from slopes import slope
+
+            class Descent(nn.Module):
+                def __init__(self, laws, rounds):
+                    super().__init__()
+                    self.laws, self.rounds = nn.ModuleList(laws), rounds
+
+                def forward(self, given):
+                    ends = {}
+                    for name in given:
+                        x = given[name]
+                        for _ in range(self.rounds):
+                            cost = torch.cat([law(x) for law in self.laws])
+                            x = x - 0.1 * cost * slope(cost, x)
+                        ends[name] = x
+                    return ends
+        """,
+    }
+    assert ("descent.py: TLK102 warning" in Project(tmp_path, files).found()) is leaks
+
+
+@pytest.mark.parametrize(("own", "leaks"), [("training_epoch_end", True), ("other", False)])
+def test_a_method_that_the_framework_has_to_be_overridden_takes_nothing(tmp_path: Path, own: str, leaks: bool) -> None:
+    files = {
+        "pytorch_lightning/core.py": """
+            from torch import nn
+
+            class ModelHooks:
+                def training_epoch_end(self, outputs):
+                    pass
+
+            class LightningModule(ModelHooks, nn.Module):
+                def log(self, name, value):
+                    pass
+        """,
+        "task.py": f"""
+            from torch import nn
+            from pytorch_lightning.core import LightningModule
+
+            class Task(LightningModule):
+                def __init__(self):
+                    super().__init__()
+                    self.net = nn.Linear(3, 3)
+                def training_step(self, batch, batch_idx):
+                    cost = self.net(batch).sum()
+                    return {{"loss": cost, "size": cost.norm()}}
+                def {own}(self, outputs):
+                    pass
+        """,
+    }
+    assert any("TLK105" in one for one in Project(tmp_path, files).found("task.py")) is leaks

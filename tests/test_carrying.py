@@ -241,7 +241,7 @@ def main(stream):
     assert carried(source.replace("self.cell(x, self.state)", "self.cell(x, self.state.detach())")) == []
 
 
-@pytest.mark.parametrize(("reading", "expected"), [("loss.data[0]", []), ("loss.item()", ["h"])])
+@pytest.mark.parametrize(("reading", "expected"), [("loss.data[0]", []), ("1", []), ("loss.item()", ["h"])])
 def test_what_a_volatile_input_goes_into_has_no_graph_in_torch_before_0_4(reading: str, expected: list[str]) -> None:
     source = steps("z = head(x)", end=f"loss.backward()\n    print({reading})")
     source += "letter = torch.autograd.Variable(torch.zeros(1, 2, 3), volatile=True)\n"

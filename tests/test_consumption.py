@@ -353,3 +353,11 @@ def train(outputs):
 """)
     assert program.kinds(program.value('outputs.get("loss")')) == {"live"}
     assert program.kinds(program.shown()) == {"unknown"}
+
+
+@pytest.mark.parametrize(("item", "expected"), [('extra["ids"]', 0), ("extra", 1), ("out", 1), ('out["ids"]', 1)])
+def test_what_a_dict_beside_an_output_holds_is_not_known(item: str, expected: int) -> None:
+    source = "def collect(model: nn.Module, rows):\n    kept = []\n"
+    source += "    for x in torch.utils.data.DataLoader(rows):\n        if len(kept):\n"
+    source += "            out, h, extra = model(x)\n        else:\n            out, h, extra = model(x[None])\n"
+    assert len(Program(f"{source}        kept.append({item})\n    print(len(kept))\n").facts.insertions) == expected

@@ -115,11 +115,19 @@ def certain(source: str) -> list[bool]:
 def test_only_what_a_metric_of_ignite_keeps_as_it_is_given_has_a_graph_in_any_case() -> None:
     assert certain(METRIC.format(body="self.parts.append(output[0])")) == [True]
     assert certain(METRIC.format(body="self.total += output[0].sum()")) == [False]
+    assert certain(METRIC.format(body="self.total += output[0]")) == [False]
 
 
 @pytest.mark.parametrize("item", ["output[1]", 'output["y"]', "output[1].float().sum()"])
 def test_a_target_has_no_graph(item: str) -> None:
     assert kept(METRIC.format(body=f"self.parts.append({item})")) == []
+
+
+def test_a_target_of_the_type_and_width_of_an_output_has_no_graph() -> None:
+    body = "scores, y = output; y = y.type_as(scores); self.total += {}"
+    assert kept(METRIC.format(body=body.format("y.sum(dim=0)"))) == []
+    assert kept(METRIC.format(body=body.format("widen(y, scores.size(1)).sum(dim=0)"))) == []
+    assert kept(METRIC.format(body=body.format("(y * scores).sum(dim=0)"))) == ["(y * scores).sum(dim=0)"]
 
 
 METERS = """

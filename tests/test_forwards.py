@@ -10,7 +10,6 @@ from programs import Program
 from torchlint import check_source
 from torchlint.config import Settings
 from torchlint.facts.autograd.left_to_callers import LeftToCallers
-from torchlint.facts.turns.forwards import is_given_anew
 
 
 def found(text: str) -> list[str]:
@@ -196,13 +195,6 @@ def test_what_a_unit_test_keeps_is_gone_with_it(name: str) -> None:
     assert bool({"TLK101", "TLK102"} & set(found(program))) is (name == "check_sums")
 
 
-@pytest.mark.parametrize(("base", "expected"), [("nn.Module", True), ("object", False)])
-def test_what_a_method_of_a_module_is_given_is_made_anew_by_who_calls_it(base: str, expected: bool) -> None:
-    source = f"class Cell({base}):\n    def remember(self, state, x):\n        state['x'] = x\n"
-    (method,) = (one for one in Program(source).facts.graph.functions if one.name == "remember")
-    assert is_given_anew(method) is expected
-
-
 PROCESSOR = """
 class Attention(nn.Module):
     def __init__(self, processor):
@@ -221,3 +213,78 @@ def test_what_only_a_forward_calls_is_a_part_of_it(call: str, expected: bool) ->
     facts = Program(PROCESSOR.format(call=call)).facts
     (helper,) = (one for one in facts.graph.functions if one.name == "__call__")
     assert LeftToCallers(facts.solution, facts.steps).has(helper) is expected
+
+
+OUTPUT = """
+    import torch
+    from torch import nn
+
+    class Tree(nn.Module):
+        def __init__(self, cells):
+            super().__init__()
+            self.cells, self.head = nn.ModuleList(cells), nn.Linear(3, 3)
+        def forward(self, tree, rain):
+            for day in rain:
+                tree = self.grow(tree, day)
+            return tree
+        def grow(self, tree, day):
+            for cell in self.cells:
+                new = cell(tree) if self.training else cell(tree, day)
+            {holder}.leaves += self.head(day)
+            return new
+"""
+
+
+def test_what_layers_give_is_of_the_forward_that_adds_to_it() -> None:
+    assert "TLK101" not in found(OUTPUT.format(holder="new"))
+    assert "TLK101" in found(OUTPUT.format(holder="self"))
+
+
+def test_what_a_module_gives_is_another_object_in_each_step() -> None:
+    program = """
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(3, 3)
+            def forward(self, x):
+                return wrap(self.layer(x))
+
+        def main(stream: torch.utils.data.DataLoader):
+            net, head = Net(), nn.Linear(3, 3)
+            {before}
+            for x in stream:
+                {each}
+                out.cost += head(x).sum()
+                print(out.cost.item())
+    """
+    assert "TLK101" not in found(program.format(before="pass", each="out = net(x)"))
+    assert "TLK101" in found(program.format(before="out = net(torch.zeros(3))", each="pass"))
+
+
+PAST = """
+    import torch
+    from torch import nn
+
+    class Decoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mix = nn.Linear(8, 8)
+        def forward(self, x, past):
+            self.put(past, self.mix(x))
+            return x
+        def reorder(self, past, order):
+            self.put(past, self.mix(past[0]).index_select(1, order))
+        def put(self, past, x):
+            past.append(x)
+"""
+
+
+@pytest.mark.parametrize(("each", "outlives"), [("pass", False), ("self.put(past, self.mix(x))", True)])
+def test_the_past_of_a_decoder_belongs_to_who_holds_the_decoder(each: str, outlives: bool) -> None:
+    source = dedent(PAST) + "    def fill(self, past, loader: torch.utils.data.DataLoader):\n"
+    facts = Program(f"{source}        for x in loader:\n            {each}\n").facts
+    put = next(function for function in facts.graph.functions if function.name == "put")
+    assert facts.lifetimes.outlives([put.parameters[1]], put, None) is outlives

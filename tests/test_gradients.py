@@ -160,3 +160,9 @@ def test_an_object_that_steps_with_each_backward_is_zeroed_in_each_step(lines: d
         "before": "pass", "other": "pass",
     }  # fmt: skip
     assert len(Program(WRAPPED.format(**{**usual, **lines})).facts.zeroings) == count
+
+
+def test_a_method_that_takes_more_than_a_tensor_does_is_no_backward() -> None:
+    source = "def step(cell, row, grown):\n    return cell.backward({})\n"
+    assert len(list(Program(source.format("row, grown, 0, 1, 2")).facts.graph.all_backwards())) == 0
+    assert len(list(Program(source.format("row, retain_graph=True")).facts.graph.all_backwards())) == 1

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.chains import DEPTH, Chains, items_under
-from torchlint.facts.autograd.decided import is_volatile, needs_older_torch
+from torchlint.facts.autograd.decided import is_volatile, needs_newer_torch
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.domain import Derived, Tensor
 from torchlint.facts.values.frameworks import is_forward
@@ -199,7 +199,7 @@ class CarriedStates:
     def _judged(self, statement: cst.CSTNode, name: str, new: Value, old: Value) -> Carried | None:
         """The finding, unless the chain is trained through, may be so elsewhere, or could not even run."""
         made = self._made(new)
-        if made.op is Op.CALL and is_volatile(self.solution, made) and needs_older_torch(self.solution):
+        if made.op is Op.CALL and is_volatile(self.solution, made) and not needs_newer_torch(self.solution):
             return None  # nothing that such an input goes into has a graph
         if self._is_handed_back(made, old):
             return None

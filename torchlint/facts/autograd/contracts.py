@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.values.domain import Argument, Carrier, Derived
+from torchlint.facts.values.calls import LIKE_ANOTHER
+from torchlint.facts.values.domain import PLAIN, Argument, Carrier, Derived
 from torchlint.facts.values.framework_objects import contract_of, keeps_no_graph
 from torchlint.facts.values.frameworks import promised
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Store, Value
@@ -80,7 +81,8 @@ def _of_update(facts: Facts, update: Function, row: Row) -> Iterator[Contract]:
         if added is None or not _comes_from(facts, added, update.parameters[1]):
             continue
         node = store.syntax if isinstance(store.syntax, cst.BaseExpression) else None
-        as_given = _is_part_of(added, update.parameters[1])
+        # A sum is computed in the call: only what is put in as it came has a graph without one of the call's own.
+        as_given = store.kind is not Kind.UPDATE and _is_part_of(added, update.parameters[1])
         framework = _name(row)
         says = f"{framework} gives `{update.name}` what the step returned, with its graph"
         if not as_given:
@@ -96,8 +98,23 @@ def _comes_from(facts: Facts, value: Value, output: Value) -> bool:
         return False
     if any(part.op is Op.PHI and any(map(_is_detached, part.inputs)) for part in value.computed_from()):
         return False  # `if is_tensor(output): output = output.detach()`
-    items = [part for part in value.computed_from() if part.op in (Op.SUBSCRIPT, Op.ELEMENT) and output in part.inputs]
+    items = [
+        part for part in _gives_graph(facts, value) if part.op in (Op.SUBSCRIPT, Op.ELEMENT) and output in part.inputs
+    ]
     return not items or any(part.keys[0] not in TARGETS for part in items)
+
+
+def _gives_graph(facts: Facts, value: Value) -> Iterator[Value]:
+    """What a value is computed from, less what only says its type or shape: ``y.type_as(y_pred)``."""
+    pending, seen = [value], set[Value]()
+    while pending:
+        part = pending.pop()
+        if part in seen or (part is not value and facts.solution.final(part) <= PLAIN):
+            continue
+        seen.add(part)
+        yield part
+        is_like = part.op is Op.CALL and part.callee.op is Op.ATTRIBUTE and part.callee.name in LIKE_ANOTHER
+        pending += part.callee.inputs if is_like else part.inputs
 
 
 def _is_detached(value: Value) -> bool:
@@ -131,12 +148,11 @@ def _is_taken(function: Function, row: Row) -> bool:
 
     The framework's own, where its source is seen, is there to be overridden.
     """
-    takers = [function.owner.method(name) for name in row.taken_by] if function.owner is not None else []
     own = {name.rpartition(".")[2] for name in row.of}
-    return not row.taken_by or any(
-        taker is not None and len(taker.parameters) > 1 and not (taker.owner is not None and taker.owner.name in own)
-        for taker in takers
-    )
+    lineage = function.owner.lineage() if function.owner is not None else []
+    above = {base for cls in lineage if cls.name in own for base in cls.lineage()}
+    takers = (cls.methods.get(name) for cls in lineage if cls not in above for name in row.taken_by)
+    return not row.taken_by or any(taker is not None and len(taker.parameters) > 1 for taker in takers)
 
 
 def _of_result(facts: Facts, function: Function, row: Row) -> Iterator[Contract]:

@@ -30,6 +30,9 @@ from torchlint.facts.values.graph import (
     ValueGraph,
 )
 
+BACKWARD_ARGUMENTS = 4
+"""How many arguments the ``backward`` of a tensor takes."""
+
 READING = frozenset([Op.ATTRIBUTE, Op.READ])
 """What may read what an earlier step left."""
 
@@ -276,8 +279,11 @@ class Context(ABC):
 
         ``loss.backward()`` starts from its receiver, ``accelerator.backward(loss)`` from its argument. Both have one
         argument when ``y.backward(gradient)`` is written; a gradient is made up (``torch.ones_like(y)``) or given,
-        a loss is computed. What a method hands its own object to, ``model.backward(self, loss)``, is no tensor.
+        a loss is computed. What a method hands its own object to, ``model.backward(self, loss)``, is no tensor; one
+        that takes more than a tensor's ``backward`` does is one of the program's own.
         """
+        if sum(not isinstance(key, str) for key in call.keys[1:]) > BACKWARD_ARGUMENTS:
+            return
         first = call.argument(0)
         own = self.function.parameters[0] if self.function.owner is not None and self.function.parameters else None
         if first is not None and first is own:

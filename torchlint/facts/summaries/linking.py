@@ -275,7 +275,7 @@ class Linker:
         if summary.is_frozen:
             self.foreign.frozen.append(value)
         if summary.is_trained_on:
-            self._backward(value, function, None)
+            self._backward(value, function, None, retains=summary.is_retained)
         return value
 
     def _call(self, summary: CallSummary, function: Function, unit: Unit) -> Value:
@@ -313,8 +313,8 @@ class Linker:
         self.foreign.nodes.add(syntax)
         return Loop(syntax, function, None, loader)
 
-    def _backward(self, root: Value, function: Function, loop: Loop | None) -> None:
-        self.foreign.backwards.append(Backward(root, False, function, loop, function.syntax))
+    def _backward(self, root: Value, function: Function, loop: Loop | None, *, retains: bool = False) -> None:
+        self.foreign.backwards.append(Backward(root, retains, function, loop, function.syntax))
 
     def value_of(self, shape: Shape, unit: Unit, function: Function) -> Value:
         """A value of another file that is what a shape says."""

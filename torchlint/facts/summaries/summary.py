@@ -79,6 +79,7 @@ class ParameterSummary:
         default: what it is when nothing is passed; empty without a default.
         is_module: the function uses it as a module.
         is_trained_on: the function runs a backward that starts from it or from what is computed from it.
+        is_retained: each such backward retains the graph, as for a gradient that is itself differentiated.
         escapes: the function hands it on to code that is not seen.
         is_frozen: the function tells the parameters of this module not to require grad.
     """
@@ -89,6 +90,7 @@ class ParameterSummary:
     default: Shape = ()
     is_module: bool = False
     is_trained_on: bool = False
+    is_retained: bool = False
     escapes: bool = False
     is_frozen: bool = False
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from torchlint.facts.values.frameworks import (
     is_called_each_step,
     is_forward,
-    is_module_class,
     runs_without_gradients,
     trains_on_result,
 )
@@ -33,7 +32,7 @@ def is_within_forward(solution: Solution, function: Function, depth: int = DEPTH
 def is_given_anew(function: Function) -> bool:
     """Whether each call of a function of which no caller is seen is given other objects, by a module or a framework."""
     by_framework = is_called_each_step(function) or trains_on_result(function) or runs_without_gradients(function)
-    return by_framework or (function.owner is not None and is_module_class(function.owner))
+    return by_framework or is_forward(function)
 
 
 def given_object(homes: list[Place | Value]) -> tuple[Value, bool] | None:
@@ -57,6 +56,8 @@ def _root(home: Place | Value) -> tuple[Value | None, bool]:
     is_part = isinstance(home, Place)
     while owner.op in PARTS or owner.op is Op.NARROWED:
         owner, is_part = owner.inputs[0], is_part or owner.op in PARTS
+    if owner.op is Op.PHI and is_part and all(one.op is Op.CALL for one in owner.inputs):
+        return owner, True  # what a call gave on every path
     return (owner, is_part) if owner.op is Op.PARAMETER or (owner.op is Op.CALL and is_part) else (None, False)
 
 

@@ -11,6 +11,7 @@ from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.forwards import given_object, is_given_anew, is_within_forward
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Container, sorted_values
+from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.solve import Solution
@@ -101,6 +102,7 @@ class Lifetimes:
             resets += self._births(made, set())
         if given is not None:
             resets += self._births_of_given(given[0], HOPS)
+            resets += self._births_of_outputs(given[0])
         return self._outlives(
             _Position(function, loop), self._lifted(resets), HOPS, set(), is_step or self.steps.is_step
         )
@@ -117,10 +119,19 @@ class Lifetimes:
         function = parameter.function
         callers = self.solution.callers.get(function, {})
         if not callers:
-            return is_given_anew(function)
+            return is_given_anew(function) or self._helps_forward(function)
         given = [value.unnarrowed() for passed in callers.values() if (value := passed.get(parameter)) is not None]
         is_handed_on = len(given) == len(callers) and all(value.op is Op.PARAMETER for value in given)
         return hops > 0 and is_handed_on and all(self._is_given_by_others(value, hops - 1) for value in given)
+
+    def _helps_forward(self, function: Function) -> bool:
+        """Whether a method of a module does a part of a step, as its forward does: it trains nothing and has no steps.
+
+        What it is given, such as the cache of a decoder, belongs to whoever holds the module.
+        """
+        if function.owner is None or not is_module_class(function.owner) or self.steps.trains(function):
+            return False
+        return not any(loop.function is function and self.steps.is_step(loop) for loop in self.solution.graph.loops)
 
     def _births_of_given(self, parameter: Value, hops: int) -> list[_Position]:
         """Where what is passed for a parameter is made, or drawn from what a loop runs over."""
@@ -133,6 +144,12 @@ class Lifetimes:
             elif value is not None and value.op in (Op.ELEMENT, Op.CALL, Op.CONTAINER) and value.loop is not None:
                 made += [_Position(value.function, value.loop)] if value.function is call.function else []
         return made
+
+    def _births_of_outputs(self, origin: Value) -> list[_Position]:
+        """Where modules make what they give, such as an output with a loss: another object for each call."""
+        calls = origin.inputs if origin.op is Op.PHI else (origin,)
+        is_output = all(call.op is Op.CALL and self.steps.calls_module(call) for call in calls)
+        return [_Position(call.function, call.loop) for call in calls] if is_output else []
 
     def passes_without(
         self, function: Function, loop: Loop | None, positions: Iterable[tuple[Function, Loop | None]]

@@ -311,7 +311,10 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
         return found | {atom} if is_slice else found
     if isinstance(atom, Tensor | Derived | Argument):
         # What has items by name is no tensor after all, and may hold a number of examples beside a loss.
-        is_number = isinstance(key, str) and value.op is Op.SUBSCRIPT and is_count(value)
+        is_named = isinstance(key, str) and value.op is Op.SUBSCRIPT
+        if is_named and isinstance(atom, Tensor) and _is_beside(value.inputs[0]):
+            return UNKNOWN  # a dict beside the output, in which anything may be: `out, state, extra = decoder(x)`
+        is_number = is_named and is_count(value)
         return NO_GRAPH if is_number else differentiate(value, [frozenset([atom])])
     if isinstance(atom, Carrier) and value.op is Op.ELEMENT and value.name == "values":
         return live(value) | UNKNOWN  # the one that is trained on is among them
@@ -326,6 +329,14 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
         modules = frozenset(a for a in held if isinstance(a, Module | Instance))
         return modules or frozenset([Module(atom.has_parameters)])
     return PLAIN if isinstance(atom, Plain) else UNKNOWN
+
+
+def _is_beside(value: Value) -> bool:
+    """Whether a value is one of several results, and not the first."""
+    # A join after a branch is younger than what it joins; to that of a loop a turn leads back.
+    if value.op is Op.PHI and all(one.index < value.index for one in value.inputs):
+        return all(map(_is_beside, value.inputs))
+    return value.op is Op.ELEMENT and isinstance(value.keys[0], int) and value.keys[0] > 0
 
 
 def _given(solution: Solution, value: Value) -> Abstract:
