@@ -210,3 +210,26 @@ def test_what_a_method_of_a_trained_network_gives_is_trained_through(made: str, 
     step = STEP.format(before=before, parameters="m.parameters()", forward=forward)
     program = Program("from elsewhere import Wrapped\n" + NETWORKS + step)
     assert [program.facts.called(found.call) for found in program.facts.untrained_forwards] == expected
+
+
+def test_what_a_module_computes_without_gradients_leads_to_no_graph_before_it() -> None:
+    source = """
+    def gathered(rows):
+        whole = torch.zeros(4, 8)
+        for at, row in enumerate(rows):
+            whole[at].copy_(row)
+        return whole
+
+    def train(net: nn.Module, head: nn.Module, loader):
+        optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+        net.eval()
+        for words, y in loader:
+            x = gathered([net.encode(word) for word in words])
+            with torch.no_grad():
+                x = net.features(x)
+            loss = (head(x) - y).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+    assert Program(source).facts.untrained_forwards == []

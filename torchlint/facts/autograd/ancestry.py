@@ -9,7 +9,8 @@ from torchlint.facts.autograd.belated import Edges, is_belated
 from torchlint.facts.autograd.repackaging import Repackaging
 from torchlint.facts.autograd.written import made_of, written_into
 from torchlint.facts.values.domain import Abstract, Container, FunctionReference, is_graphless, sorted_values
-from torchlint.facts.values.graph import Function, Kind, Op, Place, Value
+from torchlint.facts.values.frameworks import is_module
+from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import results_behind
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.solve import Solution
@@ -73,7 +74,7 @@ class Ancestry:
             abstract = self.solution.final(value)
             if all(map(is_graphless, abstract)) and not self._may_hold(value):
                 continue
-            if value.op is Op.CALL and self._repackaging.ends_graphs(value):
+            if value.op is Op.CALL and (self._repackaging.ends_graphs(value) or self._is_guarded_method(value)):
                 continue
             seen[value] = may_ascend
             if value in self._ends or value in unread:
@@ -89,6 +90,12 @@ class Ancestry:
                 stays = through_place or source.function is value.function
                 pending.append((source, may_ascend and stays))
         return frozenset(seen)
+
+    def _is_guarded_method(self, call: Value) -> bool:
+        """Whether an unseen method of a module is called with gradients off: what it computes has no graph."""
+        if call.mode is not Mode.OFF or call.callee.op is not Op.ATTRIBUTE or self.solution.functions_of(call):
+            return False
+        return any(map(is_module, self.solution.final(call.callee.inputs[0])))
 
     def _may_hold(self, value: Value) -> bool:
         """Whether a graph may be in a value without one: what is put into a tensor, `rows[i] = x`, brings its own."""
