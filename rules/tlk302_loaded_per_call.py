@@ -66,7 +66,6 @@ class LoadedPerCall(Rule):
     level = Level.WARNING
     harms = (Harm.CHURN, Harm.PEAK)
     symptoms = (Symptom.SLOW,)
-    unseen = True
     triggers = (Trigger(names=READING), Trigger(imports=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:

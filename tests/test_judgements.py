@@ -31,8 +31,8 @@ def test_a_rule_says_whether_it_was_seen_true_in_real_code(rule: Rule) -> None:
     assert rule.unseen is not seen
 
 
-SHORT = frozenset(["TLK103", "TLK104", "TLK105", "TLK203", "TLK301", "TLK503"])
-"""Rules that fall short of it since findings were read in fifty repositories that nothing was tuned on."""
+SHORT = frozenset(["TLK103", "TLK104", "TLK105", "TLK301", "TLK408", "TLK503"])
+"""Rules that fall short of it since findings were read in code that nothing was tuned on, also of older versions."""
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.code)
