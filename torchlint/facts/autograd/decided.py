@@ -32,12 +32,12 @@ def is_decided(solution: Solution, call: Value) -> bool:
 
 
 def is_decided_by_data(solution: Solution, call: Value) -> bool:
-    """Whether the data of a forward come as a ``Variable`` from elsewhere, in a file for torch before 0.4.
+    """Whether the data of a forward come as a ``Variable`` from elsewhere, in a file that needs torch before 0.4.
 
     A module took nothing else then, so that what makes the data says with ``volatile`` whether there is a graph; and
     the data for an evaluation were made so.
     """
-    return needs_older_torch(solution) and not needs_newer_torch(solution) and not _is_wrapped(solution, call)
+    return not needs_newer_torch(solution) and not _is_wrapped(solution, call)
 
 
 def is_volatile(solution: Solution, call: Value) -> bool:

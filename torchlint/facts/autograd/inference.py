@@ -9,7 +9,13 @@ from functools import cached_property
 from torchlint import torch_api
 from torchlint.facts.autograd.arrays import read_as_arrays
 from torchlint.facts.autograd.by_contract import InferringMethods
-from torchlint.facts.autograd.decided import is_decided, is_decided_by_data, is_reinforced, is_volatile
+from torchlint.facts.autograd.decided import (
+    is_decided,
+    is_decided_by_data,
+    is_reinforced,
+    is_volatile,
+    needs_older_torch,
+)
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.layers import layers
 from torchlint.facts.autograd.left_to_callers import LeftToCallers
@@ -208,7 +214,11 @@ class Inferences:
             return False
         if is_decided(self.solution, call) or self._is_asked_for(call) or self._is_brief(call):
             return False
-        if call in self._layers or _is_metric_of_several(call) or is_decided_by_data(self.solution, call):
+        if (
+            call in self._layers
+            or _is_metric_of_several(call)
+            or (self._is_of_older_torch and is_decided_by_data(self.solution, call))
+        ):
             return False
         if self.runs_elsewhere(call):
             return not self.on_a_dummy(call)
@@ -226,6 +236,10 @@ class Inferences:
         if self.steps.calls_module(call) or self._is_method_in_evaluation(call):
             return True
         return any(self._runs_forward(callee, call) for callee in callees) and self._begins_in_module(call)
+
+    @cached_property
+    def _is_of_older_torch(self) -> bool:
+        return needs_older_torch(self.solution)
 
     @cached_property
     def _layers(self) -> frozenset[Value]:
