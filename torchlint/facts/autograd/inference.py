@@ -9,16 +9,11 @@ from functools import cached_property
 from torchlint import torch_api
 from torchlint.facts.autograd.arrays import read_as_arrays
 from torchlint.facts.autograd.by_contract import InferringMethods
-from torchlint.facts.autograd.decided import (
-    is_decided,
-    is_decided_by_data,
-    is_reinforced,
-    is_volatile,
-    needs_older_torch,
-)
+from torchlint.facts.autograd.decided import is_decided, is_volatile
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.layers import layers
 from torchlint.facts.autograd.left_to_callers import LeftToCallers
+from torchlint.facts.autograd.older_torch import OlderTorch
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Instance, Module
@@ -92,6 +87,7 @@ class Inferences:
         self.flows = flows
         self.steps = steps
         self._by_contract = InferringMethods(flows, steps)
+        self._older_torch = OlderTorch(flows.solution)
         self.evaluating = Evaluating(flows.solution, self._does_more)
         self._is_brief = is_brief
         self._is_used_by_hook = is_used_by_hook
@@ -214,11 +210,7 @@ class Inferences:
             return False
         if is_decided(self.solution, call) or self._is_asked_for(call) or self._is_brief(call):
             return False
-        if (
-            call in self._layers
-            or _is_metric_of_several(call)
-            or (self._is_of_older_torch and is_decided_by_data(self.solution, call))
-        ):
+        if call in self._layers or _is_metric_of_several(call) or self._older_torch.leaves_to_data(call):
             return False
         if self.runs_elsewhere(call):
             return not self.on_a_dummy(call)
@@ -236,10 +228,6 @@ class Inferences:
         if self.steps.calls_module(call) or self._is_method_in_evaluation(call):
             return True
         return any(self._runs_forward(callee, call) for callee in callees) and self._begins_in_module(call)
-
-    @cached_property
-    def _is_of_older_torch(self) -> bool:
-        return needs_older_torch(self.solution)
 
     @cached_property
     def _layers(self) -> frozenset[Value]:
@@ -383,7 +371,7 @@ class Inferences:
         """Whether the call's own result reaches a backward; other calls of the same function do not matter."""
         if call in self.flows.trained or call in self.flows.inspected or self._is_used_by_hook(call):
             return True
-        return is_reinforced(self.solution, call)
+        return self._older_torch.reinforces(call)
 
     def _runs_forward(self, function: Function, by: Value, depth: int = 3) -> bool:
         """Whether the call ``by`` of ``function`` runs a module's forward under the caller's grad mode."""

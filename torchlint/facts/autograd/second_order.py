@@ -15,7 +15,7 @@ from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import ClassReference, History, Instance, Module, Tensor, Tool
 from torchlint.facts.values.graph import Backward, Function, Loop, Op, Value
 from torchlint.facts.values.literals import is_true
-from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.parameters import SAME_OBJECT, before_moves
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -143,15 +143,8 @@ def _dropped_model(facts: Facts, backward: Backward) -> Value | None:
         return None
     behind = facts.flows.ancestry.of(backward.root)
     calls = sorted((one for one in behind if facts.steps.calls_module(one)), key=lambda one: one.index)
-    models = [_made(called_object(call)) for call in calls]
+    models = [before_moves(called_object(call)) for call in calls]
     return next((made for made in models if made.function is function and _is_lost(facts, made)), None)
-
-
-def _made(model: Value) -> Value:
-    """Where a model is made, seen through what gives the same object: ``copy.deepcopy(model).to(device)``."""
-    while model.op is Op.CALL and model.callee.op is Op.ATTRIBUTE and model.callee.name in SAME_OBJECT:
-        model = model.callee.inputs[0]
-    return model
 
 
 def _is_lost(facts: Facts, made: Value) -> bool:

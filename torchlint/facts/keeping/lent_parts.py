@@ -13,7 +13,7 @@ from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.values.domain import Tensor
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.graph import Drop, Function, Op, Value
-from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.parameters import SAME_OBJECT, before_moves
 from torchlint.facts.values.residence import DEVICES, Residence, Residences
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class LentParts:
         """The model, and its name, that keeps what is given up in a loop on the device to which the loop moved it."""
         if drop.value is None or drop.loop is None or not self._asks_back(drop.function):
             return None
-        part = _before_moves(drop.value)
+        part = before_moves(drop.value)
         owner = self._owner(part)
         if owner is None or owner is part or not self._outlives(owner, drop):
             return None
@@ -206,12 +206,6 @@ class LentParts:
                 return
             yield current
             current = self._whole(current)
-
-
-def _before_moves(value: Value) -> Value:
-    while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
-        value = value.callee.inputs[0]
-    return value
 
 
 def _only_looks(call: Value) -> bool:

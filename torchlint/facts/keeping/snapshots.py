@@ -21,7 +21,7 @@ from torchlint.facts.values.externals import KEYWORD_ITEMS
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Kind, Loop, Op, Store, Value
 from torchlint.facts.values.homes import allocations_of
-from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.parameters import SAME_OBJECT, before_moves
 from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
@@ -170,9 +170,7 @@ class _Search:
 
     def _is_new_model(self, method: Value) -> bool:
         """Whether the receiver of a METHOD is a copy, or is built, in the function in which it is asked."""
-        model = method.inputs[0] if method.op is Op.ATTRIBUTE else method
-        while model.op is Op.CALL and model.callee.op is Op.ATTRIBUTE and model.callee.name in SAME_OBJECT:
-            model = model.callee.inputs[0]
+        model = before_moves(method.inputs[0] if method.op is Op.ATTRIBUTE else method)
         if model.op is not Op.CALL:
             return False
         is_built = any(isinstance(atom, ClassReference) for atom in self.solution.final(model.callee))

@@ -24,7 +24,7 @@ from torchlint.facts.values.domain import (
     sorted_values,
 )
 from torchlint.facts.values.graph import Class, Function, Op, Value
-from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
+from torchlint.facts.values.parameters import SAME_OBJECT, before_moves, is_frozen
 from torchlint.facts.values.solve import Solution
 
 NESTING = 3
@@ -119,8 +119,7 @@ class Shapes:
 
 def is_evaluated(value: Value) -> bool:
     """Whether a network is made where a value is, and ``.eval()`` is called on it there, and ``.train()`` nowhere."""
-    while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
-        value = value.callee.inputs[0]
+    value = before_moves(value)
     called, pending = set[str](), [value]
     while pending:
         for method in pending.pop().users:

@@ -20,6 +20,13 @@ SAME_OBJECT = frozenset(
 """Methods that give a module (or an object of unknown type) back; on a tensor they keep the history."""
 
 
+def before_moves(value: Value) -> Value:
+    """An object where it is made or named, seen through methods that give it back: ``Net().to(device).eval()``."""
+    while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
+        value = value.callee.inputs[0]
+    return value
+
+
 def spread_into(call: Value) -> list[Value]:
     """What a CALL spreads over the parameters that it does not name: ``f(*batch)``."""
     given = zip(call.keys[1:], call.arguments, strict=True) if call.op is Op.CALL else ()
