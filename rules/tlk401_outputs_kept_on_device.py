@@ -58,7 +58,7 @@ class OutputsKeptOnDevice(Rule):
     code = "TLK401"
     name = "outputs-kept-on-device"
     level = Level.WARNING
-    harms = (Harm.BYTES, Harm.PEAK, Harm.CHURN)
+    harms = (Harm.DEVICE, Harm.PEAK, Harm.CHURN)
     symptoms = (Symptom.DIES_AT_VALIDATION, Symptom.SLOW)
     triggers = (
         Trigger(inserts=True),

@@ -19,12 +19,13 @@ class StandInForTorchCuda:
 
     def __init__(self) -> None:
         self.fraction = 1.0
-        self.requested = self.allocated = self.peak = self.retries = self.synchronized = 0
+        self.requested = self.allocated = self.peak = self.retries = self.synchronized = self.taken = 0
 
     def allocate(self, size: int) -> None:
         self.requested += size
         self.allocated += _rounded(size)
         self.peak = max(self.peak, self.allocated)
+        self.taken += 1
 
     def free(self, size: int) -> None:
         self.requested -= size
@@ -38,6 +39,7 @@ class StandInForTorchCuda:
             "requested_bytes.all.current": self.requested,
             "allocated_bytes.all.current": self.allocated,
             "segment.all.current": -(-self.allocated // (2 << 20)),
+            "segment.all.allocated": self.taken,
             "num_alloc_retries": self.retries,
         }
 

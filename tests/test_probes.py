@@ -331,6 +331,7 @@ def test_the_cuda_probe_reads_the_allocator_of_a_stand_in() -> None:
     assert seen["cuda.allocated"] == tuple(1024 * step for step in range(STEPS + 1))
     assert seen["cuda.peak"] == tuple(1024 * (step + 1) + 1024 for step in range(STEPS))
     assert set(seen["cuda.retries"]) == {0}
+    assert set(seen["cuda.taken"]) == {2}
     assert cuda.synchronized > STEPS
 
 
@@ -357,6 +358,24 @@ def test_a_run_on_cuda_goes_its_whole_way_over_a_stand_in(tmp_path: Path, monkey
     assert set(outcome.series["cuda.requested"]) == {0}
     assert set(outcome.series["nodes.survivors"]) == {3}
     assert cuda.fraction == 0.25
+
+
+def test_what_a_program_switches_for_the_whole_process_is_put_back(tmp_path: Path) -> None:
+    file = tmp_path / "clean_debugging.py"
+    file.write_text(
+        "import torch\n"
+        "def main(loader, device):\n"
+        "    torch.autograd.set_detect_anomaly(True)\n"
+        "    torch.set_default_dtype(torch.float64)\n"
+        "    torch.set_grad_enabled(False)\n"
+        "    torch.use_deterministic_algorithms(True)\n"
+        "    return [x.sum().item() for x, _ in loader]\n"
+    )
+    assert execute(Task(str(file), Pass.PLAIN)).detail == ""
+    assert not torch.is_anomaly_enabled()
+    assert torch.get_default_dtype() is torch.float32
+    assert torch.is_grad_enabled()
+    assert not torch.are_deterministic_algorithms_enabled()
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")

@@ -108,6 +108,18 @@ def test_bytes_that_no_backward_reads_are_waste_beyond_what_is_meant() -> None:
     assert answer(Harm.UNUSED, figures(payload=256, saved_unused=[256] * STEPS)) is Answer.QUIET
 
 
+@pytest.mark.parametrize(("off_host", "expected"), [(768, Answer.LEAKS), (0, Answer.QUIET)])
+def test_what_is_moved_to_the_host_is_not_kept_on_the_device(off_host: int, expected: Answer) -> None:
+    kept = {"storages_survivors": [768] * STEPS, "storages_live": range(0, 768 * (STEPS + 1), 768)}
+    device = {"storages_survivors_off_host": [off_host] * STEPS, "cuda_requested": [0] * (STEPS + 1)}
+    assert answer(Harm.DEVICE, figures(**kept, **device)) is expected
+    assert answer(Harm.BYTES, figures(**kept, **device)) is Answer.LEAKS
+
+
+def test_the_host_alone_has_no_device() -> None:
+    assert answer(Harm.DEVICE, figures(storages_survivors_off_host=[0] * STEPS)) is Answer.UNKNOWN
+
+
 # -- against the repaired program -------------------------------------------------------------------------------------
 
 
@@ -125,6 +137,20 @@ def test_on_cuda_the_allocator_tells_the_peak() -> None:
     mine = figures(storages_peak=[1000] * STEPS, cuda_peak=[4096] * STEPS)
     fixed = figures(storages_peak=[1000] * STEPS, cuda_peak=[2048] * STEPS)
     assert answer(Harm.PEAK, mine, fixed) is Answer.LEAKS
+
+
+def test_on_cuda_the_host_has_a_peak_of_its_own() -> None:
+    mine = figures(storages_peak=[4096] * STEPS, cuda_peak=[1000] * STEPS)
+    fixed = figures(storages_peak=[2048] * STEPS, cuda_peak=[1000] * STEPS)
+    found = judge(Harm.PEAK, mine, fixed)
+    assert (found.answer, found.figure, found.against) == (Answer.LEAKS, 4096, 2048)
+
+
+def test_segments_that_the_driver_gives_in_every_step_are_churn() -> None:
+    quiet = {"calls_built": [0] * STEPS, "calls_made": [100] * STEPS}
+    fixed = figures(**quiet, cuda_taken=[0] * STEPS)
+    assert answer(Harm.CHURN, figures(**quiet, cuda_taken=[4] * STEPS), fixed) is Answer.LEAKS
+    assert answer(Harm.CHURN, figures(**quiet, cuda_taken=[0, 0, 0, 1] * (STEPS // 4)), fixed) is Answer.QUIET
 
 
 def test_what_is_built_more_often_than_when_repaired_is_churn() -> None:

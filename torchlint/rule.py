@@ -24,6 +24,7 @@ class Harm(Enum):
 
     NODES = "autograd nodes kept from step to step"
     BYTES = "tensor bytes kept from step to step"
+    DEVICE = "tensor bytes kept on the device from step to step"
     CYCLE = "bytes that only the cyclic collector frees"
     PEAK = "peak of tensor bytes"
     UNUSED = "bytes saved for a backward that never comes"

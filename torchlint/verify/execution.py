@@ -12,6 +12,7 @@ from torchlint.verify.limits import captured_output, limited_memory, scratch_fol
 from torchlint.verify.measurement import Ending, Outcome, Task
 from torchlint.verify.probes import probes_for
 from torchlint.verify.results import flatten
+from torchlint.verify.switches import switches_put_back
 
 __all__ = ["execute"]
 
@@ -30,7 +31,7 @@ def execute(task: Task) -> Outcome:
 
 def _run(task: Task) -> Outcome:
     try:
-        with limited_memory(task.memory_limit, task.device):
+        with switches_put_back(task.device), limited_memory(task.memory_limit, task.device):
             found = measure(
                 fixture(Path(task.path)),
                 probes_for(task.probes, task.device),

@@ -42,11 +42,13 @@ class _Quantity:
 _QUANTITIES = {
     "nodes a step": _Quantity("autograd nodes alive", "nodes.live", is_bytes=False),
     "bytes a step": _Quantity("tensor memory alive", "storages.live", "cuda.requested"),
+    "device bytes a step": _Quantity("tensor memory alive on the device", "storages.live_off_host", "cuda.requested"),
     "cyclic bytes a step": _Quantity("freed by the cyclic collector alone, so far", "storages.cyclic", sums_up=True),
     "peak bytes": _Quantity("peak of tensor memory in each step", "storages.peak", "cuda.peak"),
     "unread bytes a step": _Quantity("peak of tensor memory in each step", "storages.peak", "cuda.peak"),
     "built a step": _Quantity("built so far", "calls.built", is_bytes=False, sums_up=True),
     "operations a step": _Quantity("operations so far", "storages.operations", is_bytes=False, sums_up=True),
+    "segments a step": _Quantity("segments taken so far", "cuda.taken", is_bytes=False, sums_up=True),
     "calls a step": _Quantity("calls so far", "calls.made", is_bytes=False, sums_up=True),
     "heap bytes a step": _Quantity("C heap, growth after the warm-up", "heap.bytes", grows=True),
     "objects a step": _Quantity("objects, growth after the warm-up", "objects.live", is_bytes=False, grows=True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, Protocol
 
 import torch
@@ -36,6 +37,7 @@ class CudaProbe(Probe):
         cuda.requested: bytes asked for and alive (``requested_bytes.all.current``), at each sample.
         cuda.allocated: the same, each block rounded to 512 (``allocated_bytes.all.current``), at each sample.
         cuda.segments: segments taken from the driver (``segment.all.current``), at each sample.
+        cuda.taken: segments taken from the driver (``segment.all.allocated``), by step.
         cuda.retries: allocations that had to empty the cache first (``num_alloc_retries``), at each sample.
         cuda.peak: the most bytes allocated at once, by step.
 
@@ -56,6 +58,7 @@ class CudaProbe(Probe):
         self._requested: list[int] = []
         self._allocated: list[int] = []
         self._segments: list[int] = []
+        self._taken: list[int] = []
         self._retries: list[int] = []
         self._peaks: list[int] = []
         statistics.synchronize(device)
@@ -75,6 +78,7 @@ class CudaProbe(Probe):
         self._requested.append(self._above("requested_bytes.all.current", counters))
         self._allocated.append(self._above("allocated_bytes.all.current", counters))
         self._segments.append(counters.get("segment.all.current", 0))
+        self._taken.append(counters.get("segment.all.allocated", 0))
         self._retries.append(counters.get("num_alloc_retries", 0))
         self._statistics.reset_peak_memory_stats(self._device)
 
@@ -84,6 +88,7 @@ class CudaProbe(Probe):
             "cuda.requested": tuple(self._requested),
             "cuda.allocated": tuple(self._allocated),
             "cuda.segments": tuple(self._segments),
+            "cuda.taken": tuple(after - before for before, after in pairwise(self._taken)),
             "cuda.retries": tuple(self._retries),
             "cuda.peak": tuple(self._peaks),
         }
