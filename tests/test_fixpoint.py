@@ -13,6 +13,7 @@ from torchlint.facts.summaries.imports import NoImports
 from torchlint.facts.values.domain import Abstract
 from torchlint.facts.values.graph import Value
 from torchlint.facts.values.solve import PATIENCE, Solution, transfer, trust
+from torchlint.facts.values.worklist import WorkList
 
 
 class Checked(Solution):
@@ -28,7 +29,7 @@ class Checked(Solution):
         if self._optimistic:
             again = [(value, self._again(value)) for value in list(self.graph.all_values())]
             self.stale += tuple((value, new) for value, new in again if new != self.of(value))
-            self._dirty.clear()
+            self._dirty = WorkList()
 
     def _again(self, value: Value) -> Abstract:
         if self._visits.get(value, 0) > PATIENCE:
@@ -50,3 +51,15 @@ def test_what_is_put_in_the_place_of_a_wrapper_later_is_seen() -> None:
     solution.solve()
     (step,) = (function for function in solution.graph.functions if function.name == "step")
     assert len(solution.callers[step]) == 1
+
+
+def test_a_long_chain_settles_in_as_many_sweeps_as_a_short_one() -> None:
+    def most_visits(length: int) -> int:
+        layers = "".join(f"  h{n + 1} = torch.relu(self.lin(h{n}) + h{n})\n" for n in range(length))
+        text = "import torch\nfrom torch import nn\nclass Net(nn.Module):\n def __init__(self):\n"
+        text += f"  self.lin = nn.Linear(4, 4)\n def forward(self, h0):\n{layers}  return h{length}\n"
+        solution = Solution(build(cst.parse_module(text), NoImports()))
+        solution.solve()
+        return max(solution._visits.values())
+
+    assert most_visits(60) == most_visits(6)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from operator import attrgetter
 
 from torchlint.facts.values.calls import Calls
 from torchlint.facts.values.dictionaries import rewrites_all
@@ -36,6 +35,7 @@ from torchlint.facts.values.evidence import Evidence
 from torchlint.facts.values.graph import Class, Function, Key, Op, Place, Store, Value, ValueGraph
 from torchlint.facts.values.parameters import star_of
 from torchlint.facts.values.transfer import transfer
+from torchlint.facts.values.worklist import WorkList
 
 ROUNDS = 20
 """A bound on the outer rounds, far above what real files need (two to five)."""
@@ -75,7 +75,7 @@ class Solution:
         self.objects: dict[Value, Abstract] = {}
         self.calls = Calls(self)
         self._watchers: dict[object, set[Value]] = defaultdict(set)
-        self._dirty: set[Value] = set()
+        self._dirty = WorkList()
         self._carried: dict[Value, set[Value | Place]] = defaultdict(set)
         self._reached: set[tuple[Store, Value | Place]] = set()
         self._reaching = graph.stores
@@ -208,7 +208,7 @@ class Solution:
         """Say that ``subject`` has changed; with an attribute, its class has."""
         watching = self._watchers.get(subject)
         if watching:
-            self._dirty |= watching
+            self._dirty.add(watching)
         if type(subject) is Place and isinstance(subject.owner, Class):
             self.touch(subject.owner)
 
@@ -216,7 +216,7 @@ class Solution:
         """Run ``value`` again if it would come out otherwise."""
         new, old = transfer(self, value), self.of(value)
         if new != old and (self._visits.get(value, 0) <= PATIENCE or join((old, new)) != old):
-            self._dirty.add(value)
+            self._dirty.add((value,))
 
     def set_field(self, container: Value, key: Key, abstract: Abstract) -> None:
         """Say what an item of a container is, where no value of the program stands for it."""
@@ -232,7 +232,7 @@ class Solution:
             return False
         self.evidence[subject].add(atom)
         if isinstance(subject, Value):
-            self._dirty.add(subject)
+            self._dirty.add((subject,))
         else:
             self.touch(subject)
         return True
@@ -291,7 +291,7 @@ class Solution:
         for self._optimistic in (True, False):
             if not self._optimistic:
                 links = self._links
-                self._dirty.update(value for value in self.graph.all_values() if not self.abstract.get(value))
+                self._dirty.add(value for value in self.graph.all_values() if not self.abstract.get(value))
             for _ in range(ROUNDS):
                 self._drain()
                 reached = [self._reach(store) for store in self._reaching]
@@ -306,7 +306,7 @@ class Solution:
         if value.op in INDEPENDENT and value not in self.evidence:
             self.abstract[value] = transfer(self, value)
         else:
-            self._dirty.add(value)
+            self._dirty.add((value,))
 
     def _wire(self, value: Value) -> None:
         """Put the items of a literal into the container that it makes; note what a value depends on but its inputs."""
@@ -342,11 +342,7 @@ class Solution:
 
     def _drain(self) -> None:
         while self._dirty:
-            batch = sorted(self._dirty, key=_index)
-            self._dirty = set()
-            for value in batch:
-                self._dirty.discard(value)  # what ran before it in this batch is known to it
-                self._run(value)
+            self._run(self._dirty.pop())
 
     def _run(self, value: Value) -> None:
         old = self.abstract.get(value, BOTTOM)
@@ -362,7 +358,7 @@ class Solution:
         if new == old:
             return
         self.abstract[value] = new
-        self._dirty.update(value.users)
+        self._dirty.add(value.users)
         self.touch(value)
         for target in self._carried.get(value, ()):
             self.touch(target)
@@ -398,9 +394,6 @@ class Solution:
         self.held[container].append((key, item))
         self._carried[item].add(container)
         self.touch(container)
-
-
-_index = attrgetter("index")
 
 
 def trust(computed: Abstract, evidence: Abstract) -> Abstract:
