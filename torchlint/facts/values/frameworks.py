@@ -76,6 +76,11 @@ def runs_without_gradients(function: Function) -> bool:
     return promised(function, Holds.NO_GRAD) is not None
 
 
+def ran_without_gradients(function: Function) -> bool:
+    """Whether older releases of a framework switch gradients off around this method, and newer ones do not."""
+    return promised(function, Holds.WAS_NO_GRAD) is not None
+
+
 def is_for_inference(function: Function) -> bool:
     """Whether a framework says of this method that nobody trains on what it computes."""
     return promised(function, Holds.INFERS) is not None
