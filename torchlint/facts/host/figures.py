@@ -74,6 +74,11 @@ def leaves_given_open(facts: Facts, call: Value) -> bool:
     return is_figure and not _Search(facts).is_closed(call)
 
 
+def closes_what_comes_of(facts: Facts, call: Value, is_returned: bool) -> bool:
+    """Whether the function around a CALL closes the figure that this makes, and may return."""
+    return _Search(facts).is_closed(call, is_returned)
+
+
 def may_close_any(facts: Facts, call: Value) -> bool:
     """Whether a CALL may close figures, or shows them."""
     return _is_pyplot(call, "close") or _is_pyplot(call, "show")
@@ -104,9 +109,9 @@ class _Search:
         """Whether nothing in the function of a CALL closes the figure that it makes."""
         return not self._is_used_again(call) and not self.is_closed(call)
 
-    def is_closed(self, call: Value) -> bool:
-        """Whether something in the function of a CALL closes the figure that it gives."""
-        return self._is_closed((call,), None)
+    def is_closed(self, call: Value, is_returned: bool = True) -> bool:
+        """Whether something in the function of a CALL closes the figure that it makes, which it may not return."""
+        return self._closes((call,), {call} if is_returned else set())
 
     @cached_property
     def makers(self) -> list[Value]:
@@ -183,8 +188,11 @@ class _Search:
 
     def _is_closed(self, chain: tuple[Value, ...], effect: Effect | None) -> bool:
         """Whether a call on the way closes the figure, shows it, or hands it to code that is not seen."""
+        return self._closes(chain, self._handed_on(chain) if effect is None or effect.done.is_returned else set())
+
+    def _closes(self, chain: tuple[Value, ...], handed: set[Value]) -> bool:
+        """Whether another call in the functions on the way closes a figure for which the values ``handed`` stand."""
         functions = dict.fromkeys(at.function for at in chain)
-        handed = self._handed_on(chain) if effect is None or effect.done.is_returned else set()
         calls = [call for function in functions for call in self.facts.steps.calls_in(function)]
         return any(call not in chain and self._may_close(call, handed, DEPTH) for call in calls)
 
