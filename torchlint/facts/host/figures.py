@@ -14,6 +14,7 @@ from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.bindings import Bindings
 from torchlint.facts.turns.repetition import Turn
 from torchlint.facts.turns.skipping import is_memory
+from torchlint.facts.turns.switches import is_never_asked
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.frameworks import is_called_each_epoch
 from torchlint.facts.values.graph import Function, Loop, Op, Value
@@ -163,26 +164,15 @@ class _Search:
             parent = parents.get(node)
             if isinstance(parent, cst.ExceptHandler):
                 return True
-            if isinstance(parent, cst.If) and node is parent.body and self._is_never_asked(parent.test, at.function):
-                return True
-            if isinstance(parent, cst.If) and node is parent.body and _is_once(parent, self.facts.skipping.bindings):
-                return True
+            if isinstance(parent, cst.If) and node is parent.body:
+                if is_never_asked(self.facts, parent.test, at.function):
+                    return True
+                if _is_once(parent, self.facts.skipping.bindings):
+                    return True
             if isinstance(node, cst.IndentedBlock) and isinstance(parent, cst.If) and _breaks(node):
                 return True
             node = parent
         return False
-
-    def _is_never_asked(self, test: cst.BaseExpression, function: Function) -> bool:
-        """Whether a test is a parameter that is False unless it is given, and no call that is seen gives it."""
-        name = test.value if isinstance(test, cst.Name) else None
-        parameter = next((p for p in function.parameters if p.name == name), None)
-        syntax = parameter.syntax if parameter is not None else None
-        if not isinstance(syntax, cst.Param) or not isinstance(syntax.default, cst.Name):
-            return False
-        callers = self.facts.solution.callers.get(function, {})
-        given = [binding.get(parameter) for binding in callers.values() if parameter is not None]
-        is_off = all(one is None or literal(self.facts.solution, one) is False for one in given)
-        return bool(callers) and is_off and syntax.default.value == "False"
 
     # -- who closes it --------------------------------------------------------------------------------------------
 
