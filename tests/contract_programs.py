@@ -6,7 +6,7 @@ with the framework's own name, and with the same name of a package that nobody k
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torchlint.frameworks import Holds, Row
 
@@ -20,12 +20,14 @@ class ContractProgram:
         code: which rule finds something in one of the two, and in the other one nothing.
         finds: True when the finding is there with the framework's own name.
         by_name: True where the method's name alone decides: then the row is taken away instead.
+        notes: False where the row makes a note of the finding: then notes do not count.
     """
 
     source: str
     code: str
     finds: bool
     by_name: bool = False
+    notes: bool = True
 
 
 INFERS = ContractProgram(
@@ -42,6 +44,8 @@ class Task(KNOWN):
     "TLK201",
     finds=False,
 )
+
+INFERS_IN_DOUBT = replace(INFERS, notes=False)
 
 LOSS_KEPT = ContractProgram(
     """
@@ -547,6 +551,7 @@ def vectors(model, loader):
 
 _BY_KIND = {
     Holds.NO_GRAD: INFERS,
+    Holds.WAS_NO_GRAD: INFERS_IN_DOUBT,
     Holds.TRAINED: LOSS_KEPT,
     Holds.RESULT_KEPT: RESULT_KEPT_FOR_EPOCH,
     Holds.GIVEN_GRAPH: OUTPUT_KEPT,

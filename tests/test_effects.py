@@ -104,6 +104,20 @@ HELPERS = """
         plt.savefig(path)
         plt.close(figure)
 
+    def drawn_and_closed_here(values, path):
+        drawn_and_saved(values, path)
+        plt.close()
+
+    def drawn_and_another_closed(values, path):
+        other = plt.figure()
+        drawn_and_saved(values, path)
+        plt.close(other)
+
+    def drawn_given_and_closed(values, path):
+        figure = drawn(values)
+        figure.savefig(path)
+        plt.close(figure)
+
     def save(figure, path):
         figure.savefig(path)
 
@@ -224,6 +238,9 @@ def training(before: str = "pass", each: str = "pass", last: str = "pass") -> st
         ("names = tools.read_table(path)['names']", []),
         ("tools.drawn_and_saved(y, path)", ["TLK503"]),
         ("tools.drawn_and_closed(y, path)", []),
+        ("tools.drawn_and_closed_here(y, path)", []),
+        ("tools.drawn_and_another_closed(y, path)", ["TLK503"]),
+        ("tools.drawn_given_and_closed(y, path)", []),
     ],
 )
 def test_what_a_helper_does_in_each_step_is_told_at_its_call(tmp_path: Path, call: str, codes: list[str]) -> None:

@@ -74,6 +74,34 @@ def test_what_a_handler_says_is_asked_for_after_it() -> None:
     assert emptied(UPDATE.replace("HANDLER", "raise")) == ["torch.cuda.empty_cache()"]
 
 
+SWITCHED = """
+def search(x, settings, tidy=False):
+    for _ in range(100):
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        if tidy and x.is_cuda:
+            torch.cuda.empty_cache()
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("calls", "is_told"),
+    [
+        ("search(x, 1)", False),
+        ("search(x, 1, tidy=False)", False),
+        ("def run(x, **more):\n    search(x, 1, **more)", False),
+        ("search(x, 1, True)", True),
+        ("search(x, 1, tidy=x is None)", True),
+        ("def run(x, **more):\n    search(x, 1, **more)\nrun(x, tidy=True)", True),
+        ("pass", True),
+    ],
+)
+def test_a_switch_that_no_call_turns_on_is_off(calls: str, is_told: bool) -> None:
+    assert emptied(SWITCHED + calls + "\n") == ["torch.cuda.empty_cache()"] * is_told
+
+
 def test_each_call_of_a_helper_that_only_tidies_up_is_named() -> None:
     helper = "def tidy():\n    if torch.cuda.is_available():\n        torch.cuda.empty_cache()\n    gc.collect()\n"
     assert emptied(helper + "tidy()\n" + in_step("tidy()")) == [

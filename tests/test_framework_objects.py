@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from programs import Program
 
+from torchlint.facts.values.frameworks import is_module_class
+
 ACCELERATED = """
 from accelerate import Accelerator
 def train(loader, model):
@@ -182,3 +184,24 @@ class Curve:
         self.kept.append(engine.state.output)
 """)
     assert [name.removeprefix("self.") for name in program.inserted()] == inserted
+
+
+@pytest.mark.parametrize(
+    ("bases", "is_module"),
+    [
+        ("", False),
+        ("abc.ABC", False),
+        ("typing.Protocol", True),
+        ("dict, abc.ABC", False),
+        ("abc.ABC, nn.Module", True),
+        ("Block, abc.ABC", True),
+        ("Rule", False),
+    ],
+)
+def test_a_forward_makes_no_module_of_a_class_whose_bases_are_those_of_the_library(bases: str, is_module: bool) -> None:
+    method = "    def forward(self, x):\n        return x\n"
+    source = (
+        f"import abc, typing\nfrom blocks import Block\nclass Rule(abc.ABC):\n{method}class Net({bases}):\n{method}"
+    )
+    (net,) = (cls for cls in Program(source).facts.graph.classes if cls.name == "Net")
+    assert is_module_class(net) is is_module

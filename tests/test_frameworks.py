@@ -40,9 +40,9 @@ def source_of(row: Row, name: str, method: str, package: str) -> str:
     return f"{HEAD}from {package or own} import {known}\n{text.replace('KNOWN', known)}"
 
 
-def codes(source: str) -> list[str]:
-    """The codes of what is found in a program, notes included."""
-    return [finding.code for finding in check_source(source, settings=Settings(notes=True))]
+def codes(source: str, notes: bool) -> list[str]:
+    """The codes of what is found in a program, with or without notes."""
+    return [finding.code for finding in check_source(source, settings=Settings(notes=notes))]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.framework}-{row.holds.name}-{row.of[0]}")
@@ -58,19 +58,19 @@ def test_each_row_says_where_it_is_documented(row: Row) -> None:
 )
 def test_each_row_makes_a_difference(row: Row, name: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program = program_for(row)
-    with_row = codes(source_of(row, name, method, ""))
+    with_row = codes(source_of(row, name, method, ""), program.notes)
     if program.by_name:
         monkeypatch.setattr(frameworks, "ROWS", tuple(other for other in ROWS if other is not row))
         asking.promises.cache_clear()
         method_names.cache_clear()
         rows_named.cache_clear()
-        without = codes(source_of(row, name, method, ""))
+        without = codes(source_of(row, name, method, ""), program.notes)
         asking.promises.cache_clear()
         method_names.cache_clear()
         rows_named.cache_clear()
     elif row.distinctive:
-        without = codes(source_of(row, name, method, "").replace(written(name), "Elsewhere"))
+        without = codes(source_of(row, name, method, "").replace(written(name), "Elsewhere"), program.notes)
     else:
-        without = codes(source_of(row, name, method, "elsewhere"))
+        without = codes(source_of(row, name, method, "elsewhere"), program.notes)
     assert (program.code in with_row) is program.finds
     assert (program.code in without) is not program.finds

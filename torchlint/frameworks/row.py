@@ -13,6 +13,7 @@ class Holds(Symbol):
     """What a row says."""
 
     NO_GRAD = "the framework calls the method with gradients off"
+    WAS_NO_GRAD = "older releases of the framework call the method with gradients off, newer ones do not"
     TRAINED = "the framework runs backward on what the method returns"
     RESULT_KEPT = "the framework keeps what the method returns, with its graph, until the epoch or the update ends"
     GIVEN_GRAPH = "the framework hands the method what a step returned, with its graph"

@@ -59,6 +59,7 @@ SERVERS = (
     "fastapi.*", "flask.*", "starlette.*", "sanic.*", "bottle.*", "aiohttp.*", "quart.*", "litestar.*", "robyn.*",
 )  # fmt: skip
 STARTING = ("fastapi.FastAPI", "fastapi.APIRouter", "starlette.applications.Starlette", "starlette.routing.Router")
+PYTHON_SERVERS = ("lightning.app.components.PythonServer", "lightning_app.components.PythonServer")
 GRADIO_COMPONENTS = ("gradio.*",)
 GRADIO_EVENTS = ("click", "submit", "change", "input", "upload", "select", "release", "load")
 
@@ -331,6 +332,11 @@ SERVING = (
         "https://flask.palletsprojects.com/en/stable/views/", ("get", "post", "put")),
     Row("TorchServe", ("ts.torch_handler.base_handler.BaseHandler",), Holds.EACH_STEP,
         "https://pytorch.org/serve/custom_service.html", ("handle", "preprocess", "inference", "postprocess")),
+    Row("Lightning apps < 1.9.1", PYTHON_SERVERS, Holds.WAS_NO_GRAD,
+        "https://github.com/Lightning-AI/pytorch-lightning/pull/16453", ("predict",)),
+    Row("Lightning apps", PYTHON_SERVERS, Holds.EACH_STEP,
+        "https://github.com/Lightning-AI/pytorch-lightning/blob/095905ff87fa605eea624fddd9b5ccb460c5c649/src/lightning/app/components/serve/python_server.py",
+        ("predict",)),
     Row("Cog", ("cog.BasePredictor",), Holds.EACH_STEP, "https://cog.run/python/", ("predict",)),
     Row("web frameworks", SERVERS, Holds.ROUTES, "https://fastapi.tiangolo.com/tutorial/first-steps/",
         ("route", "get", "post", "put", "patch", "websocket")),

@@ -53,7 +53,7 @@ class Inference:
         others_guard: True when other callers of those functions guard them, and this one does not.
         unseen: True when all its forwards run in methods of models in code that is not seen.
         volatile: True when the program writes the guard that torch had before 0.4.
-        doubtful: True when other files guard a method of this name, and others call one with gradients on.
+        doubtful: True when some who call it guard it and others do not; see :meth:`Modes.is_doubtful`.
         partly_frozen: True when a part of each network is frozen, which then keeps no activations by itself.
         trained_there: True when what runs elsewhere are forwards of models alone, through which a training runs too.
     """

@@ -9,6 +9,7 @@ from torchlint import torch_api
 from torchlint.facts.summaries.effects import Effect
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import Turn
+from torchlint.facts.turns.switches import is_left_off
 from torchlint.facts.values.domain import ClassReference, sorted_values
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class
@@ -80,6 +81,8 @@ def emptyings(facts: Facts) -> list[Emptying]:
                 if by is not None:
                     found.setdefault(facts.statement_of(call), Emptying(call, site, by))
     for effect in facts.effects.of(EffectKind.TIDIES):
+        if is_left_off(facts, effect.call):
+            continue
         by = None if own and effect.done.name == COLLECT else _repeated_by(facts, effect.call)
         if by is not None:
             found.setdefault(facts.statement_of(effect.call), Emptying(effect.call, effect.call, by, effect))
@@ -96,7 +99,12 @@ def tidies(facts: Facts, call: Value) -> bool:
 
 
 def _sites(facts: Facts, call: Value, hops: int) -> list[Value]:
-    """The call itself, or the calls of the helper around it that does nothing else each time."""
+    """The call itself, or the calls of the helper around it that does nothing else each time.
+
+    None where a switch stands before it that nobody turns on.
+    """
+    if is_left_off(facts, call):
+        return []
     helper = call.function
     others = (other.callee for other in facts.steps.calls_in(helper))
     if hops and helper.parent is not None and all(_is_tidying(callee) for callee in others):

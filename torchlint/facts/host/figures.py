@@ -14,6 +14,7 @@ from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.bindings import Bindings
 from torchlint.facts.turns.repetition import Turn
 from torchlint.facts.turns.skipping import is_memory
+from torchlint.facts.turns.switches import is_never_asked
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.frameworks import is_called_each_epoch
 from torchlint.facts.values.graph import Function, Loop, Op, Value
@@ -74,6 +75,11 @@ def leaves_given_open(facts: Facts, call: Value) -> bool:
     return is_figure and not _Search(facts).is_closed(call)
 
 
+def closes_what_comes_of(facts: Facts, call: Value, is_returned: bool) -> bool:
+    """Whether the function around a CALL closes the figure that this makes, and may return."""
+    return _Search(facts).is_closed(call, is_returned)
+
+
 def may_close_any(facts: Facts, call: Value) -> bool:
     """Whether a CALL may close figures, or shows them."""
     return _is_pyplot(call, "close") or _is_pyplot(call, "show")
@@ -104,9 +110,9 @@ class _Search:
         """Whether nothing in the function of a CALL closes the figure that it makes."""
         return not self._is_used_again(call) and not self.is_closed(call)
 
-    def is_closed(self, call: Value) -> bool:
-        """Whether something in the function of a CALL closes the figure that it gives."""
-        return self._is_closed((call,), None)
+    def is_closed(self, call: Value, is_returned: bool = True) -> bool:
+        """Whether something in the function of a CALL closes the figure that it makes, which it may not return."""
+        return self._closes((call,), {call} if is_returned else set())
 
     @cached_property
     def makers(self) -> list[Value]:
@@ -158,33 +164,25 @@ class _Search:
             parent = parents.get(node)
             if isinstance(parent, cst.ExceptHandler):
                 return True
-            if isinstance(parent, cst.If) and node is parent.body and self._is_never_asked(parent.test, at.function):
-                return True
-            if isinstance(parent, cst.If) and node is parent.body and _is_once(parent, self.facts.skipping.bindings):
-                return True
+            if isinstance(parent, cst.If) and node is parent.body:
+                if is_never_asked(self.facts, parent.test, at.function):
+                    return True
+                if _is_once(parent, self.facts.skipping.bindings):
+                    return True
             if isinstance(node, cst.IndentedBlock) and isinstance(parent, cst.If) and _breaks(node):
                 return True
             node = parent
         return False
 
-    def _is_never_asked(self, test: cst.BaseExpression, function: Function) -> bool:
-        """Whether a test is a parameter that is False unless it is given, and no call that is seen gives it."""
-        name = test.value if isinstance(test, cst.Name) else None
-        parameter = next((p for p in function.parameters if p.name == name), None)
-        syntax = parameter.syntax if parameter is not None else None
-        if not isinstance(syntax, cst.Param) or not isinstance(syntax.default, cst.Name):
-            return False
-        callers = self.facts.solution.callers.get(function, {})
-        given = [binding.get(parameter) for binding in callers.values() if parameter is not None]
-        is_off = all(one is None or literal(self.facts.solution, one) is False for one in given)
-        return bool(callers) and is_off and syntax.default.value == "False"
-
     # -- who closes it --------------------------------------------------------------------------------------------
 
     def _is_closed(self, chain: tuple[Value, ...], effect: Effect | None) -> bool:
         """Whether a call on the way closes the figure, shows it, or hands it to code that is not seen."""
+        return self._closes(chain, self._handed_on(chain) if effect is None or effect.done.is_returned else set())
+
+    def _closes(self, chain: tuple[Value, ...], handed: set[Value]) -> bool:
+        """Whether another call in the functions on the way closes a figure for which the values ``handed`` stand."""
         functions = dict.fromkeys(at.function for at in chain)
-        handed = self._handed_on(chain) if effect is None or effect.done.is_returned else set()
         calls = [call for function in functions for call in self.facts.steps.calls_in(function)]
         return any(call not in chain and self._may_close(call, handed, DEPTH) for call in calls)
 

@@ -28,6 +28,9 @@ MOST_EFFECTS = 8
 POSSIBLE = (EffectKind.CLOSES, EffectKind.GIVES_LOADED)
 """What is told of a function that only may do it."""
 
+OF_EACH = (EffectKind.HOOKS, EffectKind.JOINS, EffectKind.GROWS)
+"""What is asked of each function anew, whatever those do that it calls."""
+
 GROUPING = "add_param_group"
 """The method of optimizers that gives them more parameters."""
 
@@ -92,9 +95,18 @@ class Effects:
 class Doings:
     """What the functions of one file do, for others to know."""
 
-    def __init__(self, facts: Facts, kinds: dict[EffectKind, Callable[[Facts, Value], bool]]) -> None:
-        """Work on ``facts``; ``kinds`` say of calls of what is imported what they do."""
-        self.facts, self.kinds = facts, kinds
+    def __init__(
+        self,
+        facts: Facts,
+        kinds: dict[EffectKind, Callable[[Facts, Value], bool]],
+        undone: dict[EffectKind, Callable[[Facts, Value, bool], bool]],
+    ) -> None:
+        """Work on ``facts``; ``kinds`` say of calls of what is imported what they do.
+
+        ``undone`` say of a call of a function of the file whether the function around it undoes what that does, given
+        whether what comes of it is returned.
+        """
+        self.facts, self.kinds, self.undone = facts, kinds, undone
         self._known: dict[Function, tuple[EffectSummary, ...]] = {}
 
     def of(self, function: Function) -> tuple[EffectSummary, ...]:
@@ -132,8 +144,13 @@ class Doings:
         """What a call does by functions of the file."""
         for callee in self.facts.solution.functions_of(call):
             for done in self.of(callee):
-                if done.kind not in (EffectKind.HOOKS, EffectKind.JOINS, EffectKind.GROWS):
+                if done.kind not in OF_EACH and not self._is_undone(call, done):
                     yield replace(done, of=_behind(_given(self.facts.solution, call, callee, done), call.function))
+
+    def _is_undone(self, call: Value, done: EffectSummary) -> bool:
+        """Whether the function around a call undoes what that does: it closes the figure that a helper draws."""
+        is_undone = self.undone.get(done.kind)
+        return is_undone is not None and is_undone(self.facts, call, done.is_returned)
 
     def _joined_in(self, function: Function) -> Iterator[EffectSummary]:
         """That a function returns what it is given as one tensor."""

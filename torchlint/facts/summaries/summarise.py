@@ -67,6 +67,12 @@ EFFECTS: dict[EffectKind, Callable[[Facts, Value], bool]] = {
 }
 """What is told of functions that do it on each call, with what says so of the call of something imported."""
 
+UNDONE: dict[EffectKind, Callable[[Facts, Value, bool], bool]] = {
+    EffectKind.DRAWS: figures.closes_what_comes_of,
+    EffectKind.DRAWS_BY: figures.closes_what_comes_of,
+}
+"""What a function may undo that another function of its file does."""
+
 _THROUGH = (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE)
 
 
@@ -88,7 +94,7 @@ class _Summariser:
         for store in facts.graph.stores:
             self._stores[store.function].append(store)
         self._sizes = Sizes(facts)
-        self._doings = Doings(facts, EFFECTS)
+        self._doings = Doings(facts, EFFECTS, UNDONE)
         self._chains = Chains(facts, is_open=True)
         self._known_keeps: dict[Function, tuple[KeepSummary, ...]] = {}
         self._read_by: dict[Function, frozenset[Place]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
-from torchlint.facts.values.frameworks import runs_without_gradients
+from torchlint.facts.values.frameworks import ran_without_gradients, runs_without_gradients
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.solve import Solution
 from torchlint.guarding import Guarding
@@ -64,10 +64,13 @@ class Modes:
         return found
 
     def is_doubtful(self, function: Function) -> bool:
-        """Whether other files call something of this name with gradients off, and others with gradients on."""
+        """Whether some who call a function switch gradients off, and others do not.
+
+        Other files call something of this name both ways, or it depends on the release of the framework that does.
+        """
         if function.is_foreign or self.solution.callers.get(function):
             return False
-        return self._guarding(function.name) is Guarding.DOUBTFUL
+        return self._guarding(function.name) is Guarding.DOUBTFUL or ran_without_gradients(function)
 
     def at(self, value: Value) -> frozenset[Mode]:
         """The modes that are possible where ``value`` is computed."""

@@ -27,7 +27,10 @@ COLLECTIONS = frozenset(
      "collections.OrderedDict", "collections.namedtuple", "builtins.filter", "itertools.chain", "itertools.islice"]
 )  # fmt: skip
 
-OF_PYTHON = frozenset(name for kind in (str, bytes, int, float, list, dict, set, tuple) for name in dir(kind))
+_OF_PATHS = frozenset(["absolute"])
+"""Methods of paths that are named as one of tensors is."""
+
+OF_PYTHON = _OF_PATHS.union(*(dir(kind) for kind in (str, bytes, int, float, list, dict, set, tuple)))
 """Attributes and methods that Python's own objects have: of a tensor they tell nothing."""
 
 KEYWORD_ITEMS = frozenset(["builtins.dict", "collections.OrderedDict"])

@@ -55,10 +55,14 @@ def is_module_class(cls: Class) -> bool:
             return True
         if base.startswith("torch.autograd"):
             return False
-    if bool(bases) and cls.method("forward") is not None and bases != ("object",):
-        return True
-    has_unknown_base = any(base != "builtins.object" for base in bases)
-    return has_unknown_base and any(ancestor.has_own_parameters for ancestor in cls.lineage())
+    if all(map(_says_nothing, bases)):
+        return False
+    return cls.method("forward") is not None or any(ancestor.has_own_parameters for ancestor in cls.lineage())
+
+
+def _says_nothing(base: str) -> bool:
+    """Whether a class is no module by this base: one of Python's library, but a protocol, which modules may follow."""
+    return base == "object" or base.startswith(("builtins.", "abc."))
 
 
 def is_module(atom: Atom) -> bool:
@@ -74,6 +78,11 @@ def is_forward(function: Function) -> bool:
 def runs_without_gradients(function: Function) -> bool:
     """Whether a framework switches gradients off around this method."""
     return promised(function, Holds.NO_GRAD) is not None
+
+
+def ran_without_gradients(function: Function) -> bool:
+    """Whether older releases of a framework switch gradients off around this method, and newer ones do not."""
+    return promised(function, Holds.WAS_NO_GRAD) is not None
 
 
 def is_for_inference(function: Function) -> bool:
