@@ -1109,3 +1109,48 @@ def test_a_method_that_the_framework_has_to_be_overridden_takes_nothing(tmp_path
         """,
     }
     assert any("TLK105" in one for one in Project(tmp_path, files).found("task.py")) is leaks
+
+
+TASK = """
+    from abc import abstractmethod
+    from typing import Optional, Tuple, Union
+    import torch
+    from torch import nn
+
+    class Task(nn.Module):
+        @abstractmethod
+        def cost(self, rows) -> {returned}:
+            raise NotImplementedError
+"""
+
+FITTING = """
+    import tasks
+
+    def fit(task: tasks.Task, loader, optimizer):
+        total = 0
+        for rows in loader:
+            cost, other = task.cost(rows)
+            optimizer.zero_grad()
+            cost.backward()
+            optimizer.step()
+            total += {added}
+        return total
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "added", "leaks"),
+    [
+        ("Tuple[torch.Tensor, int]", "other", False),
+        ("Optional[Tuple[torch.Tensor, float]]", "other", False),
+        ("torch.Tensor | tuple[torch.Tensor, int]", "other * 2", False),
+        ("Tuple[torch.Tensor, int]", "cost", True),
+        ("Tuple[torch.Tensor, torch.Tensor]", "other.mean()", True),
+        ("Tuple[torch.Tensor, ...]", "other.mean()", True),
+    ],
+)
+def test_what_a_method_that_is_left_open_gives_is_what_its_annotation_says(
+    tmp_path: Path, returned: str, added: str, leaks: bool
+) -> None:
+    files = {"tasks.py": TASK.format(returned=returned), "fitting.py": FITTING.format(added=added)}
+    assert any("TLK101" in one for one in Project(tmp_path, files).found()) is leaks

@@ -88,6 +88,11 @@ class Solution:
         self._visits: dict[Value, int] = {}
         self._links = 0
 
+    @property
+    def is_open(self) -> bool:
+        """Whether alternatives may still come: nothing is taken for unknown yet."""
+        return self._optimistic
+
     # -- reading --------------------------------------------------------------------------------------------------
 
     def of(self, value: Value) -> Abstract:

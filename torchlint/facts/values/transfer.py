@@ -352,10 +352,22 @@ def _narrowed(solution: Solution, value: Value) -> Abstract:
     if value.name == Rest.PLAIN.value:
         return PLAIN
     before = solution.of(value.inputs[0])
+    if value.name == Rest.ITEMS.value:
+        return _with_items(solution, before)
     after = frozenset(atom for atom in before if not isinstance(atom, Tensor | Derived | Argument | Carrier))
     if value.name == Rest.GRAPHLESS.value:
         return after if after == before else after | NO_GRAPH
     return after or (UNKNOWN if before else BOTTOM)
+
+
+def _with_items(solution: Solution, before: Abstract) -> Abstract:
+    """What of a value is left that is known to be a tuple, a list or a dict.
+
+    Where none is known to come, a tensor stands for what an unknown call gives, whatever holds it.
+    """
+    if any(isinstance(atom, Container) for atom in before):
+        return frozenset(atom for atom in before if not isinstance(atom, Tensor | Derived))
+    return BOTTOM if solution.is_open else before  # what was a tensor for a moment would go round in loops
 
 
 # -- torch's own operations -------------------------------------------------------------------------------------------
