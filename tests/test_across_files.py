@@ -1154,3 +1154,65 @@ def test_what_a_method_that_is_left_open_gives_is_what_its_annotation_says(
 ) -> None:
     files = {"tasks.py": TASK.format(returned=returned), "fitting.py": FITTING.format(added=added)}
     assert any("TLK101" in one for one in Project(tmp_path, files).found()) is leaks
+
+
+BLANKED = """
+    import torch
+    from torch import nn
+    from elsewhere import Decoder
+
+    class Blank(nn.Module):
+        def __init__(self, share):
+            super().__init__()
+            self.share = share
+
+        def forward(self, x):
+            blanks = torch.bernoulli(self.share * torch.ones(x.shape)).to(x.device)
+            return (1 - blanks) * x, blanks
+
+    class Blanked(nn.Module):
+        def __init__(self, share):
+            super().__init__()
+            self.blank, self.decoder = Blank(share), Decoder()
+
+        def forward(self, x):
+            if self.training:
+                shown, blanks = self.blank(x)
+                return self.decoder(shown), blanks
+            return self.decoder(x), torch.ones(x.shape).to(x.device)
+"""
+
+WATCHED = """
+    import torch
+    from elsewhere import Net
+
+    class Fitted:
+        def make(self, share, device):
+            self.net = Net(share).to(device)
+
+        def look(self):
+            self.net.eval()
+"""
+
+BLANKED_LOOK = """
+    from blanked import Blanked
+    from watched import Fitted
+
+    class Blanks(Fitted):
+        def make(self, share, device):
+            self.net = Blanked(share).to(device)
+
+        def collect(self, loader):
+            self.net.eval()
+            kept = []
+            for x in loader:
+                {taken} = self.net(x)
+                kept.append(one)
+            print(len(kept))
+"""
+
+
+@pytest.mark.parametrize(("taken", "leaks"), [("_, one", False), ("one, _", True)])
+def test_of_a_tuple_from_a_module_each_item_is_known_by_itself(tmp_path: Path, taken: str, leaks: bool) -> None:
+    files = {"blanked.py": BLANKED, "watched.py": WATCHED, "look.py": BLANKED_LOOK.format(taken=taken)}
+    assert any("TLK102" in one for one in Project(tmp_path, files).found()) is leaks

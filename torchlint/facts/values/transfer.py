@@ -40,6 +40,7 @@ from torchlint.facts.values.frameworks import annotated, is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import handed_on
 from torchlint.facts.values.kinds import Rest
+from torchlint.facts.values.tuples import unpackable, with_items
 from torchlint.torch_api import History as Effect
 from torchlint.torch_api import Returns
 
@@ -284,20 +285,11 @@ def _element(solution: Solution, value: Value) -> Abstract:
 
 def _item(solution: Solution, value: Value, base: Value, key: object) -> Abstract:
     assert key is None or isinstance(key, str | int)
-    found = join(item_of(solution, value, atom, key) for atom in _unpackable(solution.of(base), value))
+    found = join(item_of(solution, value, atom, key) for atom in unpackable(solution, solution.of(base), value))
     if base.op is not Op.CALL or base.mode is not Mode.OFF:
         return found
     made_there = {a for a in found if isinstance(a, Tensor) and a.inherits in solution.functions_of(base)}
     return (found - made_there) | NO_GRAPH if made_there else found  # of what a call without gradients gives
-
-
-def _unpackable(abstract: Abstract, part: Value) -> Abstract:
-    """What may be unpacked: where a function gives a loss, or a tuple with it, who unpacks has asked for the tuple."""
-    if part.op is not Op.ELEMENT or not isinstance(part.keys[0], int):
-        return abstract
-    if not any(isinstance(a, Container) and isinstance(a.allocation.syntax, cst.Tuple) for a in abstract):
-        return abstract
-    return frozenset(atom for atom in abstract if not isinstance(atom, Tensor))
 
 
 def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None) -> Abstract:
@@ -353,21 +345,11 @@ def _narrowed(solution: Solution, value: Value) -> Abstract:
         return PLAIN
     before = solution.of(value.inputs[0])
     if value.name == Rest.ITEMS.value:
-        return _with_items(solution, before)
+        return with_items(solution, before)
     after = frozenset(atom for atom in before if not isinstance(atom, Tensor | Derived | Argument | Carrier))
     if value.name == Rest.GRAPHLESS.value:
         return after if after == before else after | NO_GRAPH
     return after or (UNKNOWN if before else BOTTOM)
-
-
-def _with_items(solution: Solution, before: Abstract) -> Abstract:
-    """What of a value is left that is known to be a tuple, a list or a dict.
-
-    Where none is known to come, a tensor stands for what an unknown call gives, whatever holds it.
-    """
-    if any(isinstance(atom, Container) for atom in before):
-        return frozenset(atom for atom in before if not isinstance(atom, Tensor | Derived))
-    return BOTTOM if solution.is_open else before  # what was a tensor for a moment would go round in loops
 
 
 # -- torch's own operations -------------------------------------------------------------------------------------------
