@@ -129,6 +129,7 @@ class Solution:
             self._links += 1
             self.callers[function][call] = binding
             self._callees[call].append(function)
+            self.touch(function)
 
     def functions_of(self, call: Value) -> list[Function]:
         """The functions of this file that a CALL (or a read of a property) may run."""

@@ -40,6 +40,7 @@ from torchlint.facts.values.frameworks import annotated, is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import handed_on
 from torchlint.facts.values.kinds import Rest
+from torchlint.facts.values.objects import of_this_object
 from torchlint.facts.values.tuples import unpackable, with_items
 from torchlint.torch_api import History as Effect
 from torchlint.torch_api import Returns
@@ -249,7 +250,7 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
                 return solution.calls.run_function(value, method, bound=True)
             return frozenset([FunctionReference(method, bound=isinstance(atom, Instance) and not method.is_static)])
         place = Place(atom.cls.root(), name)
-        kept = solution.read(place, value)
+        kept = of_this_object(solution, value, solution.read(place, value))
         if name == "module" and not solution.stored.get(place):
             return frozenset([atom])  # the wrapper of DataParallel and its like, seen through
         return kept
