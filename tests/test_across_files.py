@@ -1109,3 +1109,110 @@ def test_a_method_that_the_framework_has_to_be_overridden_takes_nothing(tmp_path
         """,
     }
     assert any("TLK105" in one for one in Project(tmp_path, files).found("task.py")) is leaks
+
+
+TASK = """
+    from abc import abstractmethod
+    from typing import Optional, Tuple, Union
+    import torch
+    from torch import nn
+
+    class Task(nn.Module):
+        @abstractmethod
+        def cost(self, rows) -> {returned}:
+            raise NotImplementedError
+"""
+
+FITTING = """
+    import tasks
+
+    def fit(task: tasks.Task, loader, optimizer):
+        total = 0
+        for rows in loader:
+            cost, other = task.cost(rows)
+            optimizer.zero_grad()
+            cost.backward()
+            optimizer.step()
+            total += {added}
+        return total
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "added", "leaks"),
+    [
+        ("Tuple[torch.Tensor, int]", "other", False),
+        ("Optional[Tuple[torch.Tensor, float]]", "other", False),
+        ("torch.Tensor | tuple[torch.Tensor, int]", "other * 2", False),
+        ("Tuple[torch.Tensor, int]", "cost", True),
+        ("Tuple[torch.Tensor, torch.Tensor]", "other.mean()", True),
+        ("Tuple[torch.Tensor, ...]", "other.mean()", True),
+    ],
+)
+def test_what_a_method_that_is_left_open_gives_is_what_its_annotation_says(
+    tmp_path: Path, returned: str, added: str, leaks: bool
+) -> None:
+    files = {"tasks.py": TASK.format(returned=returned), "fitting.py": FITTING.format(added=added)}
+    assert any("TLK101" in one for one in Project(tmp_path, files).found()) is leaks
+
+
+BLANKED = """
+    import torch
+    from torch import nn
+    from elsewhere import Decoder
+
+    class Blank(nn.Module):
+        def __init__(self, share):
+            super().__init__()
+            self.share = share
+
+        def forward(self, x):
+            blanks = torch.bernoulli(self.share * torch.ones(x.shape)).to(x.device)
+            return (1 - blanks) * x, blanks
+
+    class Blanked(nn.Module):
+        def __init__(self, share):
+            super().__init__()
+            self.blank, self.decoder = Blank(share), Decoder()
+
+        def forward(self, x):
+            if self.training:
+                shown, blanks = self.blank(x)
+                return self.decoder(shown), blanks
+            return self.decoder(x), torch.ones(x.shape).to(x.device)
+"""
+
+WATCHED = """
+    import torch
+    from elsewhere import Net
+
+    class Fitted:
+        def make(self, share, device):
+            self.net = Net(share).to(device)
+
+        def look(self):
+            self.net.eval()
+"""
+
+BLANKED_LOOK = """
+    from blanked import Blanked
+    from watched import Fitted
+
+    class Blanks(Fitted):
+        def make(self, share, device):
+            self.net = Blanked(share).to(device)
+
+        def collect(self, loader):
+            self.net.eval()
+            kept = []
+            for x in loader:
+                {taken} = self.net(x)
+                kept.append(one)
+            print(len(kept))
+"""
+
+
+@pytest.mark.parametrize(("taken", "leaks"), [("_, one", False), ("one, _", True)])
+def test_of_a_tuple_from_a_module_each_item_is_known_by_itself(tmp_path: Path, taken: str, leaks: bool) -> None:
+    files = {"blanked.py": BLANKED, "watched.py": WATCHED, "look.py": BLANKED_LOOK.format(taken=taken)}
+    assert any("TLK102" in one for one in Project(tmp_path, files).found()) is leaks

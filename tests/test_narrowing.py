@@ -6,7 +6,7 @@ import libcst as cst
 import pytest
 
 from torchlint.facts import Facts
-from torchlint.facts.values.domain import NO_GRAPH, Plain, Tensor, Unknown
+from torchlint.facts.values.domain import NO_GRAPH, Container, Plain, Tensor, Unknown
 
 HEAD = """
 import numpy as np
@@ -34,6 +34,9 @@ LEFT = {
     "if torch.is_tensor(v): v = 0\n    y = v": {Plain, Unknown},
     "if torch.is_tensor(v): return\n    y = v": {Unknown},
     "if torch.is_tensor(v): print(v)\n    y = v": {Tensor},
+    "v = (v, 1) if x else v; y = v if isinstance(v, tuple) else 0": {Plain, Container},
+    "v = (v, 1) if x else v; y = v if not isinstance(v, (list, tuple)) else 0": {Plain, Container, Tensor},
+    "y = v[1] if isinstance(v, tuple) else 0": {Plain, Tensor},
     "if torch.is_tensor(v): print(v)\n    else: print(0)\n    y = v": {Tensor},
 }
 

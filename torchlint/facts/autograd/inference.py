@@ -10,6 +10,7 @@ from torchlint import torch_api
 from torchlint.facts.autograd.arrays import read_as_arrays
 from torchlint.facts.autograd.by_contract import InferringMethods
 from torchlint.facts.autograd.decided import is_decided, is_volatile
+from torchlint.facts.autograd.detached_inputs import is_input_of_detached
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.layers import layers
 from torchlint.facts.autograd.left_to_callers import LeftToCallers
@@ -322,8 +323,7 @@ class Inferences:
             return False
         if is_frozen(self.solution, call.callee.inputs[0]):
             return False
-        # If it is the input of a forward, it is the result of that which is detached.
-        return not any(user in self.flows.detached and self._takes(user, call) for user in call.users)
+        return not is_input_of_detached(self.flows, self.steps, call)
 
     def _is_unseen_inference(self, call: Value) -> bool:
         """``model.eval()``, then ``model.validation_step(batch)`` in code that is not seen.
@@ -360,12 +360,6 @@ class Inferences:
         places = places_of(self.solution, model) if model.op is Op.ATTRIBUTE else []
         kept = [value for place in places for value in self.solution.stored.get(place, ())]
         return bool(kept) and all(map(_is_put_into_evaluation, kept))
-
-    def _takes(self, user: Value, value: Value) -> bool:
-        """Whether a CALL is one of a module that is given ``value``, at once or as it goes round a loop."""
-        if user.op is Op.PHI:
-            return any(next_user.op is Op.CALL and self._takes(next_user, user) for next_user in user.users)
-        return user.op is Op.CALL and value in user.arguments and self.steps.calls_module(user)
 
     def _is_used(self, call: Value) -> bool:
         """Whether the call's own result reaches a backward; other calls of the same function do not matter."""

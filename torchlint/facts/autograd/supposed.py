@@ -103,10 +103,13 @@ class Suppositions:
 
     def _is_beside_loss(self, value: Value) -> bool:
         """Whether ``value`` is an item of what a call returns of which another item is trained on."""
-        if value.op not in (Op.ELEMENT, Op.SUBSCRIPT) or value.inputs[0].op is not Op.CALL:
-            return False
-        call, key = value.inputs[0], value.keys[0]
-        if key is None or not any(isinstance(atom, Carrier) for atom in self.solution.final(call)):
+        call = value.inputs[0].unnarrowed() if value.op in (Op.ELEMENT, Op.SUBSCRIPT) else value
+        key = value.keys[0] if call is not value else None
+        if (
+            key is None
+            or call.op is not Op.CALL
+            or not any(isinstance(atom, Carrier) for atom in self.solution.final(call))
+        ):
             return False
         others = (user for user in call.users if user.op in (Op.ELEMENT, Op.SUBSCRIPT) and user.keys[0] != key)
         return self.facts.modes.records(call) and any(other in self.flows.spent_roots for other in others)

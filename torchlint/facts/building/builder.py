@@ -6,6 +6,7 @@ import libcst as cst
 
 from torchlint.facts.building.annotations import annotated_class
 from torchlint.facts.building.names import import_names, scope_names
+from torchlint.facts.building.returned import hand_out_as_annotated
 from torchlint.facts.building.state import State
 from torchlint.facts.building.statements import StatementBuilder
 from torchlint.facts.summaries.imports import Imports
@@ -49,6 +50,7 @@ def _build_body(builder: StatementBuilder, function: Function, node: cst.Functio
         builder.hand_out(builder.visit(node.body))
     else:
         builder.run(node.body)
+        hand_out_as_annotated(builder, function, node)
 
 
 def _is_seen_elsewhere(function: Function) -> bool:

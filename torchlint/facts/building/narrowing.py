@@ -18,6 +18,9 @@ PLAIN_TYPES = frozenset(
 ) | {"numbers.Number", "numbers.Real", "numbers.Integral"}  # fmt: skip
 """Types of which no object holds a tensor; those of NumPy are others."""
 
+ITEM_TYPES = frozenset(f"builtins.{name}" for name in ("tuple", "list", "dict", "set"))
+"""Types of what holds items, and is no tensor."""
+
 TENSOR_TYPES = frozenset(["torch.Tensor", "torch.autograd.Variable", "torch.FloatTensor", "torch.cuda.FloatTensor"])
 """What is of none of these is no tensor."""
 
@@ -90,7 +93,9 @@ def _left(test: Value, holds: bool) -> Rest | None:
     types = [part.name for part in (asked.inputs if asked.op is Op.CONTAINER else (asked,)) if part.op is Op.EXTERNAL]
     if holds:
         whole = len(types) == (len(asked.inputs) if asked.op is Op.CONTAINER else 1)
-        return Rest.PLAIN if whole and types and all(map(_is_plain, types)) else None
+        if not whole or not types:
+            return None
+        return Rest.ITEMS if ITEM_TYPES.issuperset(types) else Rest.PLAIN if all(map(_is_plain, types)) else None
     return Rest.NO_TENSOR if any(one in TENSOR_TYPES for one in types) else None
 
 

@@ -314,7 +314,7 @@ class Calls:
             return UNKNOWN if function.is_abstract else PLAIN
         self.solution.watch(result, value)
         returned = self.solution.of(result)
-        summary = join(self._substitute(value, atom, function, binding) for atom in returned)
+        summary = join(self.substitute(value, atom, function, binding) for atom in returned)
         if function.is_foreign and Unknown() in returned:
             # What a function that is not seen whole gives back may have been frozen there, or quantized.
             summary = frozenset(atom for atom in summary if not isinstance(atom, Module | Instance) or atom in returned)
@@ -351,7 +351,7 @@ class Calls:
                 return False
         return True
 
-    def _substitute(self, value: Value, atom: Atom, function: Function, binding: dict[Value, Value | None]) -> Abstract:
+    def substitute(self, value: Value, atom: Atom, function: Function, binding: dict[Value, Value | None]) -> Abstract:
         """One alternative of a summary as it is at this call: parameters replaced, grad mode settled."""
         if isinstance(atom, SYMBOLIC) and atom.parameter.function is function:
             if star_of(atom.parameter):

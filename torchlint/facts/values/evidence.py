@@ -304,6 +304,7 @@ class Evidence:
 
     def _mark_carrier(self, base: Value) -> None:
         """The unknown object from which the live part was taken carries a graph."""
+        base = base.unnarrowed()
         abstract = self.solution.of(base)
         vague = not abstract or any(isinstance(a, Unknown) for a in abstract)
         if (

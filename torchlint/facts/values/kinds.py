@@ -49,6 +49,8 @@ class Rest(Symbol):
     """A number, a string, an array of NumPy."""
     NO_TENSOR = "no tensor"
     GRAPHLESS = "without a graph"
+    ITEMS = "items"
+    """A tuple, a list, a dict."""
 
 
 class Kind(Symbol):

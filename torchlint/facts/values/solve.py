@@ -88,6 +88,11 @@ class Solution:
         self._visits: dict[Value, int] = {}
         self._links = 0
 
+    @property
+    def is_open(self) -> bool:
+        """Whether alternatives may still come: nothing is taken for unknown yet."""
+        return self._optimistic
+
     # -- reading --------------------------------------------------------------------------------------------------
 
     def of(self, value: Value) -> Abstract:
@@ -124,6 +129,7 @@ class Solution:
             self._links += 1
             self.callers[function][call] = binding
             self._callees[call].append(function)
+            self.touch(function)
 
     def functions_of(self, call: Value) -> list[Function]:
         """The functions of this file that a CALL (or a read of a property) may run."""

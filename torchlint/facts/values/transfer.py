@@ -40,6 +40,8 @@ from torchlint.facts.values.frameworks import annotated, is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import handed_on
 from torchlint.facts.values.kinds import Rest
+from torchlint.facts.values.objects import of_this_object
+from torchlint.facts.values.tuples import unpackable, with_items
 from torchlint.torch_api import History as Effect
 from torchlint.torch_api import Returns
 
@@ -248,7 +250,7 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
                 return solution.calls.run_function(value, method, bound=True)
             return frozenset([FunctionReference(method, bound=isinstance(atom, Instance) and not method.is_static)])
         place = Place(atom.cls.root(), name)
-        kept = solution.read(place, value)
+        kept = of_this_object(solution, value, solution.read(place, value))
         if name == "module" and not solution.stored.get(place):
             return frozenset([atom])  # the wrapper of DataParallel and its like, seen through
         return kept
@@ -284,20 +286,11 @@ def _element(solution: Solution, value: Value) -> Abstract:
 
 def _item(solution: Solution, value: Value, base: Value, key: object) -> Abstract:
     assert key is None or isinstance(key, str | int)
-    found = join(item_of(solution, value, atom, key) for atom in _unpackable(solution.of(base), value))
+    found = join(item_of(solution, value, atom, key) for atom in unpackable(solution, solution.of(base), value))
     if base.op is not Op.CALL or base.mode is not Mode.OFF:
         return found
     made_there = {a for a in found if isinstance(a, Tensor) and a.inherits in solution.functions_of(base)}
     return (found - made_there) | NO_GRAPH if made_there else found  # of what a call without gradients gives
-
-
-def _unpackable(abstract: Abstract, part: Value) -> Abstract:
-    """What may be unpacked: where a function gives a loss, or a tuple with it, who unpacks has asked for the tuple."""
-    if part.op is not Op.ELEMENT or not isinstance(part.keys[0], int):
-        return abstract
-    if not any(isinstance(a, Container) and isinstance(a.allocation.syntax, cst.Tuple) for a in abstract):
-        return abstract
-    return frozenset(atom for atom in abstract if not isinstance(atom, Tensor))
 
 
 def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None) -> Abstract:
@@ -352,6 +345,8 @@ def _narrowed(solution: Solution, value: Value) -> Abstract:
     if value.name == Rest.PLAIN.value:
         return PLAIN
     before = solution.of(value.inputs[0])
+    if value.name == Rest.ITEMS.value:
+        return with_items(solution, before)
     after = frozenset(atom for atom in before if not isinstance(atom, Tensor | Derived | Argument | Carrier))
     if value.name == Rest.GRAPHLESS.value:
         return after if after == before else after | NO_GRAPH

@@ -1,0 +1,43 @@
+"""What an attribute holds of one object, where the methods of several objects of a class are given different things."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchlint.facts.values.domain import SYMBOLIC, Abstract, ClassReference, join
+from torchlint.facts.values.graph import Op, Value
+
+if TYPE_CHECKING:
+    from torchlint.facts.values.solve import Solution
+
+
+def of_this_object(solution: Solution, read: Value, kept: Abstract) -> Abstract:
+    """What an ATTRIBUTE of an object may be, of all that its class keeps under the name.
+
+    A meter of losses and one of hits share the class, and by it what ``update`` is given. Where the object is made in
+    the same function, calls on objects that are made elsewhere tell nothing of it; what is given on objects of unknown
+    origin may be given to it.
+    """
+    made = read.inputs[0]
+    symbolic = [a for a in kept if isinstance(a, SYMBOLIC)] if made.op is Op.CALL else []
+    if not symbolic or not _is_new(solution, made):
+        return kept
+    parts = [kept.difference(symbolic)]
+    for atom in symbolic:
+        function = atom.parameter.function
+        solution.watch(function, read)
+        calls = solution.callers.get(function, {})
+        if function.owner is None or not calls:
+            return kept
+        for call, binding in list(calls.items()):
+            receiver = call.callee.inputs[0] if call.op is Op.CALL and call.callee.op is Op.ATTRIBUTE else call
+            if receiver is made or not _is_new(solution, receiver):
+                given = binding.get(atom.parameter)
+                solution.watch(given if given is not None else call, read)
+                parts.append(solution.calls.substitute(call, atom, function, binding))
+    return join(parts)
+
+
+def _is_new(solution: Solution, value: Value) -> bool:
+    """Whether a value is a new object of a class of the project: ``Meter("loss")``."""
+    return value.op is Op.CALL and any(isinstance(atom, ClassReference) for atom in solution.of(value.callee))
