@@ -275,3 +275,31 @@ class Teller:
 )
 def test_what_a_module_gives_back_as_it_was_given_is_no_chain(net: str, back: str, expected: list[str]) -> None:
     assert carried(SPARED.format(net=net, back=back)) == expected
+
+
+REFINER = """
+class State:
+    def __init__(self, rows):
+        self.rows = rows
+    def __getitem__(self, name):
+        return getattr(self, name)
+class Refiner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Linear(3, 3) for _ in range(3))
+        self.state = State(torch.zeros(2, 3))
+    def forward(self, x):
+        state = {begin}
+        for _ in range(len(x)):
+            state = self.refine(state)
+        return state['rows']
+    def refine(self, state):
+        for depth in range(len(self.blocks)):
+            state.rows = self.blocks[depth](state.rows)
+        return state
+"""
+
+
+@pytest.mark.parametrize(("begin", "found"), [("State(x)", []), ("self.state", ["state.rows"])])
+def test_an_object_that_a_forward_makes_carries_nothing_into_the_next(begin: str, found: list[str]) -> None:
+    assert carried(TRAINING + REFINER.format(begin=begin)) == found

@@ -551,3 +551,39 @@ class Reactor(nn.Module):
 reactor = Reactor(Plan())
 """
     assert built(source) == []
+
+
+SHELL = (
+    "class Shell(nn.Module):\n"
+    "    def __init__(self, body):\n"
+    "        super().__init__()\n"
+    "        self.body = body\n"
+    "{more}"
+    "    def forward(self, x):\n"
+    "        return self.body(x)\n"
+    "class Net(nn.Module):\n"
+    "    def __init__(self):\n"
+    "        super().__init__()\n"
+    "        self.stem = nn.Linear(3, 3)\n"
+    "    def forward(self, x):\n"
+    "        return self.shell()(x)\n"
+    "    def shell(self):\n"
+    "        return Shell({given})\n"
+)
+
+
+@pytest.mark.parametrize("given", ["self.stem", "copy.deepcopy(self.stem)"])
+def test_a_shell_that_a_helper_puts_round_a_part_has_no_new_weights(given: str) -> None:
+    assert built("import copy\n" + SHELL.format(more="", given=given)) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "given"),
+    [
+        ("", "nn.Linear(3, 3)"),
+        ("", "nn.Linear(3, 3).to(self.device)"),
+        ("        self.head = nn.Linear(3, 2)\n", "self.stem"),
+    ],
+)
+def test_a_shell_with_new_weights_that_a_helper_makes(more: str, given: str) -> None:
+    assert built(SHELL.format(more=more, given=given)) == ["self.shell by forward"]

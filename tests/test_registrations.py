@@ -321,3 +321,21 @@ class Watch({base}):
 def test_an_object_that_leaves_hooks_on_the_model_it_was_given(lines: dict[str, str], found: list[Level]) -> None:
     usual = {"base": "object", "model": "model", "register": "layer.register_forward_hook(note)", "rest": "pass"}
     assert levels(f"{OBJECTS}{WATCH.format(**{**usual, **lines})}") == found
+
+
+@pytest.mark.parametrize(
+    ("check", "mark", "found"),
+    [
+        ("assert not hasattr(model, 'watched')", "watched", []),
+        ("assert not hasattr(model, 'watched'), 'once'", "watched", []),
+        ("if hasattr(model, 'watched'):\n            raise ValueError", "watched", []),
+        ("assert not hasattr(model, 'watched')", "other", [Level.NOTE]),
+        ("assert hasattr(model, 'watched')", "watched", [Level.NOTE]),
+        ("assert not hasattr(width, 'watched')", "watched", [Level.NOTE]),
+        ("if hasattr(model, 'watched'):\n            pass", "watched", [Level.NOTE]),
+    ],
+)
+def test_an_object_that_refuses_a_model_with_its_mark(check: str, mark: str, found: list[Level]) -> None:
+    lines = {"base": "object", "register": "layer.register_forward_hook(note)", "rest": "pass"}
+    marking = f"model\n        {check}\n        model.{mark} = True"
+    assert levels(f"{OBJECTS}{WATCH.format(model=marking, **lines)}") == found

@@ -314,3 +314,25 @@ def score(kind: str, row: list):
     return net(torch.tensor(row)).tolist()
 """
     assert reloaded(handler) == (["torch.jit.load by score"] if is_again else [])
+
+
+WRITTEN = """
+def main(loader: DataLoader, net: nn.Module, trimmer, path="net.pt"):
+    for x, y in loader:
+        {before}
+        net.load_state_dict(torch.load(path))
+        print(net(x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "found"),
+    [
+        ("trimmer.export_weights(path)", []),
+        ("trimmer.export_weights(x, file=path)", []),
+        ("trimmer.export_weights('other.pt')", ["torch.load by loop"]),
+        ("trimmer.show(path)", ["torch.load by loop"]),
+    ],
+)
+def test_what_a_turn_writes_to_the_same_path_is_not_the_same(before: str, found: list[str]) -> None:
+    assert reloaded(WRITTEN.format(before=before)) == found

@@ -81,7 +81,8 @@ class Operation:
     ``KEEPS`` where any element keeps.
 
     Forms not told apart: ``where(condition)`` alone and ``nonzero(as_tuple=True)`` return a tuple of integer
-    tensors, ``atleast_1d(a, b)`` a tuple of tensors that keep, and ``t.type()`` without an argument a str.
+    tensors, ``atleast_1d(a, b)`` a tuple of tensors that keep, and ``t.type()`` without an argument a str
+    (``facts/values/torch_calls.py`` tells it by the call).
     """
 
     returns: Returns

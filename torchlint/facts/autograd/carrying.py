@@ -16,6 +16,7 @@ import libcst as cst
 
 from torchlint.facts.autograd.chains import DEPTH, Chains, items_under
 from torchlint.facts.autograd.decided import is_volatile, needs_newer_torch
+from torchlint.facts.turns.forwards import is_made_within_forward, is_within_forward
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.domain import Derived, Tensor
 from torchlint.facts.values.frameworks import is_forward
@@ -146,7 +147,7 @@ class CarriedStates:
         if not any(isinstance(home, Place) for home in homes) and not self._is_in_steps(store.loop):
             return None
         old = self.chains.reaches(store.value, reads)
-        if old is None:
+        if old is None or self._is_of_one_forward(store):
             return None
         # The turns of a loop in a forward are the parts of one sequence.
         loop = None if store.function.name == "forward" else store.loop
@@ -155,6 +156,13 @@ class CarriedStates:
             return None
         name = text_of(store.target, store.value) + (_written(store) if is_item else "")
         return self._judged(store.statement, name, store.value, old)
+
+    def _is_of_one_forward(self, store: Store) -> bool:
+        """Whether a helper of a forward changes an attribute of an object that this forward has made."""
+        if store.holder is None or not store.attribute or not is_within_forward(self.solution, store.function):
+            return False
+        roots = self.facts.identity.roots(store.holder)
+        return all(is_made_within_forward(self.solution, root) for root in roots)
 
     def _is_in_steps(self, loop: Loop | None) -> bool:
         return loop is not None and any(map(self._runs_over_steps, loop.around()))

@@ -14,6 +14,7 @@ from torchlint.facts.autograd.detached_inputs import is_input_of_detached
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.layers import layers
 from torchlint.facts.autograd.left_to_callers import LeftToCallers
+from torchlint.facts.autograd.made_up import Maker, makers
 from torchlint.facts.autograd.older_torch import OlderTorch
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps
@@ -25,19 +26,9 @@ from torchlint.facts.values.overrides import has_unseen_base
 from torchlint.facts.values.parameters import SAME_OBJECT, has_frozen_part, is_frozen
 from torchlint.frameworks import Holds, method_names
 from torchlint.guarding import Guarding
-from torchlint.symbol import Symbol
 
 WITHIN = (Mode.OFF, Mode.UNKNOWN)
 """The modes in a guard; what another context manager does within one is not known."""
-
-COMPUTING = ("torch.", "numpy.", "builtins.", "math.", "random.", "copy.", "itertools.", "functools.", "collections.")
-"""Packages whose functions compute with what they are given."""
-
-READING = frozenset(
-    ["builtins.open", "builtins.input", "numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.fromfile",
-     "numpy.memmap", "torch.load", "torch.from_file", "torch.hub.load"]
-)  # fmt: skip
-"""Those of them that read a file or ask somebody."""
 
 
 @dataclass(frozen=True)
@@ -388,7 +379,7 @@ class Inferences:
     def on_a_dummy(self, call: Value) -> bool:
         """Whether a single forward runs on made-up numbers: a shape probe, a summary, an export."""
         given = [one for one in call.arguments if not any(map(is_module, self.solution.final(one)))]
-        return bool(given) and all(Maker.ELSEWHERE not in _makers(argument) for argument in given)
+        return bool(given) and all(Maker.ELSEWHERE not in makers(argument) for argument in given)
 
     def is_inference(self, value: Value) -> bool:
         """Whether ``value`` is computed in a part of the program that is found here."""
@@ -415,40 +406,3 @@ def _is_put_into_evaluation(value: Value) -> bool:
             return True
         value = value.callee.inputs[0]
     return False
-
-
-class Maker(Symbol):
-    """Where the numbers in a value come from."""
-
-    WRITTEN = "written in the program"
-    DRAWN = "made by torch.randn and the like"
-    ELSEWHERE = "a file, a caller, nobody knows"
-
-
-def _makers(value: Value, depth: int = 8, seen: frozenset[Value] = frozenset()) -> frozenset[Maker]:
-    """Where the numbers in a value come from, whatever is computed with them.
-
-    A function that is not seen may read a file that it is given the name of: ``Image.open("photo.jpg")``; what it is
-    given tensors for it computes with.
-    """
-    if value.op is Op.CONSTANT:
-        return frozenset([Maker.WRITTEN])
-    if value in seen:
-        return frozenset()  # what goes round a loop adds nothing to itself
-    if depth == 0 or value.op not in (Op.CALL, Op.OPERATION, Op.CONTAINER, Op.PHI, Op.SUBSCRIPT, Op.ELEMENT):
-        return frozenset([Maker.ELSEWHERE])
-    inputs = list(value.inputs)
-    if value.op is Op.CALL:
-        inputs = list(value.arguments)
-        if value.callee.op is Op.EXTERNAL:
-            operation = torch_api.function(value.callee.name)
-            if operation is not None and operation.history is torch_api.History.FRESH:
-                return frozenset([Maker.DRAWN])
-        elif value.callee.op is Op.ATTRIBUTE:
-            inputs = list(value.callee.inputs)
-    seen |= {value}
-    found = frozenset(maker for source in inputs for maker in _makers(source, depth - 1, seen))
-    if value.op is Op.CALL and value.callee.op is Op.EXTERNAL and Maker.DRAWN not in found:
-        if not value.callee.name.startswith(COMPUTING) or value.callee.name in READING:
-            return frozenset([Maker.ELSEWHERE])
-    return found if found or seen - {value} else frozenset([Maker.ELSEWHERE])

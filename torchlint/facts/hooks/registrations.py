@@ -14,6 +14,7 @@ import libcst as cst
 
 from torchlint.facts.building.names import assigned_in
 from torchlint.facts.hooks.handles import PASSING, Handles
+from torchlint.facts.hooks.refusing import refuses_again
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import HOPS, Repetition, Turn
 from torchlint.facts.values.domain import History, Instance, Module, Tensor
@@ -262,8 +263,9 @@ class HookLifetimes:
         owner = made.owner if made is not None else None
         if made is None or owner is None or is_module_class(owner) or self._is_ended(call):
             return None
-        given = set(made.parameters[1:])
-        if given.isdisjoint(part for value in self.way(subject, ()) for part in (value, *self._stored(value))):
+        parts = {part for value in self.way(subject, ()) for part in (value, *self._stored(value))}
+        given = [parameter for parameter in made.parameters[1:] if parameter in parts]
+        if not given or any(refuses_again(self.facts, parameter) for parameter in given):
             return None
         return PiledHook(registration, self._subject(registration), made, True, False, of_object=True)
 

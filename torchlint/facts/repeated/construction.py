@@ -24,6 +24,7 @@ from torchlint.facts.repeated.belonging import (
     is_told_module,
     wraps_own_parts,
 )
+from torchlint.facts.repeated.shells import Shells
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.turns.repetition import Repetition, Turn, changes_with
 from torchlint.facts.values.domain import (
@@ -69,12 +70,14 @@ class Product:
         weighs: True for a module that has parameters.
         is_operation: True for a module of torch that only computes, as a function of ``torch.nn.functional`` does.
         starts_workers: False for an iterator of a loader that is made in this file without workers.
+        is_shell: True for a module of the project without weights of its own, put around what was there before.
     """
 
     kind: str
     weighs: bool = False
     is_operation: bool = False
     starts_workers: bool = True
+    is_shell: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,7 @@ class _Search:
         self.facts = facts
         self.solution, self.steps = facts.solution, facts.steps
         self.repetitions = facts.repetitions
+        self._shells = Shells(facts.solution, self.product, self._is_model)
         self._made_by: dict[Function, Product | None] = {}
 
     def found(self) -> list[Construction]:
@@ -141,10 +145,10 @@ class _Search:
             return None
         product, loop = self.products[call], repetition.by
         follows = self._follows_input(call, repetition)
-        is_shell = product.kind == "module" and not product.weighs and not product.is_operation
-        if is_shell and wraps_own_parts(self.facts, call):
+        is_weightless = product.kind == "module" and not product.weighs and not product.is_operation
+        if is_weightless and wraps_own_parts(self.facts, call):
             return None
-        wraps = product.kind != "optimizer" and self._wraps_given(call)
+        wraps = product.is_shell or (product.kind != "optimizer" and self._wraps_given(call))
         if call.callee.op is not Op.EXTERNAL and (wraps or (follows and not product.weighs)):
             return None  # a class of the project that wraps its input
         if product.kind == "copy" and is_kept(self.facts, call):
@@ -185,7 +189,8 @@ class _Search:
             return self._of_external(call, callee.name)
         for atom in sorted_values(self.solution.final(callee)):
             if isinstance(atom, ClassReference) and is_module_class(atom.cls):
-                return Product("module", self._has_parameters(atom.cls))
+                is_shell = self._shells.is_shell(call, atom.cls)
+                return Product("module", self._has_parameters(atom.cls) and not is_shell, is_shell=is_shell)
             if isinstance(atom, FunctionReference):
                 return self.made_by(atom.function)
         return self._of_table(call)
@@ -337,7 +342,7 @@ class _Search:
         if value.op is not Op.CALL:
             return False
         if value in self.products:
-            return self.products[value].weighs
+            return self.products[value].weighs or self.products[value].is_shell
         if value.argument(-1, "requires_grad") is not None:
             return True
         atoms = self.solution.final(value)

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 WRITERS = frozenset(["torch.save", "torch.jit.save", "pickle.dump", "joblib.dump", "safetensors.torch.save_file"])
 """Functions that write such a file; what a turn writes it may well read again."""
 
+WRITING = ("save", "export", "write", "dump", "store")
+"""How the names of functions and methods begin that put something into the file whose path they are given."""
+
 DEPTH = 3
 """How many calls deep a writer is looked for."""
 
@@ -79,8 +82,11 @@ def _of(facts: Facts, load: Load, by: Effect | None = None) -> Reload | None:
         return None
     if _differs(facts, by.given if by is not None else load.call.inputs, repetition):
         return None
-    if isinstance(repetition.by, Loop) and any(_writes(facts, call) for call in _calls_within(facts, repetition.by)):
-        return None
+    if isinstance(repetition.by, Loop):
+        paths = _written_arguments(facts, load.call) if load.call.function is repetition.by.function else frozenset()
+        within = _calls_within(facts, repetition.by)
+        if any(_writes(facts, call) or _says_to_write(facts, call, paths) for call in within):
+            return None
     return Reload(load, repetition.by, weighs, by)
 
 
@@ -198,3 +204,15 @@ def _writes(facts: Facts, call: Value, depth: int = DEPTH) -> bool:
         for function in facts.solution.functions_of(call)
         for inner in facts.steps.calls_in(function)
     )
+
+
+def _says_to_write(facts: Facts, call: Value, paths: frozenset[str]) -> bool:
+    """``pruner.export_model(PATH)``: whether a CALL is told one of these paths, and by its name writes there."""
+    name = call.callee.name.rpartition(".")[2]
+    return name.startswith(WRITING) and not paths.isdisjoint(_written_arguments(facts, call))
+
+
+def _written_arguments(facts: Facts, call: Value) -> frozenset[str]:
+    """The arguments of a CALL as they are written: in one function the same text is the same path."""
+    given = call.syntax.args if isinstance(call.syntax, cst.Call) else ()
+    return frozenset(facts.code(argument.value) for argument in given)

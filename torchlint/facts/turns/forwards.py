@@ -5,9 +5,11 @@ What a forward is given belongs to its caller, who makes it anew for each step: 
 
 from __future__ import annotations
 
+from torchlint.facts.values.domain import ClassReference
 from torchlint.facts.values.frameworks import (
     is_called_each_step,
     is_forward,
+    is_module,
     runs_without_gradients,
     trains_on_result,
 )
@@ -27,6 +29,18 @@ def is_within_forward(solution: Solution, function: Function, depth: int = DEPTH
         return True
     callers = {call.function for call in solution.callers.get(function, {})} - {function}
     return depth > 0 and bool(callers) and all(is_within_forward(solution, one, depth - 1) for one in callers)
+
+
+def is_made_within_forward(solution: Solution, root: Value) -> bool:
+    """Whether an object begins, at ``root``, in a forward: by a class, or as what a module gives, seen or not.
+
+    It is another one in the next forward, whatever is put into its attributes.
+    """
+    if root.function.is_foreign:
+        return root.op in (Op.CALL, Op.GIVEN)
+    if root.op is not Op.CALL or not is_within_forward(solution, root.function):
+        return False
+    return any(isinstance(atom, ClassReference) or is_module(atom) for atom in solution.final(root.callee))
 
 
 def is_given_anew(function: Function) -> bool:

@@ -19,6 +19,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.externals import OF_PYTHON
 from torchlint.facts.values.frameworks import is_module, is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
+from torchlint.facts.values.torch_calls import asks_for_type
 from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class Tensors:
             functions = self.solution.functions_of(call)
             return any(f.result is not None and self._is_tensor(f.result, seen) for f in functions)
         known = torch_api.method(callee.name)
-        if known is None or known.returns in _NUMBERS or callee.name in OF_PYTHON:
+        if known is None or known.returns in _NUMBERS or callee.name in OF_PYTHON or asks_for_type(call, callee.name):
             return False
         return self._is_tensor(callee.inputs[0], seen)
 

@@ -136,3 +136,8 @@ def chooses_overload(solution: Solution, value: Value, position: int) -> bool:
         return True
     given = value.argument(position)
     return given is not None and solution.of(given) == PLAIN
+
+
+def asks_for_type(call: Value, name: str) -> bool:
+    """Whether CALL ``call`` of a method ``name`` is ``x.type()``: without an argument it gives a text, no tensor."""
+    return name == "type" and not call.arguments
