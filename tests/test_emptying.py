@@ -159,3 +159,15 @@ def scores(data, device, shows):
 )
 def test_a_loader_of_the_project_yields_batches(iterable: str, expected: list[str]) -> None:
     assert emptied(SCORING.format(iterable=iterable)) == expected
+
+
+@pytest.mark.parametrize(("event", "count"), [("", 1), ("(every=500)", 0), ("(once=1)", 0)])
+def test_an_event_may_come_at_some_steps_only(event: str, count: int) -> None:
+    source = f"""
+from ignite.engine import Engine, Events
+trainer = Engine(lambda engine, batch: model(batch))
+@trainer.on(Events.ITERATION_COMPLETED{event})
+def tidy(engine):
+    torch.cuda.empty_cache()
+"""
+    assert len(emptied(source)) == count

@@ -373,8 +373,11 @@ class _Search:
         """The calls that use gradients or zero them, by the roots and by the extents of the modules concerned."""
         by_root: dict[Value | Place, list[Value]] = {}
         by_extent: dict[Value | Place, list[Value]] = {}
+        training = {backward.function for backward in self.facts.graph.backwards}
         for call in self.facts.calls():
             if call.callee.op is Op.ATTRIBUTE and call.callee.name in ("step", "zero_grad"):
+                if not training.isdisjoint(self.solution.functions_of(call)):
+                    continue  # a trainer's step, and not an optimizer's
                 given = call.arguments[:1] if call.callee.name == "step" else ()  # scaler.step(optimizer)
                 subjects = [call.callee.inputs[0], *given]
                 for one in (module for subject in subjects for module in self._trained_by(subject)):

@@ -282,7 +282,7 @@ class Repetitions:
                 return True
             if is_called_each_step(function):
                 return True
-        return function in self.request_handlers or function in self.steps.handed_over
+        return function in self.request_handlers or function in self.steps.handed_over_for_each_step
 
     def is_told_step(self, function: Function) -> bool:
         """Whether nobody is seen to call ``function``, and it logs at the number of a step that it is given.

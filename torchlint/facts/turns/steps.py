@@ -19,7 +19,7 @@ from torchlint.facts.values.frameworks import (
     trains_on_result,
 )
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
-from torchlint.facts.values.handing_on import handlers_of
+from torchlint.facts.values.handing_on import handlers_of, is_of_some_events
 from torchlint.facts.values.parameters import has_parameters
 from torchlint.facts.values.solve import Solution
 from torchlint.frameworks import Holds, Row, method_names
@@ -194,12 +194,23 @@ class Steps:
     @cached_property
     def handed_over(self) -> frozenset[Function]:
         """Functions that a framework is given to call in each step: ``Engine(step)``."""
-        found: set[Function] = set()
+        return frozenset(function for function, _ in self._handovers) | self.request_handlers
+
+    @cached_property
+    def handed_over_for_each_step(self) -> frozenset[Function]:
+        """Those of them that are called in every step, and not in every n-th or in one alone."""
+        return frozenset(function for function, is_seldom in self._handovers if not is_seldom) | self.request_handlers
+
+    @cached_property
+    def _handovers(self) -> tuple[tuple[Function, bool], ...]:
+        """Functions that a framework is given to call in steps, each with whether the event is restricted to some."""
+        found: list[tuple[Function, bool]] = []
         for call in (value for value in self.solution.graph.values if value.op is Op.CALL):
             row = contract_of(self.solution, call, Holds.EACH_STEP) if call.callee.op is Op.EXTERNAL else None
-            found.update(self._given_function(call, row))
-            found.update(handlers_of(self.solution, call, Holds.EACH_STEP))
-        return frozenset(found) | self.request_handlers
+            found += [(function, False) for function in self._given_function(call, row)]
+            handlers = handlers_of(self.solution, call, Holds.EACH_STEP)
+            found += [(function, is_of_some_events(call)) for function in handlers]
+        return tuple(found)
 
     @cached_property
     def request_handlers(self) -> frozenset[Function]:

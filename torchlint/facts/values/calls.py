@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from torchlint import torch_api
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.values import distributions
+from torchlint.facts.values.carriers import is_made_in
 from torchlint.facts.values.domain import (
     BOTTOM,
     LEAF,
@@ -367,6 +368,8 @@ class Calls:
             if value.mode is Mode.OFF:
                 return NO_GRAPH
             return frozenset([Tensor(atom.history, atom.origin, heir(value))])
+        if value.mode is Mode.OFF and is_made_in(atom, (function,)):
+            return UNKNOWN
         return frozenset([atom])
 
     def _default(self, parameter: Value) -> Abstract:

@@ -92,6 +92,12 @@ def _rows(solution: Solution, call: Value, holds: Holds) -> Iterator[Row]:
             yield from (row for row in promises(atom.name, holds) if call.callee.name in row.methods)
 
 
+def is_of_some_events(call: Value) -> bool:
+    """Whether the event that a CALL names is restricted: ``Events.ITERATION_COMPLETED(every=500)``, ``(once=1)``."""
+    event = call.argument(0)
+    return event is not None and event.op is Op.CALL and bool(event.arguments)
+
+
 def _is_at_event(call: Value, row: Row) -> bool:
     """Whether the event that a CALL names is one of those of which a row is true."""
     event = call.argument(0)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.values.carriers import is_made_in
 from torchlint.facts.values.counts import is_count
 from torchlint.facts.values.dictionaries import yields_keys
 from torchlint.facts.values.domain import (
@@ -289,8 +290,11 @@ def _item(solution: Solution, value: Value, base: Value, key: object) -> Abstrac
     found = join(item_of(solution, value, atom, key) for atom in unpackable(solution, solution.of(base), value))
     if base.op is not Op.CALL or base.mode is not Mode.OFF:
         return found
-    made_there = {a for a in found if isinstance(a, Tensor) and a.inherits in solution.functions_of(base)}
-    return (found - made_there) | NO_GRAPH if made_there else found  # of what a call without gradients gives
+    functions = solution.functions_of(base)  # what they made has no graph, since the call is without gradients
+    carriers = {atom for atom in found if is_made_in(atom, functions)}
+    tensors = {atom for atom in found if isinstance(atom, Tensor) and atom.inherits in functions}
+    rest = found - carriers - tensors
+    return rest | (NO_GRAPH if tensors else BOTTOM) | (UNKNOWN if carriers else BOTTOM)
 
 
 def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None) -> Abstract:
