@@ -1216,3 +1216,48 @@ BLANKED_LOOK = """
 def test_of_a_tuple_from_a_module_each_item_is_known_by_itself(tmp_path: Path, taken: str, leaks: bool) -> None:
     files = {"blanked.py": BLANKED, "watched.py": WATCHED, "look.py": BLANKED_LOOK.format(taken=taken)}
     assert any("TLK102" in one for one in Project(tmp_path, files).found()) is leaks
+
+
+@pytest.mark.parametrize(("ending", "found"), [(".argmax(-1).tolist()", ["run.py: TLK201 note"]), ("", [])])
+def test_a_helper_of_another_file_runs_a_network_by_its_methods(tmp_path: Path, ending: str, found: list[str]) -> None:
+    files = {
+        "model.py": """
+            from torch import nn
+
+            class Reader(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.inner, self.outer = nn.Linear(4, 4), nn.Linear(4, 4)
+
+                def encode(self, x):
+                    return self.inner(x)
+
+                def decode(self, memory):
+                    return self.outer(memory)
+
+                def forward(self, x):
+                    return self.decode(self.encode(x))
+        """,
+        "search.py": f"""
+            def best(reader, x):
+                memory = reader.encode(x)
+                return reader.decode(memory){ending}
+        """,
+        "run.py": """
+            import torch
+            from model import Reader
+            from search import best
+
+            def main(train, test):
+                reader = Reader()
+                optimizer = torch.optim.SGD(reader.parameters(), 0.1)
+                for x, y in train:
+                    loss = (reader(x) - y).pow(2).mean()
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                reader.eval()
+                return [best(reader, x) for x in test]
+        """,
+    }
+    assert Project(tmp_path, files).found("run.py") == found

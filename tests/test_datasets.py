@@ -40,6 +40,8 @@ def hoarded(kept: str, read: str = "return self.items[index]", loader: str = "Da
         "self.items = []\nfor i in range(100000):\n    self.items.append((i, 'x'))",
         "self.items = open(path).readlines()",
         "self.items = [line.split() for line in open(path)]",
+        "with Path(path).open() as f:\n    self.items = [json.loads(line) for line in f]",
+        "self.items = Path(path).read_text().splitlines()",
         "with open(path) as f:\n    self.items = json.load(f)['images']",
         "with open(path) as f:\n    self.items = list(csv.DictReader(f))",
         "self.items = dict()\nfor i, line in enumerate(open(path)):\n    self.items[i] = line.split()",

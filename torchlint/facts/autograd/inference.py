@@ -280,8 +280,9 @@ class Inferences:
         """Whether a call in a function of another file runs a forward, under its caller's grad mode, for nothing."""
         if call.mode is not Mode.INHERITED or self._is_used(call):
             return False
-        if self.steps.calls_module(call):
-            is_known = call.evaluating or self.steps.calls_network(call)
+        by_method = self.steps.runs_layers_by_method(call)
+        if by_method or self.steps.calls_module(call):
+            is_known = by_method or call.evaluating or self.steps.calls_network(call)
             leaves = call in self.solution.graph.foreign.leaving
             return is_known and ((call.evaluating and not escapes) or not leaves)
         return any(self._infers_elsewhere(function, escapes) for function in self.solution.functions_of(call))

@@ -185,6 +185,16 @@ class Steps:
         atoms = self.solution.final(called_object(call))
         return any(isinstance(atom, Instance) and self._is_network(atom.cls) for atom in atoms)
 
+    def runs_layers_by_method(self, call: Value) -> bool:
+        """Whether a CALL is of a method, not the forward, in which a network of the project runs layers of its own."""
+        methods = self.solution.functions_of(call) if call.callee.op is Op.ATTRIBUTE else []
+        return bool(methods) and all(
+            method.owner is not None
+            and self._is_network(method.owner)
+            and any(map(self.calls_module, self.calls_in(method)))
+            for method in methods
+        )
+
     def _is_network(self, cls: Class) -> bool:
         """Whether the instances of a class begin graphs when they are called; a loss without parameters begins none."""
         if cls not in self._networks:

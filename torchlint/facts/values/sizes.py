@@ -33,6 +33,9 @@ READERS = frozenset(["json.load", "json.loads", "csv.reader", "csv.DictReader", 
                      "jsonlines.open", "pandas.read_csv", "pandas.read_json", "pandas.read_table"])  # fmt: skip
 """Functions that open or read a file of records."""
 
+OPENING = frozenset(["open", "read_text"])
+"""Methods that do, of a path."""
+
 PARTS = frozenset(["readlines", "read", "read_text", "splitlines", "split", "items", "values", "keys", "copy", "tolist",
                    "to_dict", "strip", "open"])  # fmt: skip
 """Methods that give what their receiver holds."""
@@ -127,7 +130,10 @@ class Sizes:
     def _is_long_call(self, call: Value, files: bool) -> bool:
         """Whether a call gives very many items, whatever it is given."""
         callee = call.callee
-        if self._is_list_of_another_file(call) or (callee.op is Op.EXTERNAL and callee.name in READERS):
+        reads = (
+            callee.name in READERS if callee.op is Op.EXTERNAL else callee.op is Op.ATTRIBUTE and callee.name in OPENING
+        )
+        if reads or self._is_list_of_another_file(call):
             return files
         is_range = callee.op is Op.EXTERNAL and callee.name == "builtins.range"
         return is_range and any(self._number(argument) >= LARGE for argument in call.arguments)
