@@ -59,6 +59,7 @@ def is_safe(source: str) -> bool:
         ("s = torch.load(path)\nw = s['w']\nmodel.load_state_dict(w)", "s, w"),
         ("s = torch.load(path)\nw = OrderedDict(s)\nmodel.load_state_dict(w)", "s, w"),
         ("s = torch.load(path)\ns = {k[7:]: v for k, v in s.items()}\nmodel.load_state_dict(s)", "s"),
+        ("s = torch.load(path)\nassert isinstance(s, list)\nmodel.load_state_dict(s[0])", "s"),
         ("own = model.state_dict()\nown.update(torch.load(path))\nmodel.load_state_dict(own)", "own"),
         ("s = torch.load(path)\nfor p, q in zip(model.parameters(), s):\n    p.data.copy_(q)", "s"),
     ],

@@ -18,8 +18,8 @@ PLAIN_TYPES = frozenset(
 ) | {"numbers.Number", "numbers.Real", "numbers.Integral"}  # fmt: skip
 """Types of which no object holds a tensor; those of NumPy are others."""
 
-ITEM_TYPES = frozenset(f"builtins.{name}" for name in ("tuple", "list", "dict", "set"))
-"""Types of what holds items, and is no tensor."""
+ITEM_TYPES = frozenset(["builtins.tuple", "builtins.list"])
+"""Types of what a module may give in the place of a tensor; a dict that is asked for is loaded or filled more often."""
 
 TENSOR_TYPES = frozenset(["torch.Tensor", "torch.autograd.Variable", "torch.FloatTensor", "torch.cuda.FloatTensor"])
 """What is of none of these is no tensor."""

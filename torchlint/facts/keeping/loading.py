@@ -225,7 +225,7 @@ class Loads:
 
     def _is_same(self, value: Value, key: Key, found: Value) -> bool:
         """Whether ``found`` is, or holds, the very object that lies under ``key`` of ``value``, and no part of it."""
-        if found.op in (Op.PHI, Op.PARAMETER, Op.READ) or value in self._results:
+        if found.op in (Op.PHI, Op.NARROWED, Op.PARAMETER, Op.READ) or value in self._results:
             return True
         if found.op in (Op.ELEMENT, Op.SUBSCRIPT):
             return key is not None
@@ -239,7 +239,7 @@ class Loads:
             if user.op in (Op.SUBSCRIPT, Op.ELEMENT):
                 if key is None or user.keys[0] is None or user.keys[0] == key:
                     yield user, None
-            elif user.op is Op.PHI:
+            elif user.op in (Op.PHI, Op.NARROWED):
                 yield user, key
             elif user.op is Op.ATTRIBUTE and key is None:
                 yield from self._attribute(user)

@@ -50,7 +50,7 @@ class Rest(Symbol):
     NO_TENSOR = "no tensor"
     GRAPHLESS = "without a graph"
     ITEMS = "items"
-    """A tuple, a list, a dict."""
+    """A tuple or a list."""
 
 
 class Kind(Symbol):
