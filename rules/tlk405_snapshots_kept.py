@@ -63,7 +63,6 @@ class SnapshotsKept(Rule):
     level = Level.ERROR
     harms = (Harm.BYTES,)
     symptoms = (Symptom.GROWS_EVERY_STEP,)
-    unseen = True
     triggers = (
         Trigger(inserts=True, names=frozenset(["deepcopy", "clone", "parameters", "state_dict", "named_parameters"])),
         Trigger(inserts=True, names=frozenset(["load", "load_file", "load_url", "load_state_dict_from_url"])),
