@@ -146,6 +146,12 @@ def test_on_cuda_the_host_has_a_peak_of_its_own() -> None:
     assert (found.answer, found.figure, found.against) == (Answer.LEAKS, 4096, 2048)
 
 
+def test_the_peaks_of_the_device_are_compared_where_a_run_failed_before_the_host_was_measured() -> None:
+    whole, part = figures(cuda_peak=[4096] * STEPS, storages_peak=[1] * STEPS), figures(cuda_peak=[2048] * STEPS)
+    assert answer(Harm.PEAK, whole, part) is Answer.LEAKS
+    assert answer(Harm.PEAK, part, whole) is Answer.QUIET
+
+
 def test_segments_that_the_driver_gives_in_every_step_are_churn() -> None:
     quiet = {"calls_built": [0] * STEPS, "calls_made": [100] * STEPS}
     fixed = figures(**quiet, cuda_taken=[0] * STEPS)

@@ -204,7 +204,8 @@ def _peak(figures: Figures, reference: Figures | None) -> Judgement:
     if not others:
         why = "there is no repaired program to compare the peak with"
         return Judgement(Harm.PEAK, Answer.UNKNOWN, unit, peaks[0], why)
-    pairs = tuple(zip(peaks, others, strict=True))
+    # One that failed on the way has the device's peak alone.
+    pairs = tuple(zip(peaks, others, strict=False))
     wasted = (pair for pair in pairs if pair[0] >= PEAK_MARGIN * pair[1])
     peak, fixed = next(wasted, pairs[0])
     sentence = f"the largest peak is {peak:,} bytes against {fixed:,} when repaired ({peak / max(fixed, 1) - 1:+.1%})"
