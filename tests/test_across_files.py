@@ -1261,3 +1261,42 @@ def test_a_helper_of_another_file_runs_a_network_by_its_methods(tmp_path: Path, 
         """,
     }
     assert Project(tmp_path, files).found("run.py") == found
+
+
+@pytest.mark.parametrize(
+    ("steps", "given", "level"),
+    [
+        ("loss.backward()", "loss", "warning"),
+        ("loss.backward()", "{'loss': loss, 'rows': len(x)}['loss']", "warning"),
+        ("(0.5 * loss).backward()", "loss", "warning"),
+        ("loss.backward(retain_graph=True)", "loss", "error"),
+        ("loss.detach()", "loss", "error"),
+    ],
+)
+def test_a_loss_whose_backward_has_run_in_another_file_holds_no_activations(
+    tmp_path: Path, steps: str, given: str, level: str
+) -> None:
+    learner = f"""
+        from torch.nn import functional as F
+
+        def fit_batch(net, x, y):
+            loss = F.mse_loss(net(x), y)
+            {steps}
+            return {given}
+    """
+    run = """
+        import torch
+        from learner import fit_batch
+
+        def run(loader):
+            net = torch.nn.Linear(3, 1)
+            optimizer = torch.optim.SGD(net.parameters(), 0.1)
+            seen = []
+            for x, y in loader:
+                optimizer.zero_grad()
+                seen.append(fit_batch(net, x, y))
+                optimizer.step()
+            print(len(seen))
+    """
+    project = Project(tmp_path, {"learner.py": learner, "run.py": run})
+    assert [f for f in project.found() if "TLK102" in f] == [f"run.py: TLK102 {level}"]

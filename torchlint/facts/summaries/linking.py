@@ -322,6 +322,8 @@ class Linker:
         self._shapes[value] = (shape, unit)
         if shape and all(part.is_evaluated for part in shape):
             self.foreign.evaluated.add(value)
+        if any(part.is_spent for part in shape):
+            self._backward(value, function, None)
         return value
 
     def make(

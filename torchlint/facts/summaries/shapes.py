@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.summaries.summary import UNKNOWN, Part, PartKind, Shape
 from torchlint.facts.values.domain import (
     Abstract,
@@ -16,6 +17,7 @@ from torchlint.facts.values.domain import (
     Differentiable,
     External,
     FunctionReference,
+    History,
     Instance,
     Module,
     Plain,
@@ -25,7 +27,6 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.facts.values.parameters import SAME_OBJECT, before_moves, is_frozen
-from torchlint.facts.values.solve import Solution
 
 NESTING = 3
 """How many containers deep a shape is told."""
@@ -44,9 +45,9 @@ def name_of(function: Function) -> str:
 class Shapes:
     """Turns the abstract values of one solved file into shapes."""
 
-    def __init__(self, solution: Solution, classes: frozenset[Class]) -> None:
-        """Work on ``solution``; ``classes`` are those at the file's top level, which others may name."""
-        self.solution = solution
+    def __init__(self, flows: Flows, classes: frozenset[Class]) -> None:
+        """Work on the solution of ``flows``; ``classes`` are those at the file's top level, which others may name."""
+        self.flows, self.solution = flows, flows.solution
         self.classes = classes
 
     def of(self, value: Value) -> Shape:
@@ -111,9 +112,11 @@ class Shapes:
         return tuple((key, self._as_made(self.shape(found[key], depth - 1), items[key])) for key in order[:WIDEST])
 
     def _as_made(self, shape: Shape, values: Sequence[Value]) -> Shape:
-        """A shape, with what is done here to the networks among the values that it stands for."""
+        """A shape, with what is done here to the networks and tensors among the values that it stands for."""
         if values and all(is_frozen(self.solution, value) for value in values):
             shape = tuple(map(_frozen, shape))
+        if values and any(map(_is_live, shape)) and all(map(self.flows.is_spent, values)):
+            shape = tuple(replace(part, is_spent=True) if _is_live(part) else part for part in shape)
         return tuple(map(_evaluated, shape)) if values and all(map(is_evaluated, values)) else shape
 
 
@@ -132,6 +135,10 @@ def is_evaluated(value: Value) -> bool:
 def _frozen(part: Part) -> Part:
     """A module whose parameters do not require grad is to others one without."""
     return Part(PartKind.MODULE) if part.kind in (PartKind.MODULE, PartKind.INSTANCE) else part
+
+
+def _is_live(part: Part) -> bool:
+    return part.kind is PartKind.TENSOR and part.name == History.LIVE.value
 
 
 def _evaluated(part: Part) -> Part:

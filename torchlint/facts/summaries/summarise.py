@@ -89,7 +89,7 @@ class _Summariser:
         at_top = {f.owner for f in self.functions if f.owner is not None}
         bound = {v.reference for v in facts.graph.values if v.op is Op.CLASS and v.function is top}
         self.classes = [c for c in facts.graph.classes if c in bound or c in at_top]
-        self.shapes = Shapes(facts.solution, frozenset(self.classes))
+        self.shapes = Shapes(facts.flows, frozenset(self.classes))
         self._stores: dict[Function, list[Store]] = defaultdict(list)
         for store in facts.graph.stores:
             self._stores[store.function].append(store)

@@ -50,7 +50,8 @@ class PartKind(Symbol):
 class Part:
     """One alternative of a :data:`Shape`; which fields count depends on the kind.
 
-    ``is_evaluated``: it is made in this file and put into evaluation mode.
+    ``is_evaluated``: it is made in this file and put into evaluation mode. ``is_spent``: a backward has run over all of
+    its graph.
     """
 
     kind: PartKind
@@ -60,6 +61,7 @@ class Part:
     by: str = ""
     items: tuple[tuple[Key, Shape], ...] = ()
     is_evaluated: bool = False
+    is_spent: bool = False
 
 
 Shape: TypeAlias = "tuple[Part, ...]"
