@@ -22,6 +22,28 @@ UNKNOWN_TO_LIBCST = "(name): int = 1\n"
 """Python, which libcst 1.9 does not parse."""
 
 
+HELPER = """
+from torch.nn import functional as F
+
+def step(net, x, y):
+    loss = F.mse_loss(net(x), y)
+    loss.backward()
+    return loss
+"""
+
+BY_HELPER = """
+import torch
+from helper import step
+
+def train(loader):
+    net = torch.nn.Linear(3, 1)
+    total = 0
+    for x, y in loader:
+        total += step(net, x, y)
+    return total
+"""
+
+
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that makes the checkout look installed: flake8 finds plugins by their metadata."""
@@ -169,6 +191,71 @@ class TestFlake8:
         assert "torchlint.flake8_plugin" in modules
         assert ("libcst" in modules) == needed
         assert "torch" not in modules
+
+
+class TestCache:
+    """What flake8 is told again without checking: it must be what checking says."""
+
+    @pytest.fixture(autouse=True)
+    def trusting(self, tmp_path: Path) -> None:
+        """A folder that did not change lately; what did is read again."""
+        write(tmp_path, "helper.py", HELPER)
+        write(tmp_path, "a.py", LEAK)
+        write(tmp_path, "b.py", LEAK.replace("\n", "\r\n"))
+        write(tmp_path, "c.py", BY_HELPER)
+        write(tmp_path, "d.py", WITHOUT_TORCH)
+
+    def test_a_second_run_says_the_same_and_analyses_nothing(self, flake8, installed, tmp_path):
+        first = flake8(".")
+        assert len(first[1]) == 3
+        assert flake8(".") == first
+        env = {"PYTHONPATH": f"{installed}{os.pathsep}{ROOT}"}
+        assert "libcst" not in modules_after("flake8.main.cli:main", "--isolated", "-j1", ".", cwd=tmp_path, env=env)
+
+    def test_workers_keep_what_they_learnt(self, flake8, installed, tmp_path):
+        first = flake8("-j2", ".")
+        env = {"PYTHONPATH": f"{installed}{os.pathsep}{ROOT}"}
+        assert "libcst" not in modules_after("flake8.main.cli:main", "--isolated", "-j1", ".", cwd=tmp_path, env=env)
+        assert flake8("-j1", ".") == first
+
+    @pytest.mark.parametrize("name", ["a.py", "helper.py"])
+    def test_what_changed_is_checked_again(self, flake8, tmp_path, name):
+        before = flake8(".")[1]
+        text = (tmp_path / name).read_text()
+        write(tmp_path, name, text.replace("+= loss", "+= loss.item()").replace("return loss", "return loss.item()"))
+        assert len(flake8(".")[1]) == len(before) - 1
+
+    def test_a_buffer_that_is_not_saved_is_checked(self, flake8, tmp_path):
+        flake8("a.py")
+        found = flake8("--stdin-display-name=a.py", "-", stdin=LEAK.replace("+= loss", "+= loss.item()"))
+        assert found == (0, [])
+
+    def test_the_command_line_has_its_own_results(self, flake8, tmp_path):
+        write(tmp_path, "a.py", LEAK.replace("total += loss\n", "total += loss  # noqa\n"))
+        python("-m", "torchlint", "a.py", cwd=tmp_path, env={"PYTHONPATH": str(ROOT)})
+        assert flake8("--disable-noqa", "a.py")[0] == 1
+
+    def test_none_is_kept_where_that_is_asked_for(self, flake8, tmp_path):
+        flake8("--torchlint-no-cache", ".")
+        assert not (tmp_path / ".torchlint_cache").exists()
+        flake8(".")
+        assert (tmp_path / ".torchlint_cache").exists()
+
+    def test_it_lies_where_it_is_told_to(self, flake8, tmp_path):
+        first = flake8("--torchlint-cache-dir=kept", ".")
+        assert [path.suffix for path in (tmp_path / "kept").glob("*.json")] == [".json"]
+        assert not (tmp_path / ".torchlint_cache").exists()
+        assert flake8("--torchlint-cache-dir=kept", ".") == first
+
+    def test_a_damaged_cache_is_made_anew(self, flake8, tmp_path):
+        first = flake8(".")
+        [file] = (tmp_path / ".torchlint_cache").glob("*.json")
+        file.write_bytes(file.read_bytes()[:-9])
+        assert flake8(".") == first
+
+    def test_a_folder_that_cannot_be_written_costs_the_cache_alone(self, flake8, tmp_path):
+        write(tmp_path, ".torchlint_cache", "a file stands in the way")
+        assert len(flake8(".")[1]) == 3
 
 
 class TestPlugin:

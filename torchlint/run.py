@@ -56,6 +56,7 @@ class Job:
         use_screen: False to parse every file, also one that cannot hold a finding.
         repairs: which repairs to apply.
         write: False to leave the file alone and only say what would change.
+        heed_noqa: False where somebody else applies ``# noqa``, as flake8 does.
     """
 
     path: str
@@ -64,6 +65,7 @@ class Job:
     use_screen: bool = True
     repairs: Repairs = Repairs.NONE
     write: bool = True
+    heed_noqa: bool = True
 
 
 @dataclass(frozen=True)
@@ -194,14 +196,15 @@ def check_text(source: Source, job: Job, project: Project | None = None) -> Chec
     Raises:
         Unreadable: the text cannot be parsed.
     """
-    first = look(source, job.selection, use_screen=job.use_screen, project=project)
+    see = partial(look, selection=job.selection, use_screen=job.use_screen, heed_noqa=job.heed_noqa, project=project)
+    first = see(source)
     plain = _checked(source, first)
     if job.repairs is Repairs.NONE or not any(one.repair for one in first.shown):
         return plain
     from torchlint.fix import fix_source
 
     def find(text: Source) -> Sequence[Diagnostic]:
-        return look(text, job.selection, use_screen=job.use_screen, project=project).shown
+        return see(text).shown
 
     try:
         outcome = fix_source(source, find, unsafe=job.repairs is Repairs.ALL)
@@ -211,7 +214,7 @@ def check_text(source: Source, job: Job, project: Project | None = None) -> Chec
     except Unreadable as error:
         return replace(plain, failure=f"cannot be fixed: {error.reason}")
     repaired = Source(source.path, outcome.text, source.encoding, source.has_bom)
-    left = _checked(repaired, look(repaired, job.selection, use_screen=job.use_screen, project=project))
+    left = _checked(repaired, see(repaired))
     return replace(left, applied=len(outcome.applied), before=source.text, after=outcome.text, data=data)
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from torchlint.cache.folder import prepare, remove_older
+from torchlint.cache.folder import locked, prepare, remove_older
 from torchlint.cache.key import Key
 from torchlint.cache.outcome import kept, restored
 from torchlint.cache.table import Columns, Damaged, Facts, Record, decode, encode
@@ -41,7 +41,7 @@ class Detail(Enum):
 
 
 class Cache:
-    """The results of earlier runs in one file; a run asks :meth:`known` once and then tells it all by :meth:`learn`.
+    """The results of earlier runs in one file: a run asks :meth:`known`, and tells by :meth:`learn` what it found.
 
     What is wrong with the file, or with the folder that it lies in, is never an error: there is no cache then.
     """
@@ -51,19 +51,24 @@ class Cache:
         self._file = file
         self._detail = detail
         self._key = Key()
-        self._digests: dict[tuple[Selection, int, bool], str] = {}
+        self._digests: dict[tuple[Selection, int, bool, bool], str] = {}
         self._refreshed = Facts()
         self._is_outdated = False
 
-    def known(self, jobs: Sequence[Job]) -> list[Checked | None]:
-        """For each job its result, as far as it is known; ``jobs`` are all of the run."""
-        table = self._load()
+    def known(self, jobs: Sequence[Job], given: Sequence[str] | None = None) -> list[Checked | None]:
+        """For each job its result, as far as it is known.
+
+        Args:
+            jobs: what is to be checked; asked more than once, the cache answers from what it held at first.
+            given: the absolute paths of the files of the run, whose calls count; None for those of ``jobs``.
+        """
+        table = self._held
         nothing: list[Checked | None] = [None] * len(jobs)
         if table is None:
             return nothing
         self._is_outdated = table.stamps != self._key.stamps
         try:
-            return self._known(jobs, table)
+            return self._known(jobs, given, table)
         except _DAMAGE:
             # A digest has said that the table is one of ours; it takes malice to come here.
             self._refreshed = Facts()
@@ -79,15 +84,21 @@ class Cache:
         from torchlint.cache.merge import gathered, merged
         from torchlint.rewrite import write_atomic
 
-        newer = merged(refreshed, gathered(learnt))
+        newer, folder = merged(refreshed, gathered(learnt)), os.path.dirname(self._file)
         with suppress(OSError):
-            prepare(os.path.dirname(self._file))
-            facts = merged(self._older(), newer)
-            facts.records = _pruned(facts, {self._digest(job) for job in jobs})
-            write_atomic(self._file, encode(facts, self._key.stamps, self._key.content))
-            remove_older(self._file)
+            prepare(folder)
+            with locked(folder):
+                facts = merged(self._older(), newer)
+                facts.records = _pruned(facts, {self._digest(job) for job in jobs})
+                write_atomic(self._file, encode(facts, self._key.stamps, self._key.content))
+                remove_older(self._file)
 
     # -- what is known --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _held(self) -> Columns | None:
+        """What the file held when it was first asked."""
+        return self._load()
 
     def _load(self) -> Columns | None:
         """What the file holds now; None where that is of no use."""
@@ -98,17 +109,17 @@ class Cache:
         except (OSError, Damaged):
             return None
 
-    def _known(self, jobs: Sequence[Job], table: Columns) -> list[Checked | None]:
+    def _known(self, jobs: Sequence[Job], given: Sequence[str] | None, table: Columns) -> list[Checked | None]:
         """See :meth:`known`; raises one of ``_DAMAGE``."""
-        given = [os.path.abspath(job.path) for job in jobs]
-        numbers = [table.find(path, self._digest(job)) for path, job in zip(given, jobs, strict=True)]
+        paths = [os.path.abspath(job.path) for job in jobs]
+        numbers = [table.find(path, self._digest(job)) for path, job in zip(paths, jobs, strict=True)]
         view = View(table, [number for number in numbers if number is not None])
-        run = _Run(view, given)
+        run = _Run(view, paths if given is None else given)
         found: list[Checked | None] = []
         for job, number in zip(jobs, numbers, strict=True):
             holds = number is not None and view.holds(number) and run.agrees(table, number)
             found.append(self._result(job, table, view, number) if holds and number is not None else None)
-        self._refreshed = view.refreshed
+        self._refreshed.take_in(view.refreshed)
         return found
 
     def _result(self, job: Job, table: Columns, view: View, number: int) -> Checked | None:
@@ -153,7 +164,7 @@ class Cache:
 
     def _digest(self, job: Job) -> str:
         """The digest of the options that a result depends on."""
-        options = (job.selection, job.limit, job.use_screen)
+        options = (job.selection, job.limit, job.use_screen, job.heed_noqa)
         if options not in self._digests:
             chosen = job.selection
             text = repr((sorted(chosen.enabled), sorted(chosen.named), chosen.preview, chosen.notes, *options[1:]))

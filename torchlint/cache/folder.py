@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from torchlint import __version__
 from torchlint.config import nearest_settings
 from torchlint.discover import CACHE_FOLDER, is_excluded_folder
 
-__all__ = ["cache_file", "prepare", "remove_caches", "remove_older"]
+__all__ = ["cache_file", "locked", "prepare", "remove_caches", "remove_older"]
 
 _TAG, _IGNORE = "CACHEDIR.TAG", ".gitignore"
 _SIGNATURE = (
@@ -50,6 +50,25 @@ def prepare(folder: str) -> None:
     for name, text in ((_TAG, _SIGNATURE), (_IGNORE, "*\n")):
         with open(os.path.join(folder, name), "w", encoding="utf-8") as stream:
             stream.write(text)
+
+
+@contextmanager
+def locked(folder: str) -> Iterator[None]:
+    """Let no other process into the folder that asks for it in this way, as far as the system can.
+
+    Where it cannot (Windows, some network file systems) what one of two runs learnt may be lost when they end together.
+    """
+    descriptor = None
+    try:
+        with suppress(ImportError, OSError):
+            import fcntl
+
+            descriptor = os.open(folder, os.O_RDONLY)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def remove_older(file: str) -> None:

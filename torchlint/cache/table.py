@@ -60,6 +60,12 @@ class Facts:
     folders: dict[str, FolderSight] = field(default_factory=dict)
     records: dict[tuple[str, str], Record] = field(default_factory=dict)
 
+    def take_in(self, newer: Facts) -> None:
+        """Add what was seen later in the same run."""
+        self.files.update(newer.files)
+        self.folders.update(newer.folders)
+        self.records.update(newer.records)
+
 
 class Columns:
     """A table as it was read. What is asked of it raises KeyError, IndexError, TypeError or ValueError where it is
