@@ -128,7 +128,7 @@ class InferenceWithGrad(Rule):
             level=Level.NOTE if inference.unseen or inference.doubtful or inference.partly_frozen else Level.WARNING,
             memory=Memory.PEAK,
             evidence=_evidence(facts, inference),
-            fix=facts.guard(inference.function, safe=not inference.leaves),
+            fix=facts.guard(inference.function, safe=not inference.hands_out),
         )  # fmt: skip
 
     def _elsewhere(self, facts: Facts, inference: Inference) -> Iterator[Finding]:

@@ -233,8 +233,13 @@ def mark_of(cls: type) -> str:
     kind = kind_of(cls)
     if kind not in ("module", "loss"):
         return kind
-    owns = any(True for _ in made(cls).parameters()) if cls.__name__ not in WRAPPERS else False
-    return kind + (" parameters" if owns else "") + (" wraps" if cls.__name__ in WRAPPERS else "")
+    if cls.__name__ in WRAPPERS:
+        return f"{kind} wraps"
+    names = [name for name, _ in made(cls).named_parameters()]
+    if not names:
+        return kind
+    fixed = not any("." in name or name[-1].isdigit() for name in names)  # not of parts, nor one for each layer
+    return f"{kind} parameters" + (f"={','.join(names)}" if fixed else "")
 
 
 def made(cls: type) -> torch.nn.Module:

@@ -1300,3 +1300,49 @@ def test_a_loss_whose_backward_has_run_in_another_file_holds_no_activations(
     """
     project = Project(tmp_path, {"learner.py": learner, "run.py": run})
     assert [f for f in project.found() if "TLK102" in f] == [f"run.py: TLK102 {level}"]
+
+
+@pytest.mark.parametrize(
+    ("results", "found"),
+    [("out, self.loss(x, out)", []), ("out, float(self.loss(x, out))", ["model.py: TLK111 warning"])],
+)
+def test_a_base_in_another_file_gives_on_what_a_method_returns(tmp_path: Path, results: str, found: list[str]) -> None:
+    files = {
+        "base.py": f"""
+            from torch import nn
+
+            class Scored(nn.Module):
+                def forward(self, x):
+                    out = self.encode(x)
+                    return {results}
+        """,
+        "model.py": """
+            import torch
+            from torch import nn
+            from base import Scored
+
+            class Tuned(Scored):
+                def __init__(self):
+                    super().__init__()
+                    self.inner, self.width = nn.Linear(4, 4), nn.Parameter(torch.ones(4))
+
+                def encode(self, x):
+                    self.spread = self.width.exp() * x
+                    return self.inner(x)
+
+                def loss(self, x, out):
+                    return (out / self.spread).mean()
+
+                @torch.no_grad()
+                def score(self, loader):
+                    total = 0
+                    for x in loader:
+                        out, _ = self.forward(x)
+                        total += (out / self.spread).mean().item()
+                    return total
+
+                def spread_of(self, x):
+                    return self.encode(x).std().item()
+        """,
+    }
+    assert [one for one in Project(tmp_path, files).found("model.py") if "TLK111" in one] == found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import dedent
+
 import pytest
 from programs import Program
 
@@ -163,3 +165,41 @@ def test_all_of_a_list_are_frozen(switch: str, count: int) -> None:
     source = PAIR.format(switch=switch, item=0)
     source = source.replace("return encode_one(encoders[0], x)", "return sum([part(x) for part in encoders])")
     assert len(Program(source).facts.untrained_forwards) == count
+
+
+TABLE = """
+    words = nn.Embedding(50, 8)
+    fixed = {made}
+    {told}
+    optimizer = torch.optim.Adam(words.parameters())
+    for x in DataLoader(dataset):
+        loss = words(x).pow(2).mean()
+        seen = fixed(x)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "told", "has_graph"),
+    [
+        ("nn.Embedding(50, 8)", "fixed.weight.requires_grad = False", False),
+        ("nn.Embedding(50, 8)", "fixed.weight.requires_grad_(False)", False),
+        ("copy.deepcopy(words)", "fixed.weight.requires_grad = False", False),
+        ("nn.Embedding(50, 8)", "pass", True),
+        ("nn.Linear(8, 8)", "fixed.weight.requires_grad = False", True),
+        ("nn.Linear(8, 8)", "fixed.weight.requires_grad = fixed.bias.requires_grad = False", False),
+        ("nn.Linear(8, 8, bias=False)", "fixed.weight.requires_grad = False", False),
+        ("nn.LSTM(8, 8)", "fixed.weight_hh_l0.requires_grad = False", True),
+    ],
+)
+def test_a_layer_whose_parameters_are_told_by_name(made: str, told: str, has_graph: bool) -> None:
+    program = Program("import copy\n" + dedent(TABLE).format(made=made, told=told))
+    assert bool(program.facts.flows.live_parts(program.value("fixed(x)"))) == has_graph
+
+
+def test_a_parameter_of_one_layer_of_many_freezes_none_of_them() -> None:
+    made, told = "nn.ModuleList([nn.Embedding(50, 8), nn.Embedding(50, 8)])", "fixed[0].weight.requires_grad = False"
+    program = Program(TABLE.format(made=made, told=told).replace("fixed(x)", "fixed[1](x)"))
+    assert program.facts.flows.live_parts(program.value("fixed[1](x)"))

@@ -173,3 +173,19 @@ def test_a_part_of_the_batch_tells_what_is_meant(part: str) -> None:
 def test_an_object_that_keeps_the_exception(body: str, keeps: bool) -> None:
     source = f"class Failure:\n{body}\n" + STEP.format("ValueError as error", "kept.append(Failure(error))")
     assert kept(source) == (["kept +"] if keeps else [])
+
+
+@pytest.mark.parametrize(("flag", "keeps"), [("rank != 0", False), ("x != 0", True)])
+def test_a_number_that_is_compared_is_no_tensor_that_a_frame_holds(flag: str, keeps: bool) -> None:
+    source = f"""
+def fetch(name, wait):
+    copy(name, wait)
+rank = 3
+for step, (x, y) in enumerate(loader):
+    x = x.float()
+    try:
+        fetch("part", wait={flag})
+    except ValueError as error:
+        kept.append(error)
+"""
+    assert kept(source) == (["kept +"] if keeps else [])

@@ -809,3 +809,37 @@ def test_what_a_function_computes_of_rows_that_were_written_is_used() -> None:
         "        return mixer.fold(rows)\n\nmixer = Mixer(ByRows())\n"
     )
     assert found(body) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ("self.words(x)", 6),  # what the caller trains on
+        ("self.words(x).detach()", 5),
+    ],
+)
+def test_what_others_train_on_is_not_guarded_with_the_rest(given: str, line: int) -> None:
+    body = (
+        "class Picker:\n    def __init__(self):\n        self.words, self.scores = nn.Linear(4, 4), nn.Linear(4, 4)\n"
+        "        self.optimizer = torch.optim.SGD(self.words.parameters(), 0.1)\n"
+        "    def encode(self, x):\n        best = self.scores(x).argmax(1)\n"
+        f"        return {given}, best\n"
+        "    def step(self, x):\n        self.optimizer.zero_grad()\n        out, best = self.encode(x)\n"
+        "        loss = (out * self.words.weight.mean())[best].mean()\n        loss.backward()\n"
+        "        self.optimizer.step()\n"
+    )
+    assert found(body)[:1] == [line]
+
+
+@pytest.mark.parametrize(("given", "safe"), [("self.words(x)", False), ("x", True)])
+def test_a_guard_around_all_of_it_is_safe_where_no_graph_leaves(given: str, safe: bool) -> None:
+    rule = rule_of("TLK201")
+    assert rule is not None
+    body = (
+        "class Picker:\n    def __init__(self):\n        self.words, self.scores = nn.Linear(4, 4), nn.Linear(4, 4)\n"
+        "    def encode(self, x):\n        best = self.scores(x).argmax(1)\n"
+        f"        return {given}, best\n"
+    )
+    (diagnostic,) = check(Source("program.py", HEAD + body), [rule]).diagnostics
+    assert diagnostic.repair is not None
+    assert diagnostic.repair.safe == safe

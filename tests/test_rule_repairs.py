@@ -71,3 +71,39 @@ def comments(text: str) -> list[str]:
     return [
         token.string for token in tokenize.generate_tokens(StringIO(text).readline) if token.type == tokenize.COMMENT
     ]
+
+
+DRAWS = """
+import torch
+from torch import nn
+from torch.distributions import Independent, Normal
+
+net, wide, kept = nn.Linear(3, 3), nn.Parameter(torch.ones(3)), []
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for x in torch.utils.data.DataLoader(list(torch.ones(9, 3))):
+    mean = net(x)
+    drawn = Normal(mean, wide)
+    loss = -drawn.log_prob(x).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    kept.append({})
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "repaired"),
+    [
+        ("Normal(mean, wide)", "Normal(mean.detach(), wide)"),
+        (
+            "Independent(Normal(mean * 2, wide.exp()), 1)",
+            "Independent(Normal((mean * 2).detach(), wide.exp().detach()), 1)",
+        ),
+        ("drawn", "drawn"),  # made elsewhere: no distribution has a `detach`
+    ],
+)
+def test_of_a_distribution_the_tensors_are_detached(written: str, repaired: str) -> None:
+    source = Source("program.py", DRAWS.format(written))
+    (told,) = (one for one in diagnose(source) if one.code == "TLK102")
+    assert "detach(), " in told.message
+    assert fix_source(source, diagnose, unsafe=True).text == DRAWS.format(repaired)

@@ -313,7 +313,9 @@ def test_a_class_has_parameters_when_the_data_says_so(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         module = cls(*arguments)
-    assert known.has_parameters == any(True for _ in module.parameters())
+    names = [parameter for parameter, _ in module.named_parameters()]
+    assert known.has_parameters == bool(names)
+    assert known.parameters in ((), tuple(names))
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,11 @@ class Facts(Repairs):
     @cached_property
     def accumulations(self) -> list[Accumulation]:
         """Every update of a holder from itself and a tensor with a graph that outlives a step, each once."""
-        return [a for a in Accumulations(self.lifetimes).found() if not self.unit_tests.is_brief(a.update)]
+        return [a for a in self._accumulations.found if not self.unit_tests.is_brief(a.update)]
+
+    @cached_property
+    def _accumulations(self) -> Accumulations:
+        return Accumulations(self.lifetimes)
 
     @cached_property
     def supposed_accumulations(self) -> list[Accumulation]:
@@ -136,7 +140,12 @@ class Facts(Repairs):
     @cached_property
     def insertions(self) -> list[Insertion]:
         """Every insertion of a live tensor into a container that outlives a step."""
-        return [i for i in Insertions(self.lifetimes).found() if not self.unit_tests.is_brief(i.parts[0].value)]
+        objectives = self._accumulations.objectives
+        return [
+            i
+            for i in Insertions(self.lifetimes).found()
+            if not self.unit_tests.is_brief(i.parts[0].value) and not objectives.hold_all_in(i.allocation, i.values())
+        ]
 
     @cached_property
     def constructions(self) -> list[Construction]:

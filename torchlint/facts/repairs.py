@@ -10,6 +10,7 @@ from torchlint.edits import add_line, call_method, decorate, detach, guard_state
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.gradients import Zeroing, free_instead
 from torchlint.facts.host.recording import Recording, bound
+from torchlint.facts.values.distributions import maker_of
 from torchlint.facts.values.domain import Plain
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.writing import Use, operands
@@ -31,8 +32,13 @@ class Repairs(Wording):
     def detach(self, title: str, uses: Sequence[Use], *, allow_any_tensor: bool = False) -> Fix | None:
         """The repair that detaches values where they are used; None where one is not written there, or may be a number.
 
-        It is safe when each of them is a tensor with a graph on every path (``allow_any_tensor``: a tensor).
+        It is safe when each of them is a tensor with a graph on every path (``allow_any_tensor``: a tensor). Of a
+        distribution the tensors are detached of which it is made there.
         """
+        tensors = [self._tensors_of(use) for use in uses]
+        if not all(tensors):
+            return None
+        uses = [tensor for group in tensors for tensor in group]
         nodes = [use.node for use in uses]
         if not all(isinstance(node, cst.BaseExpression) for node in nodes):
             return None
@@ -51,7 +57,26 @@ class Repairs(Wording):
 
     def detached(self, use: Use) -> str:
         """How a value is written with ``.detach()``, at most 60 characters."""
-        return self.with_method(use, "detach")
+        maker = maker_of(self.flows.solution.final(use.value))
+        if maker is None:
+            return self.with_method(use, "detach")
+        node = use.node
+        edited = [tensor.node for tensor in self._tensors_of(use)]
+        if isinstance(node, cst.Call) and edited and {arg.value for arg in node.args}.issuperset(edited):
+            args = [arg.with_changes(value=_detached(arg.value)) if arg.value in edited else arg for arg in node.args]
+            text = self.code(node.with_changes(args=args))
+            if len(text) <= 60:
+                return text
+        return f"{maker.callee.name.rpartition('.')[2]}(x.detach(), ...)"
+
+    def _tensors_of(self, use: Use) -> list[Use]:
+        """The tensors with a graph that are written in ``use``: itself, or those of which it makes a distribution."""
+        if maker_of(self.flows.solution.final(use.value)) is None:
+            return [use]
+        if use.node is None or use.value.syntax is not use.node:
+            return []  # made elsewhere
+        given = [one for one in operands(use.value) if self.flows.carries(one.value)]
+        return [tensor for one in given for tensor in self._tensors_of(one)]
 
     def with_method(self, use: Use, method: str) -> str:
         """How a value is written with a method called on it, at most 60 characters."""
@@ -114,3 +139,9 @@ class Repairs(Wording):
         """The repair that adds a statement on a line of its own; None where ``statement`` has none for itself."""
         edit = add_line(statement, text, before=before)
         return None if edit is None else Fix(title, (edit,), safe=safe)
+
+
+def _detached(node: cst.BaseExpression) -> cst.BaseExpression:
+    detached = detach(node).build(node)
+    assert isinstance(detached, cst.BaseExpression)
+    return detached

@@ -98,12 +98,14 @@ class TorchClass:
     ``scaler``, ``loader``, ``dataset``, ``parameter`` or ``other``. ``has_parameters`` says whether an
     instance made with default options owns parameters of its own. ``wraps`` says that it also has those of
     the modules that it is given (``Sequential``, ``DataParallel``): whether it trains anything then depends
-    on these.
+    on these. ``parameters`` names all that such an instance owns (``weight``, ``bias``), where these are
+    attributes of its own and not more for more layers; it is empty for all others.
     """
 
     kind: str
     has_parameters: bool
     wraps: bool = False
+    parameters: tuple[str, ...] = ()
 
 
 def function(qualified: str) -> Operation | None:
@@ -243,4 +245,7 @@ def _together(histories: tuple[History, ...]) -> History:
 
 def _class_from(key: str) -> TorchClass:
     kind, *marks = key.split()
-    return TorchClass(kind, "parameters" in marks, "wraps" in marks)
+    given = dict(mark.partition("=")[::2] for mark in marks)
+    return TorchClass(
+        kind, "parameters" in given, "wraps" in given, tuple(filter(None, given.get("parameters", "").split(",")))
+    )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import libcst as cst
 
+from torchlint.facts.autograd.objectives import Objectives
 from torchlint.facts.turns.lifetimes import Lifetimes
 from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.calls import CONTAINER_READERS
@@ -55,17 +58,38 @@ class Accumulations:
         self.flows = lifetimes.flows
         self.steps = lifetimes.steps
         self.arithmetic = Arithmetic(lifetimes.flows)
+        self._loops: dict[Value, list[Loop]] = defaultdict(list)  # by the update of a local variable, what adds it up
         self._buffers = {
             place for holder, name in self.solution.graph.buffers for place in self.solution.places(holder, name)
         }
 
+    @cached_property
     def found(self) -> list[Accumulation]:
         """Every update of a holder from itself and a tensor with a graph that outlives a step, each once."""
+        return [one for one in self._updates.values() if not self._is_held_anyway(one)]
+
+    @cached_property
+    def objectives(self) -> Objectives:
+        """The sums that one backward behind their loop trains on."""
+        return Objectives(
+            self.flows, {update: self._loops[update] for update in self._updates if update in self._loops}
+        )
+
+    def _is_held_anyway(self, accumulation: Accumulation) -> bool:
+        """Whether a variable holds no more than the objective of its loop, until the backward over that."""
+        update = accumulation.update
+        if update not in self._loops or update in self.flows.trained or update in self.flows.leaving:
+            return False
+        return self.objectives.hold([use.value for use in accumulation.added], self._loops[update])
+
+    @cached_property
+    def _updates(self) -> dict[Value, Accumulation]:
         found: dict[Value, Accumulation] = {}
         for loop in self.solution.graph.loops:
             for phi in loop.phis:
                 for accumulation in self._of_variable(loop, phi):
                     found.setdefault(accumulation.update, accumulation)
+                    self._loops[accumulation.update].append(loop)
         for store in self.solution.graph.stores:
             if (store.kind is not Kind.INSERT or store.is_item) and store.value not in found:
                 for accumulation in self._of_place(store):
@@ -73,7 +97,7 @@ class Accumulations:
         for value in self.solution.graph.values:
             if value not in found and (owned := self._of_owned(value)) is not None:
                 found[value] = owned
-        return list(found.values())
+        return found
 
     def _of_variable(self, loop: Loop, phi: Value) -> list[Accumulation]:
         if len(phi.inputs) < 2 or self._is_reset_inside(phi):

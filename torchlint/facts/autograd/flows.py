@@ -7,6 +7,7 @@ values from which backwards start. Edges err towards reaching too much, since co
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 
 from torchlint import torch_api
@@ -206,8 +207,9 @@ class Flows(Liveness):
         """Values that leave what is seen: returned to unknown callers, given to unknown functions or on to such."""
         graph, exits = self.solution.graph, []
         for function in graph.functions:
-            others = {call.function for call in self.solution.callers.get(function, ())} - {function}
-            if function.result is not None and not others:
+            calls = self.solution.callers.get(function, ())
+            others = {call.function for call in calls} - {function}
+            if function.result is not None and (not others or self._is_handed_on_elsewhere(function, calls)):
                 exits.append(function.result)
         for value in graph.values:
             if value.op is Op.CALL and value.is_bare and self.is_unknown_call(value):
@@ -215,6 +217,14 @@ class Flows(Liveness):
         for parameter in graph.foreign.hands_on:
             exits.extend(self.solution.arguments_of(parameter))
         return exits
+
+    def _is_handed_on_elsewhere(self, function: Function, calls: Iterable[Value]) -> bool:
+        """Whether a base class of another file calls a method of this one, and gives its result to its own callers.
+
+        Those that are seen here are not all.
+        """
+        leaving = self.solution.graph.foreign.leaving
+        return not function.is_foreign and any(call.function.is_foreign and call in leaving for call in calls)
 
     def is_unknown_call(self, call: Value) -> bool:
         """Whether a CALL runs code that is not seen and that may train on its arguments."""

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from torchlint import torch_api
 from torchlint.facts.autograd.arrays import read_as_arrays
+from torchlint.facts.autograd.beside import beside
 from torchlint.facts.autograd.by_contract import InferringMethods
 from torchlint.facts.autograd.decided import is_decided, is_volatile
 from torchlint.facts.autograd.detached_inputs import is_input_of_detached
@@ -38,9 +39,11 @@ class Inference:
     Attributes:
         function: where.
         forwards: the calls that record the graphs, in source order.
-        inline: True when only these statements infer, since the function trains as well (or is a module's body).
+        inline: True when only these statements infer, since the function trains as well, computes what others train on
+            (or is a module's body).
         says_eval: True when the model was put into evaluation mode before: the program says that it infers.
-        leaves: True when something with a graph leaves the function.
+        leaves: True when the graph of one of them leaves the function.
+        hands_out: True when any graph leaves the function, also one that is not of these forwards.
         elsewhere: True when all its forwards run in functions of other files, where they can be guarded as well.
         others_guard: True when other callers of those functions guard them, and this one does not.
         unseen: True when all its forwards run in methods of models in code that is not seen.
@@ -55,6 +58,7 @@ class Inference:
     inline: bool
     says_eval: bool
     leaves: bool
+    hands_out: bool
     elsewhere: bool
     others_guard: bool
     unseen: bool
@@ -118,7 +122,8 @@ class Inferences:
             self._inferring[function] = list(filter(self._infers, self.steps.calls_in(function)))
         forwards = [call for call in self._inferring[function] if counts(function, call)]
         if forwards:
-            inline = self._does_more(function)
+            others = beside(self.flows, self.steps, function, forwards)
+            inline = self._does_more(function) or others.trains
             says_eval = any(map(self.evaluating.at, forwards))
             leaves = any(call in self.flows.leaving for call in forwards)
             elsewhere = all(map(self.runs_elsewhere, forwards))
@@ -131,6 +136,7 @@ class Inferences:
                 inline,
                 says_eval,
                 leaves,
+                leaves or others.leaves,
                 elsewhere,
                 others_guard,
                 unseen,

@@ -46,6 +46,10 @@ class Insertion:
     allocation: Value | None
     bounded: bool
 
+    def values(self) -> list[Value]:
+        """The live tensors of ``parts``."""
+        return [use.value for use in self.parts]
+
 
 class Insertions:
     """Finds the insertions of a file."""

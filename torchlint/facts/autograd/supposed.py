@@ -37,8 +37,8 @@ class Suppositions:
         certain = {accumulation.statement for accumulation in self.facts.accumulations}
         trains = any(value.op is Op.ATTRIBUTE and value.name == "training" for value in self.facts.graph.values)
         lifetimes = self.facts.lifetimes
-        beside = Accumulations(lifetimes, self.comes_beside_loss).found() if self.flows.spent_roots else []
-        states = Accumulations(lifetimes, self.is_from_layer_input).found() if trains else []
+        beside = Accumulations(lifetimes, self.comes_beside_loss).found if self.flows.spent_roots else []
+        states = Accumulations(lifetimes, self.is_from_layer_input).found if trains else []
         found = [*beside, *(state for state in states if state.is_state and self._is_training(state))]
         once = {accumulation.statement: accumulation for accumulation in reversed(found)}
         return [once[statement] for statement in once if statement not in certain]

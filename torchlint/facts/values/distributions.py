@@ -22,7 +22,7 @@ from torchlint.facts.values.domain import (
     Tensor,
     is_live,
 )
-from torchlint.facts.values.graph import Mode, Value
+from torchlint.facts.values.graph import Mode, Op, Value
 from torchlint.facts.values.torch_calls import contents_of
 from torchlint.facts.values.transfer import live
 
@@ -68,6 +68,12 @@ def asked(call: Value, atom: Atom, name: str) -> Abstract | None:
     if name in DRAWN:
         return NO_GRAPH
     return live(call) if name in DIFFERENTIABLE else None
+
+
+def maker_of(abstract: Abstract) -> Value | None:
+    """The CALL that makes a distribution with a graph: what it holds can be detached, and not itself; else None."""
+    origins = (atom.origin for atom in abstract if isinstance(atom, Carrier))
+    return next((made for made in origins if made.op is Op.CALL and made.callee.name.startswith(_HOME)), None)
 
 
 def _trains(abstract: Abstract) -> bool:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
+
+from torchlint import torch_api
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Class, Op, Place, Value
+from torchlint.facts.values.parameters import same_object
 from torchlint.facts.values.solve import Solution
 
 FREEZING = frozenset(["torch.jit.freeze", "torch.jit.optimize_for_inference", "torch.jit.load"])
 """Functions whose result has its parameters as constants, or may have: of a TorchScript file that is not seen."""
+
+COPIERS = frozenset(["copy.deepcopy", "copy.copy"])
+"""Functions whose result is a module of the same class as the one they are given."""
 
 
 def frozen_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
@@ -33,7 +41,49 @@ def frozen_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
     for store in solution.graph.stores:
         if store.attribute == "requires_grad" and store.holder is not None:
             switched[store.value.name != "False"] |= _subjects(solution, store.holder) | _given(solution, store.holder)
-    return frozenset(switched[False] - switched[True] - _owners(solution, switched[True]))
+    frozen = switched[False] - switched[True]
+    return frozenset((frozen | _whole_layers(solution, frozen)) - switched[True] - _owners(solution, switched[True]))
+
+
+def _whole_layers(solution: Solution, parts: Iterable[Value | Place | Class]) -> set[Value | Place | Class]:
+    """Layers of torch all of whose parameters are told by their names: ``words.weight.requires_grad = False``."""
+    told: dict[Value | Place | Class, set[str]] = defaultdict(set)
+    layers: dict[Value | Place | Class, Value] = {}
+    for part in parts:
+        if isinstance(part, Value) and part.op is Op.ATTRIBUTE and part.inputs[0].op not in (Op.ELEMENT, Op.SUBSCRIPT):
+            for layer in _subjects(solution, part.inputs[0]):
+                told[layer].add(part.name)
+                layers[layer] = part.inputs[0]
+    return {layer for layer, names in told.items() if _has_no_others(solution, layers[layer], names)}
+
+
+def _has_no_others(solution: Solution, layer: Value, names: set[str]) -> bool:
+    """Whether ``names`` are all parameters of ``layer``: of each layer of torch that it may be, or a copy of one."""
+    pending, seen, made = [layer], set[Value](), False
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if value.op is Op.CALL and value.callee.name in COPIERS and value.arguments:
+            pending.append(value.arguments[0])
+            continue
+        before = list(same_object(solution, value))
+        pending += before
+        if before:
+            continue
+        known = torch_api.torch_class(value.callee.name) if value.op is Op.CALL else None
+        if known is None or not known.parameters or not names.issuperset(_parameters_of(value, known.parameters)):
+            return False
+        made = True
+    return made
+
+
+def _parameters_of(call: Value, names: tuple[str, ...]) -> list[str]:
+    """Those of ``names`` that a layer has which CALL ``call`` makes: ``Linear(3, 4, bias=False)`` has no bias."""
+    flag = call.argument(-1, "bias")
+    has_bias = flag is None or flag.name != "False"
+    return [name for name in names if has_bias or not name.startswith("bias")]
 
 
 def _given(solution: Solution, parameter: Value) -> set[Value | Place | Class]:

@@ -196,9 +196,10 @@ _OF_PYTHON = frozenset([cst.Is, cst.IsNot, cst.In, cst.NotIn])
 
 def _comparison(solution: Solution, value: Value) -> Abstract:
     syntax = value.syntax
-    if isinstance(syntax, cst.Comparison):
-        return PLAIN if all(c.operator.__class__ in _OF_PYTHON for c in syntax.comparisons) else NO_GRAPH
-    return PLAIN  # `not x`
+    if not isinstance(syntax, cst.Comparison) or all(c.operator.__class__ in _OF_PYTHON for c in syntax.comparisons):
+        return PLAIN  # `not x`, `x in y`
+    inputs = [solution.of(source) for source in value.inputs]
+    return PLAIN if all(inputs) and _all_plain(inputs) else NO_GRAPH
 
 
 _OF_BITS = frozenset(["BitInvert", "BitAnd", "BitOr", "BitXor", "LeftShift", "RightShift", "BitAndAssign"])
