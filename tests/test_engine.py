@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import gc
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from torchlint.catalog import rules
 from torchlint.engine import Outcome, check
+from torchlint.facts.values.graph import Value
+from torchlint.project.project import Project
 from torchlint.screen import passing
 from torchlint.source import Source, Unreadable
 
@@ -97,3 +101,52 @@ def test_a_file_of_data_passes_no_rule() -> None:
 )
 def test_a_backward_may_be_another_library_s(head: str, uses: bool) -> None:
     assert outcome(f"{head}\nloss = f(x)\nloss.backward()\n").uses_torch is uses
+
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+
+IMPORTING = "from nets import Net, widths\n" + LEAK.replace(
+    "    total = 0\n", "    model, total = model or Net(widths()), 0\n"
+)
+
+NETS = """\
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self, sizes):
+        super().__init__()
+        self.layers = [torch.nn.Linear(size, 1) for size in sizes]
+
+def widths():
+    return [1, 2]
+"""
+
+
+def left_to_the_collector(path: Path) -> list[Value]:
+    """The values of a file that are still there after its check, until the garbage collector finds them."""
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        check(Source(str(path), path.read_text()), rules(), project=Project([str(path)]))
+        gc.collect()
+        return [found for found in gc.garbage if isinstance(found, Value)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [min(folder.glob("leak_*.py")) for folder in sorted(FIXTURES.glob("TLK*"))],
+    ids=lambda path: path.parent.name,
+)
+def test_what_is_known_of_a_file_goes_round_in_no_circle_that_outlives_its_check(path: Path) -> None:
+    assert len(left_to_the_collector(path)) == 0
+
+
+def test_what_a_file_imports_goes_round_in_no_circle_that_outlives_its_check(tmp_path: Path) -> None:
+    (tmp_path / "nets.py").write_text(NETS)
+    (tmp_path / "program.py").write_text(IMPORTING)
+    assert len(left_to_the_collector(tmp_path / "program.py")) == 0

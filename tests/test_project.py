@@ -11,6 +11,7 @@ from torchlint.imported import imported_names
 from torchlint.project.excerpt import Outline
 from torchlint.project.modules import Modules
 from torchlint.project.project import Project
+from torchlint.project.trees import KEPT, Trees
 from torchlint.source import Source
 
 
@@ -134,3 +135,29 @@ def test_a_file_that_imports_a_user_of_torch_is_looked_at(tmp_path: Path) -> Non
     assert uses("import lib\n") or uses("from lib import Net\n")
     assert not uses("import plain\n")
     assert not uses("import json\n")
+
+
+# -- trees ------------------------------------------------------------------------------------------------------------
+
+
+def test_of_the_texts_that_were_asked_for_last_the_trees_are_kept() -> None:
+    trees = Trees()
+    small, large = "x = 1\n", "y = 2" + " " * (KEPT // 2) + "\n"
+    first = trees.of(small)
+    trees.of(large)
+    assert trees.of(small) is first
+    trees.of(large + large)  # with it, only the latest is kept
+    assert trees.of(small) is not first
+
+
+def test_a_tree_that_is_too_large_to_keep_is_given_all_the_same() -> None:
+    trees = Trees()
+    text = "x = 1" + " " * KEPT + "\n"
+    assert len(trees.of(text).body) == len(trees.of(text).body) == 1
+
+
+def test_a_text_that_cannot_be_parsed_is_refused_each_time() -> None:
+    trees = Trees()
+    for _ in range(2):
+        with pytest.raises(SyntaxError):
+            trees.of("x = = 1\n")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import gc
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property, partial
@@ -35,6 +37,9 @@ __all__ = [
 
 ENOUGH = 100_000
 """So many bytes of files are worth another process."""
+
+SELDOM = 500_000
+"""So many objects that stay make the garbage collector look at them; Python's 700 are made by every file."""
 
 
 class Repairs(Enum):
@@ -286,7 +291,8 @@ def check_files(jobs: Sequence[Job], workers: int = 1, cache: Cache | None = Non
         if processes > 1:
             examined = iter(_examined_by_workers(stale, given, processes, accounts=cache is not None))
         else:
-            examined = iter([_examined(job, project) for job in stale])
+            with _collector_seldom():
+                examined = iter([_examined(job, project) for job in stale])
         results = [next(examined) if result is None else result for result in known]
     if cache is not None:
         cache.learn(jobs, results)
@@ -303,7 +309,19 @@ def _examiner(given: Sequence[str], accounts: bool) -> Callable[[Job], Checked]:
     """What a worker process does with a job of a run over the files ``given``; they import much the same."""
     from torchlint.project.project import Project
 
+    gc.set_threshold(SELDOM)  # the process does nothing else
     return partial(_examined, project=Project(given, accounts=accounts))
+
+
+@contextmanager
+def _collector_seldom() -> Iterator[None]:
+    """What is known of a file is freed when its check ends, and of what is kept for others nothing is garbage."""
+    before = gc.get_threshold()
+    gc.set_threshold(SELDOM if before[0] else 0, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _lost(job: Job) -> Checked:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from torchlint.depth import deep_recursion, parse_quietly, parse_shallow
+from torchlint.depth import deep_recursion, parse_quietly
 from torchlint.guarding import Guarding
 from torchlint.imported import imported_names
 from torchlint.project.arguments import PassedArguments, passed_arguments
@@ -23,6 +23,7 @@ from torchlint.project.callers import Callers, may_guard
 from torchlint.project.excerpt import Outline
 from torchlint.project.modules import INITIALIZER, LIBRARIES, Location, Modules
 from torchlint.project.sights import Consulted, Sights
+from torchlint.project.trees import Trees
 from torchlint.screen import imports_framework, uses_torch
 from torchlint.source import SIZE_LIMIT, Source, Unreadable
 
@@ -63,6 +64,7 @@ class Project:
         )
         self._bases = Bases(self._modules, self._outline, self._tree)
         self._texts: dict[str, str] = {}
+        self._trees = Trees()
         self._brought: dict[tuple[str, str], tuple[bool, Collection[tuple[str, str]]]] = {}
         self._torch_users: dict[str, tuple[bool, Collection[tuple[str, str]]]] = {}
         self._outlines: dict[str, Outline | None] = {}
@@ -231,7 +233,7 @@ class Project:
             Unreadable: the text is nested too deep.
             SyntaxError: this Python cannot parse the text.
         """
-        path, tree = os.path.abspath(source.path), parse_shallow(source.text)
+        path, tree = os.path.abspath(source.path), self._trees.of(source.text)
         # An editor's buffer that is not saved is nothing that other files see.
         if path not in self._outlines and self._text(path) == source.text:
             self._outlines[path] = Outline(source.text, tree)
@@ -248,7 +250,7 @@ class Project:
         """The tree of a module; None for one that cannot be parsed, which its own check reports."""
         text = self._text(path)
         try:
-            tree = parse_shallow(text)
+            tree = self._trees.of(text)
         except (Unreadable, SyntaxError):
             self._outlines.setdefault(path, None)
             return None

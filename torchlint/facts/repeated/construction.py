@@ -105,7 +105,10 @@ class Construction:
 
 def constructions(facts: Facts) -> list[Construction]:
     """Everything that is built again and again, at most one for each statement, the weightiest."""
-    return _Search(facts).found()
+    search = _Search(facts)
+    found = search.found()
+    vars(search).clear()  # it and its shells go round in a circle, and hold the whole tree
+    return found
 
 
 class _Search:

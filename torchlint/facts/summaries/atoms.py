@@ -39,7 +39,6 @@ class Atoms:
     def __init__(self, linker: Linker) -> None:
         """Ask ``linker`` for the definitions that parts name."""
         self._linker = linker
-        self._containers: dict[tuple[Value, Part], Value] = {}
 
     def atom(self, part: Part, unit: Unit, value: Value) -> Atom:
         """What a part of a shape, told in ``unit``, is to the value that has it."""
@@ -78,11 +77,12 @@ class Atoms:
         return self.atom(results[0][0], unit, value)
 
     def _container(self, part: Part, unit: Unit, value: Value) -> Atom:
-        if (value, part) not in self._containers:
+        made = self._linker.containers
+        if (value, part) not in made:
             items = tuple(self._linker.value_of(shape, unit, value.function) for _, shape in part.items)
             keys = tuple(key for key, _ in part.items)
-            self._containers[value, part] = self._linker.make(Op.CONTAINER, items, value.function, keys=keys)
-        return Container(self._containers[value, part])
+            made[value, part] = self._linker.make(Op.CONTAINER, items, value.function, keys=keys)
+        return Container(made[value, part])
 
     def _argument(self, part: Part, unit: Unit, _: Value) -> Atom:
         function = self._linker.function(part.name, unit)

@@ -44,14 +44,20 @@ FIRST_INDEX = 1_000_000_000
 
 
 class Linker:
-    """Makes what a file imports part of its value graph, when it is first asked for."""
+    """Makes what a file imports part of its value graph, when it is first asked for.
+
+    Attributes:
+        foreign: what is made.
+        imports: what the file imports.
+        containers: what stands for a container that a part of a shape says, by the value that has the shape.
+    """
 
     def __init__(self, foreign: Foreign, imports: Imports) -> None:
         """Put what is made into ``foreign``."""
         self.foreign = foreign
         self.imports = imports
         self._units: dict[tuple[str, str], Unit] = {}
-        self._atoms = Atoms(self)
+        self.containers: dict[tuple[Value, Part], Value] = {}
         self._shapes: dict[Value, tuple[Shape, Unit]] = {}
         self._imported_here: dict[str, tuple[Class | Function | Shape, Unit] | None] = {}
         foreign.realise = self.realise
@@ -96,7 +102,8 @@ class Linker:
         if known is None:
             return UNKNOWN
         shape, unit = known
-        return frozenset(self._atoms.atom(part, unit, value) for part in shape) or UNKNOWN
+        atoms = Atoms(self)  # not kept: the two would go round in a circle, and hold the whole tree
+        return frozenset(atoms.atom(part, unit, value) for part in shape) or UNKNOWN
 
     def _linked_here(self, name: str) -> tuple[Class | Function | Shape, Unit] | None:
         if name not in self._imported_here:

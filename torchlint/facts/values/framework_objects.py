@@ -5,7 +5,7 @@ Such an object stays unknown in all that the table does not say: each of them is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchlint.facts.values.domain import (
@@ -74,7 +74,7 @@ def guards_itself(solution: Solution, value: Value) -> bool:
 
 def contract_of(solution: Solution, call: Value, holds: Holds) -> Row | None:
     """The row that says it of a CALL: of the imported function, of the method of an object, or of the object itself."""
-    return next((row for row in _contracts_of(solution, call, holds)), None)
+    return next(_contracts_of(solution, call, holds), None)
 
 
 def _contracts_of(solution: Solution, call: Value, holds: Holds) -> Iterator[Row]:
@@ -91,10 +91,14 @@ def _contracts_of(solution: Solution, call: Value, holds: Holds) -> Iterator[Row
 _OBJECTS = (FrameworkObject, Instance)
 
 
-def _rows_of(solution: Solution, value: Value, holds: Holds) -> Iterator[Row]:
+def _rows_of(solution: Solution, value: Value, holds: Holds) -> Iterable[Row]:
     """The rows of the classes of which ``value`` may be an instance."""
     objects = [atom for atom in solution.of(value) if isinstance(atom, _OBJECTS)]
-    for atom in sorted_values(frozenset(objects)) if objects else ():
+    return _rows_of_objects(frozenset(objects), holds) if objects else ()  # the most are none
+
+
+def _rows_of_objects(objects: Abstract, holds: Holds) -> Iterator[Row]:
+    for atom in sorted_values(objects):
         if isinstance(atom, FrameworkObject):
             yield from promises(atom.name, holds)
         elif isinstance(atom, Instance):

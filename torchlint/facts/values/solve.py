@@ -291,8 +291,7 @@ class Solution:
         """
         self.abstract.clear()
         self._visits.clear()
-        for value in self.graph.all_values():
-            self._begin(value)
+        self._begin(self.graph.all_values())
         links = 0
         for self._optimistic in (True, False):
             if not self._optimistic:
@@ -307,12 +306,15 @@ class Solution:
                     break
         return links == self._links
 
-    def _begin(self, value: Value) -> None:
-        """Say at once what a value is that depends on no other; the work list has the others."""
-        if value.op in INDEPENDENT and value not in self.evidence:
-            self.abstract[value] = transfer(self, value)
-        else:
-            self._dirty.add((value,))
+    def _begin(self, values: Iterable[Value]) -> None:
+        """Say at once what the values are that depend on no other; the work list has the others."""
+        others: list[Value] = []
+        for value in values:
+            if value.op in INDEPENDENT and value not in self.evidence:
+                self.abstract[value] = transfer(self, value)
+            else:
+                others.append(value)
+        self._dirty.add(others)
 
     def _wire(self, value: Value) -> None:
         """Put the items of a literal into the container that it makes; note what a value depends on but its inputs."""
@@ -331,9 +333,10 @@ class Solution:
         """Take in what has been linked from other files since this was last asked."""
         foreign = self.graph.foreign
         self._links += 1
-        for value in foreign.values[self._linked :]:
+        linked = foreign.values[self._linked :]
+        for value in linked:
             self._wire(value)
-            self._begin(value)
+        self._begin(linked)
         self._linked = len(foreign.values)
         for place, value in foreign.attributes[self._known_attributes :]:
             self.stored[place].append(value)
@@ -364,7 +367,8 @@ class Solution:
         if new == old:
             return
         self.abstract[value] = new
-        self._dirty.add(value.users)
+        if value.users:
+            self._dirty.add(value.users)
         self.touch(value)
         for target in self._carried.get(value, ()):
             self.touch(target)
