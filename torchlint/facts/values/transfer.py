@@ -273,7 +273,10 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
         if isinstance(atom, Module) and name == "module":
             return frozenset([atom])
         places = solution.places(value.inputs[0], name)
-        return join(solution.read(place, value) for place in places) if places else UNKNOWN
+        found = join(solution.read(place, value) for place in places) if places else UNKNOWN
+        # `total = total + layer.kl; layer.kl = None`: who made the object left something there before.
+        is_made_elsewhere = isinstance(atom, Argument | Unknown) and any(isinstance(p.owner, Value) for p in places)
+        return found | UNKNOWN if found and found <= PLAIN and is_made_elsewhere else found
     return PLAIN if isinstance(atom, Plain) else UNKNOWN
 
 
