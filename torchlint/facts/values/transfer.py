@@ -41,7 +41,7 @@ from torchlint.facts.values.frameworks import annotated, is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import handed_on
 from torchlint.facts.values.kinds import Rest
-from torchlint.facts.values.objects import of_this_object
+from torchlint.facts.values.objects import of_this_object, with_what_was_there
 from torchlint.facts.values.tuples import unpackable, with_items
 from torchlint.torch_api import History as Effect
 from torchlint.torch_api import Returns
@@ -274,9 +274,7 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
             return frozenset([atom])
         places = solution.places(value.inputs[0], name)
         found = join(solution.read(place, value) for place in places) if places else UNKNOWN
-        # `total = total + layer.kl; layer.kl = None`: who made the object left something there before.
-        is_made_elsewhere = isinstance(atom, Argument | Unknown) and any(isinstance(p.owner, Value) for p in places)
-        return found | UNKNOWN if found and found <= PLAIN and is_made_elsewhere else found
+        return with_what_was_there(found, places) if isinstance(atom, Argument | Unknown) else found
     return PLAIN if isinstance(atom, Plain) else UNKNOWN
 
 
