@@ -224,7 +224,7 @@ class _Walk:
                 elif given := self._given_there(value):
                     pending.extend(given)
                 else:
-                    self.is_open |= self._holds_unknown(value)  # made before the loops that are looked at
+                    self.is_open |= self._holds_older(value)
                     yield value, False
 
     def _given_there(self, source: Value) -> list[Value]:
@@ -235,6 +235,20 @@ class _Walk:
             return []
         inserted = (store.holder for store in self.facts.graph.stores if store.holder is not None and stored)
         return [] if any(one in places for holder in inserted for one in places_of(self.solution, holder)) else stored
+
+    def _holds_older(self, source: Value) -> bool:
+        """Whether a container holds graphs and was made outside all loops: no turn of one makes it anew."""
+        pending, seen = [source], set[Value]()
+        while pending:
+            value = pending.pop()
+            if value not in seen:
+                seen.add(value)
+                made = [one for one in allocations_of(self.solution, value) if one.loop is None]
+                held = [item for one in made for _, item in self.solution.held.get(one, ())]
+                if any(self.flows.live(item) is not None for item in held):
+                    return True
+                pending += held
+        return False
 
     def _holds_unknown(self, source: Value) -> bool:
         """Whether a container is known, and what is put into it is not all known to have no graph."""
