@@ -18,7 +18,7 @@ from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.turns.lifetimes import MADE
 from torchlint.facts.values.domain import Carrier, ClassReference, History, Instance, Tensor, sorted_values
 from torchlint.facts.values.graph import Class, Kind, Mode, Op, Place, Store, Value
-from torchlint.facts.values.homes import places_of, targets_of
+from torchlint.facts.values.homes import is_data_of_tensor, places_of, targets_of
 from torchlint.facts.values.writing import Use, operands, text_of
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class Records:
     def _of_buffer(self, store: Store) -> Record | None:
         """``self.values[i] = value``: the buffer becomes part of the graph of all that was ever written into it."""
         holder = store.holder
-        if not store.is_item or holder is None or store.kind is Kind.ASSIGN or holder.name == "data":
+        if not store.is_item or holder is None or store.kind is Kind.ASSIGN or is_data_of_tensor(self.solution, holder):
             return None
         new = store.value if store.added is None else store.added
         if self.flows.live(new) is None or not self._records(store):
