@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,6 +15,7 @@ from torchlint.facts.host import emptying, figures, profiling
 from torchlint.facts.keeping import loading
 from torchlint.facts.repeated import compiling, reloading
 from torchlint.facts.summaries.effects import Doings
+from torchlint.facts.summaries.keeping import Keeping
 from torchlint.facts.summaries.shapes import Shapes, name_of
 from torchlint.facts.summaries.summary import (
     CallSummary,
@@ -24,7 +23,6 @@ from torchlint.facts.summaries.summary import (
     EffectKind,
     EffectSummary,
     FunctionSummary,
-    KeepSummary,
     ParameterSummary,
     Part,
     PartKind,
@@ -32,17 +30,12 @@ from torchlint.facts.summaries.summary import (
     Summary,
 )
 from torchlint.facts.values.domain import (
-    Argument,
-    Container,
-    Derived,
     History,
     Module,
     Tensor,
     Unknown,
-    is_graphless,
 )
-from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
-from torchlint.facts.values.homes import places_of, targets_of
+from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.sizes import Sizes
 from torchlint.tree import dotted
 
@@ -73,8 +66,6 @@ UNDONE: dict[EffectKind, Callable[[Facts, Value, bool], bool]] = {
 }
 """What a function may undo that another function of its file does."""
 
-_THROUGH = (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE)
-
 
 def summarise(facts: Facts, name: str) -> Summary:
     """What the top-level ``name`` of a file, or of the excerpt that defines it, is to other files."""
@@ -90,14 +81,10 @@ class _Summariser:
         bound = {v.reference for v in facts.graph.values if v.op is Op.CLASS and v.function is top}
         self.classes = [c for c in facts.graph.classes if c in bound or c in at_top]
         self.shapes = Shapes(facts.solution, frozenset(self.classes))
-        self._stores: dict[Function, list[Store]] = defaultdict(list)
-        for store in facts.graph.stores:
-            self._stores[store.function].append(store)
         self._sizes = Sizes(facts)
         self._doings = Doings(facts, EFFECTS, UNDONE)
         self._chains = Chains(facts, is_open=True)
-        self._known_keeps: dict[Function, tuple[KeepSummary, ...]] = {}
-        self._read_by: dict[Function, frozenset[Place]] = {}
+        self._keeping = Keeping(facts)
 
     def summary(self, name: str) -> Summary:
         functions = tuple(self._function(f) for f in self.functions if f.owner is None)
@@ -147,7 +134,7 @@ class _Summariser:
             is_async=function.is_async,
             is_generator=function.is_generator,
             calls=tuple(calls.values()),
-            keeps=self._keeps(function),
+            keeps=self._keeping.by(function),
             effects=(*self._doings.of(function), *self._handed_to_itself(function)),
             resets=tuple(sorted(self._resets(function))),
             chains=tuple(dict.fromkeys(self._chains.of(function))) if calls else (),
@@ -266,125 +253,6 @@ class _Summariser:
             if function in self.facts.lifetimes.resetters([place]):
                 yield place.path
 
-    # -- what is kept ---------------------------------------------------------------------------------------------
-
-    def _keeps(self, function: Function) -> tuple[KeepSummary, ...]:
-        if function not in self._known_keeps:
-            self._known_keeps[function] = ()  # a cycle of calls keeps no more than it does
-            found = [keep for store in self._stores[function] for keep in self._kept_by(store)]
-            for call in self.facts.steps.calls_in(function):
-                for callee in self.solution.functions_of(call):
-                    found += self._kept_through(call, callee)
-            self._known_keeps[function] = tuple(dict.fromkeys(found))
-        return self._known_keeps[function]
-
-    def _kept_by(self, store: Store) -> Iterator[KeepSummary]:
-        """What a store of a function keeps of what the function is given."""
-        kept = store.added if store.added is not None else store.value
-        given = dict(self._positions(kept, store.function))
-        target = self._target(store) if given else None
-        if target is None:
-            return
-        into, attribute = target
-        averages = self._is_added_to_itself(store)
-        grows = store.kind is not Kind.ASSIGN or averages
-        readers = self._readers(store.function, attribute) if into == 0 else ()
-        for position, is_computed in given.items():
-            if position != into:
-                merges = _is_of_dictionary(kept) or (store.call is not None and store.call.callee.name == "update")
-                merges = merges or (averages and any(map(_is_of_dictionary, kept.computed_from())))
-                mode = store.mode.value
-                yield KeepSummary(position, into, attribute, grows, is_computed, mode, readers, merges, averages)
-
-    def _kept_through(self, call: Value, callee: Function) -> Iterator[KeepSummary]:
-        """What a function keeps by calling another that keeps."""
-        binding = self.solution.callers[callee][call]
-        for keep in self._keeps(callee):
-            argument = binding.get(callee.parameters[keep.position])
-            target = self._target_through(keep, call, callee)
-            for position, is_computed in self._positions(argument, call.function) if argument and target else ():
-                into, attribute = target  # type: ignore[misc]
-                mode = call.mode.value if keep.mode == "inherited" else keep.mode
-                readers = self._readers(call.function, attribute) if into == 0 else ()
-                computed = is_computed or keep.is_computed
-                yield replace(keep, position=position, into=into, attribute=attribute, mode=mode,
-                              is_computed=computed, readers=(*keep.readers, *readers) if into else readers)  # fmt: skip
-
-    def _target_through(self, keep: KeepSummary, call: Value, callee: Function) -> tuple[int, str] | None:
-        if keep.into < 0:
-            return keep.into, keep.attribute
-        holder = self.solution.passed(call, callee, keep.into)
-        found = self._holder(holder, call.function) if holder is not None else None
-        if found is None:
-            return None
-        into, attribute = found
-        return into, attribute or keep.attribute
-
-    def _target(self, store: Store) -> tuple[int, str] | None:
-        """(the parameter whose object keeps, -1 for a global; the attribute) of a store."""
-        if store.place is not None:
-            return (-1, store.place.path) if store.place.owner is self.facts.graph.module else None
-        if store.holder is None:
-            return None
-        if store.attribute:
-            found = self._holder(store.holder, store.function)
-            return None if found is None or found[1] else (found[0], store.attribute)
-        return self._holder(store.holder, store.function)
-
-    def _holder(self, holder: Value, function: Function) -> tuple[int, str] | None:
-        """The parameter (or global) that leads to a holder, and the first attribute on the way."""
-        attribute = ""
-        while holder.op in _THROUGH or _is_item_or_default(holder):
-            attribute = holder.name if holder.op is Op.ATTRIBUTE else attribute
-            holder = holder.inputs[0] if holder.op in _THROUGH else holder.callee.inputs[0]
-        if holder.op is Op.PARAMETER and holder.function is function:
-            return function.parameters.index(holder), attribute
-        place = holder.place
-        if place is not None and place.owner is self.facts.graph.module:
-            return -1, place.path
-        return None
-
-    def _positions(self, value: Value, function: Function) -> Iterator[tuple[int, bool]]:
-        """The parameters of ``function`` that ``value`` is, or is computed from, on every path; never one by choice."""
-        abstract = self.solution.final(value)
-        for atom in abstract:
-            if isinstance(atom, Container) and len(abstract) == 1:
-                for _, item in self.solution.held.get(atom.allocation, ()):
-                    if not any(isinstance(a, Container) for a in self.solution.final(item)):
-                        yield from self._positions(item, function)
-        if any(map(is_graphless, abstract)):
-            return  # detached, or made a number, on one path: the program looks after it
-        found: dict[int, bool] = {}
-        for atom in abstract:
-            if isinstance(atom, Argument | Derived) and atom.parameter.function is function:
-                found[function.parameters.index(atom.parameter)] = isinstance(atom, Derived)
-        yield from found.items()
-
-    def _is_added_to_itself(self, store: Store) -> bool:
-        """``self.total = self.total + value``, ``self.totals[name] = self.totals[name] + value``."""
-        targets = targets_of(self.solution, store)
-        if store.is_item and store.holder is not None:
-            targets = list(places_of(self.solution, store.holder))
-        return any(
-            place in targets for value in store.value.computed_from() for place in places_of(self.solution, value)
-        )
-
-    def _readers(self, function: Function, attribute: str) -> tuple[str, ...]:
-        """The methods of the class whose results hold, or are computed from, an attribute."""
-        if function.owner is None:
-            return ()
-        place = Place(function.owner.root(), attribute)
-        methods = [m for cls in function.owner.lineage() for m in cls.methods.values() if m.result is not None]
-        return tuple(method.name for method in methods if place in self._places_behind(method))
-
-    def _places_behind(self, method: Function) -> frozenset[Place]:
-        """The attributes and globals of which a method's result is made."""
-        if method not in self._read_by:
-            behind = self.flows.ancestry.of_all([method.result] if method.result is not None else [])
-            reads = (value for value in behind if value.op in (Op.READ, Op.ATTRIBUTE))
-            self._read_by[method] = frozenset(place for value in reads for place in places_of(self.solution, value))
-        return self._read_by[method]
-
 
 def _path_from_parameter(callee: Value, function: Function) -> tuple[int, tuple[str, ...]]:
     """``self.net.encode``: 0 and ("net", "encode"); -1 for what no parameter leads to by attributes alone."""
@@ -404,18 +272,5 @@ def _passed_on(call: Value, function: Function) -> Iterator[tuple[str | int, int
             yield key, function.parameters.index(argument)
 
 
-def _is_item_or_default(value: Value) -> bool:
-    """``rows.setdefault(step, {})``: what lies under a key, or is put there."""
-    return value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "setdefault"
-
-
 def _undressed(decorator: cst.BaseExpression) -> cst.BaseExpression:
     return decorator.func if isinstance(decorator, cst.Call) else decorator
-
-
-def _is_of_dictionary(value: Value) -> bool:
-    """Whether a value is what a loop over the items of a dictionary finds in it."""
-    while value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER:
-        pair = value.inputs[0]
-        value = next((item for key, item in zip(pair.keys, pair.inputs, strict=True) if key == value.keys[0]), pair)
-    return value.op is Op.ELEMENT and value.name == "values"

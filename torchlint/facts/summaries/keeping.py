@@ -1,0 +1,208 @@
+"""What functions keep of what they are given, for the files that call them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torchlint.facts.autograd.records import makes_record
+from torchlint.facts.summaries.summary import KeepSummary
+from torchlint.facts.values.domain import Argument, Container, Derived, is_graphless
+from torchlint.facts.values.graph import Function, Kind, Op, Place, Store, Value
+from torchlint.facts.values.homes import places_of, targets_of
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+_THROUGH = (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE)
+
+
+class Keeping:
+    """Says of the functions of one file what they keep."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Work on ``facts``."""
+        self.facts, self.solution, self.flows = facts, facts.solution, facts.flows
+        self._stores: dict[Function, list[Store]] = defaultdict(list)
+        for store in facts.graph.stores:
+            self._stores[store.function].append(store)
+        self._known_keeps: dict[Function, tuple[KeepSummary, ...]] = {}
+        self._read_by: dict[Function, frozenset[Place]] = {}
+
+    def by(self, function: Function) -> tuple[KeepSummary, ...]:
+        """What ``function`` keeps of what it is given, itself or through what it calls."""
+        if function not in self._known_keeps:
+            self._known_keeps[function] = ()  # a cycle of calls keeps no more than it does
+            found = [keep for store in self._stores[function] for keep in self._kept_by(store)]
+            for call in self.facts.steps.calls_in(function):
+                for callee in self.solution.functions_of(call):
+                    found += self._kept_through(call, callee)
+            self._known_keeps[function] = tuple(dict.fromkeys(found))
+        return self._known_keeps[function]
+
+    def _kept_by(self, store: Store) -> Iterator[KeepSummary]:
+        """What a store of a function keeps of what the function is given."""
+        kept = store.added if store.added is not None else store.value
+        given = dict(self._positions(kept, store.function))
+        target = self._target(store) if given else None
+        if target is None:
+            return
+        into, attribute = target
+        averages = self._is_added_to_itself(store)
+        grows = store.kind is not Kind.ASSIGN or averages
+        readers = self._readers(store.function, attribute) if into == 0 else ()
+        for position, is_computed in given.items():
+            if position != into:
+                merges = _is_of_dictionary(kept) or (store.call is not None and store.call.callee.name == "update")
+                merges = merges or (averages and any(map(_is_of_dictionary, kept.computed_from())))
+                mode = store.mode.value
+                yield KeepSummary(position, into, attribute, grows, is_computed, mode, readers, merges, averages)
+
+    def _kept_through(self, call: Value, callee: Function) -> Iterator[KeepSummary]:
+        """What a function keeps by calling another that keeps."""
+        binding = self.solution.callers[callee][call]
+        for keep in self.by(callee):
+            argument = binding.get(callee.parameters[keep.position])
+            target = self._target_through(keep, call, callee)
+            for position, is_computed in self._positions(argument, call.function) if argument and target else ():
+                into, attribute = target  # type: ignore[misc]
+                mode = call.mode.value if keep.mode == "inherited" else keep.mode
+                readers = self._readers(call.function, attribute) if into == 0 else ()
+                computed = is_computed or keep.is_computed
+                yield replace(keep, position=position, into=into, attribute=attribute, mode=mode,
+                              is_computed=computed, readers=(*keep.readers, *readers) if into else readers)  # fmt: skip
+
+    def _target_through(self, keep: KeepSummary, call: Value, callee: Function) -> tuple[int, str] | None:
+        if keep.into < 0:
+            return keep.into, keep.attribute
+        holder = self.solution.passed(call, callee, keep.into)
+        found = self._holder(holder, call.function) if holder is not None else None
+        if found is None:
+            return None
+        into, attribute = found
+        return into, attribute or keep.attribute
+
+    def _target(self, store: Store) -> tuple[int, str] | None:
+        """(the parameter whose object keeps, -1 for a global; the attribute) of a store."""
+        if store.place is not None:
+            return (-1, store.place.path) if store.place.owner is self.facts.graph.module else None
+        if store.holder is None:
+            return None
+        if store.attribute:
+            found = self._holder(store.holder, store.function)
+            return None if found is None or found[1] else (found[0], store.attribute)
+        return self._holder(store.holder, store.function)
+
+    def _holder(self, holder: Value, function: Function) -> tuple[int, str] | None:
+        """The parameter (or global) that leads to a holder, and the first attribute on the way."""
+        attribute = ""
+        while holder.op in _THROUGH or _is_item_or_default(holder):
+            attribute = holder.name if holder.op is Op.ATTRIBUTE else attribute
+            holder = holder.inputs[0] if holder.op in _THROUGH else holder.callee.inputs[0]
+        if holder.op is Op.PARAMETER and holder.function is function:
+            return function.parameters.index(holder), attribute
+        place = holder.place
+        if place is not None and place.owner is self.facts.graph.module:
+            return -1, place.path
+        return None
+
+    def _positions(self, value: Value, function: Function) -> Iterator[tuple[int, bool]]:
+        """The parameters of ``function`` that ``value`` is, or is computed from, on every path; never one by choice."""
+        abstract = self.solution.final(value)
+        for atom in abstract:
+            if isinstance(atom, Container) and len(abstract) == 1:
+                for _, item in self.solution.held.get(atom.allocation, ()):
+                    if not any(isinstance(a, Container) for a in self.solution.final(item)):
+                        yield from self._positions(item, function)
+        if makes_record(self.facts, value):
+            for argument in value.arguments:
+                yield from self._positions(argument, function)
+        if any(map(is_graphless, abstract)):
+            return  # detached, or made a number, on one path: the program looks after it
+        found: dict[int, bool] = {}
+        for atom in abstract:
+            if isinstance(atom, Argument | Derived) and atom.parameter.function is function:
+                found[function.parameters.index(atom.parameter)] = isinstance(atom, Derived)
+        yield from found.items()
+
+    def _is_added_to_itself(self, store: Store) -> bool:
+        """``self.total = self.total + value``, ``self.totals[name] = self.totals[name] + value``."""
+        targets = targets_of(self.solution, store)
+        if store.is_item and store.holder is not None:
+            targets = list(places_of(self.solution, store.holder))
+        return any(
+            place in targets for value in store.value.computed_from() for place in places_of(self.solution, value)
+        )
+
+    def _readers(self, function: Function, attribute: str) -> tuple[str, ...]:
+        """The methods of the class that may give an attribute on with its graph, or run a backward on it."""
+        if function.owner is None:
+            return ()
+        place = Place(function.owner.root(), attribute)
+        methods = (method for cls in function.owner.lineage() for method in cls.methods.values())
+        return tuple(method.name for method in methods if self._gives_on(method, place))
+
+    def _gives_on(self, method: Function, place: Place) -> bool:
+        """Whether the result of a method is seen to be made of what a place holds, or may be, or it trains on that."""
+        if place in self._places_behind(method):
+            return True
+        if place not in self._read_in[method]:
+            return False
+        return method in self._training or (method.result is not None and self._may_hold_graph(method.result, set()))
+
+    def _may_hold_graph(self, value: Value, seen: set[Value]) -> bool:
+        """Whether a graph may be in a value, as deep as the containers and records in it are known."""
+        if value in seen:
+            return False
+        seen.add(value)
+        if value.op is Op.PHI:
+            return any(self._may_hold_graph(choice, seen) for choice in value.inputs)
+        if makes_record(self.facts, value):
+            return any(self._may_hold_graph(argument, seen) for argument in value.arguments)
+        for atom in self.solution.final(value):
+            if isinstance(atom, Container):
+                held = [item for _, item in self.solution.held.get(atom.allocation, ())]
+                fields = self.solution.fields.get(atom.allocation, {}).values()
+                vague = any(not is_graphless(inner) for abstract in fields for inner in abstract)
+                if vague or not (held or fields) or any(self._may_hold_graph(item, seen) for item in held):
+                    return True
+            elif not is_graphless(atom):
+                return True
+        return False
+
+    @cached_property
+    def _training(self) -> frozenset[Function]:
+        return frozenset(b.function for b in self.facts.graph.backwards if not b.by_contract)
+
+    @cached_property
+    def _read_in(self) -> dict[Function, set[Place]]:
+        """The attributes and globals that each function reads."""
+        table: dict[Function, set[Place]] = defaultdict(set)
+        for value in self.facts.graph.values:
+            if value.op in (Op.READ, Op.ATTRIBUTE):
+                table[value.function].update(places_of(self.solution, value))
+        return table
+
+    def _places_behind(self, method: Function) -> frozenset[Place]:
+        """The attributes and globals of which a method's result is made."""
+        if method not in self._read_by:
+            behind = self.flows.ancestry.of_all([method.result] if method.result is not None else [])
+            reads = (value for value in behind if value.op in (Op.READ, Op.ATTRIBUTE))
+            self._read_by[method] = frozenset(place for value in reads for place in places_of(self.solution, value))
+        return self._read_by[method]
+
+
+def _is_item_or_default(value: Value) -> bool:
+    """``rows.setdefault(step, {})``: what lies under a key, or is put there."""
+    return value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "setdefault"
+
+
+def _is_of_dictionary(value: Value) -> bool:
+    """Whether a value is what a loop over the items of a dictionary finds in it."""
+    while value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER:
+        pair = value.inputs[0]
+        value = next((item for key, item in zip(pair.keys, pair.inputs, strict=True) if key == value.keys[0]), pair)
+    return value.op is Op.ELEMENT and value.name == "values"
