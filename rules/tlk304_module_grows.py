@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.rule import Finding, Harm, Level, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ class ModuleGrows(Rule):
     ## Why is this bad?
     What is registered belongs to the model for good: its parameters stay on the device, and it moves, is saved and is
     counted with the model. Added in every step it never ends, and parameters that came after the optimizer was made
-    are not even trained. Each group of an optimizer keeps its parameters and their state.
+    are not even trained. Each group of an optimizer keeps its parameters and their state; so one optimizer to which
+    each trial or each sample adds parameters of its own keeps those of all that went before.
 
     ## Example
     ```python
@@ -84,13 +85,18 @@ def _finding(facts: Facts, growth: Growth) -> Finding:
     often, where = facts.each_turn(place), (" ", *facts.outside(place))
     what = "another group of parameters" if growth.is_optimizer else "another member"
     what = f"{what} by {facts.done_by(growth.by.call, growth.by)}" if growth.by is not None else what
+    harm: tuple[str | LineOf, ...] = (
+        ", and nothing takes it back: GPU memory grows each step by all its tensors; make it once,", *where,
+    )  # fmt: skip
+    if growth.of_one_turn:
+        harm = (
+            ", of what nothing else keeps: GPU memory grows each turn by these parameters and their state; make an"
+            " optimizer for each turn",
+        )
     return Finding(
         node=growth.statement,
-        message=(
-            f"`{growth.name}` is given {what} in ", *often,
-            ", and nothing takes it back: GPU memory grows each step by all its tensors; make it once,", *where,
-        ),
+        message=(f"`{growth.name}` is given {what} in ", *often, *harm),
         level=Level.ERROR,
         memory=Memory.DEVICE_GROWS,
         evidence=(Step(place.syntax, "this is what repeats it"),),
-    )  # fmt: skip
+    )

@@ -52,12 +52,15 @@ TRAINING_ON_ALL = [
     "def train(values):\n    sum(values).backward()\ntrain(losses)",
     "def total(values):\n    return torch.stack(values).mean()\ntotal(losses).backward()",
     "total = functools.reduce(torch.add, losses)\ntotal.backward()",
+    "torch.stack(random.sample(losses, 4)).sum().backward()",
+    "sum(random.choices(losses, k=4)).backward()",
+    "random.choice(losses).backward()",
 ]
 
 
 @pytest.mark.parametrize("end", TRAINING_ON_ALL)
 def test_what_reaches_a_backward_is_no_leak(end: str) -> None:
-    assert kept(end=end, before="import functools\nfrom apex import amp") == []
+    assert kept(end=end, before="import functools, random\nfrom apex import amp") == []
 
 
 def test_what_is_returned_to_a_caller_that_trains_is_no_leak() -> None:

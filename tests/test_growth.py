@@ -132,3 +132,55 @@ def test_a_layer_that_is_built_to_be_added_is_one_cause() -> None:
 
 def test_what_is_moved_again_and_again_ends() -> None:
     assert in_loop("model = model.to('cpu')\nmodel.add_module('extra', nn.ReLU())\nmodel.append(nn.ReLU())") == []
+
+
+FITTED = """
+net = nn.Linear(3, 3).requires_grad_(False)
+everything = torch.optim.Adam([nn.Parameter(torch.zeros(1))])
+def fit(optimizer, target):
+    {made}
+    optimizer.add_param_group({{"params": {params}}})
+    for _ in range(50):
+        loss = (net({used}) - target).abs().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return {result}
+"""
+
+BY_CALL = "for target in torch.load('targets.pt'):\n    print(fit(everything, target))\n"
+
+
+def in_line(source: str) -> str:
+    """The function's body, as the body of the loop that called it."""
+    lines = source.replace("(optimizer, target)", "").replace("optimizer.", "everything.").splitlines()
+    at = lines.index("def fit:")
+    return "\n".join([*lines[:at], "for target in torch.load('targets.pt'):", *lines[at + 1 : -1]])
+
+
+@pytest.mark.parametrize(
+    ("made", "params", "used", "result", "grows"),
+    [
+        ("code = nn.Parameter(torch.zeros(3))", "[code]", "code", "code.detach()", True),
+        ("code = torch.zeros(3, requires_grad=True)", "code", "code", "loss.item()", True),
+        ("warp = nn.Linear(3, 3)", "warp.parameters()", "warp(target)", "loss.item()", True),
+        ("code = net.codes[target]", "[code]", "code", "loss.item()", False),
+        ("net.code = code = nn.Parameter(torch.zeros(3))", "[code]", "code", "loss.item()", False),
+    ],
+)
+def test_what_is_trained_for_one_turn_stays_in_the_optimizer_of_all(
+    made: str, params: str, used: str, result: str, grows: bool
+) -> None:
+    source = FITTED.format(made=made, params=params, used=used, result=result)
+    for written, name in ((f"{source}{BY_CALL}", "optimizer"), (in_line(source), "everything")):
+        found = Program(written, head=HEAD).facts.growths
+        assert [(one.name, one.of_one_turn) for one in found] == ([(name, True)] if grows else [])
+
+
+def test_what_the_caller_gets_or_a_list_keeps_is_meant_to_stay() -> None:
+    source = FITTED.format(made="code = nn.Parameter(torch.zeros(3))", params="[code]", used="code", result="code")
+    assert grown(f"{source}{BY_CALL}") == []
+    assert grown(in_line(source).replace("    everything.add", "    kept.append(code)\n    everything.add")) == []
+    own = "def fit(_, target):\n    optimizer = torch.optim.Adam([nn.Parameter(torch.zeros(1))])"
+    source = source.replace("def fit(optimizer, target):", own).replace("return code", "return loss.item()")
+    assert grown(f"{source}{BY_CALL}") == []

@@ -169,3 +169,13 @@ for x in DataLoader(dataset):
 def test_what_is_held_against_a_length_is_a_number() -> None:
     assert left(STAGES.format(check="pass")) == [("self.chosen", False)]
     assert left(STAGES.format(check="assert 0 < number <= len(self.stages)")) == []
+
+
+@pytest.mark.parametrize("asked", ["hasattr(part, 'side')", "isinstance(part, Layer)"])
+@pytest.mark.parametrize("use", ["loss = loss + part.side.mean()", "terms.append(part.side)"])
+@pytest.mark.parametrize("after", ["part.side = None", "del part.side", "pass"])
+def test_what_a_walk_over_all_layers_takes_into_the_loss_is_not_left(asked: str, use: str, after: str) -> None:
+    walk = f"for part in model.modules():\n        if {asked}:\n            {use}\n            {after}"
+    more = f"; terms = []\n    {walk}\n    loss = loss + sum(terms)"
+    assert left(layer("self.side = self.c(h)", more)) == []
+    assert left(layer("self.side = self.c(h)", more.replace(use, "print(part.side.sum().item())"))) != []

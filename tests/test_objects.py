@@ -49,3 +49,49 @@ def test_each_object_holds_what_it_is_told(more: str, has_graph: bool) -> None:
     costs, hits = kept.inputs
     assert facts.flows.live(costs) is not None
     assert (facts.flows.live(hits) is not None) is has_graph
+
+
+TABLE = """
+import torch
+from collections import defaultdict
+from torch import nn
+from torchmetrics import MeanMetric
+model = nn.Linear(3, 3)
+
+class Cutting:
+    def __init__(self, first=0.0):
+        self.value = first
+
+    def update(self, number):
+        self.value += float(number)
+
+class Keeping(Cutting):
+    def update(self, number):
+        self.value += number
+
+def train(loader, optimizer):
+    table = defaultdict({factory})
+    for x in loader:
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        {tell}
+"""
+
+
+@pytest.mark.parametrize("tell", ["table['x'].update(loss)", "table[len(x)].update(loss)"])
+@pytest.mark.parametrize(
+    ("factory", "accumulates", "stores"),
+    [
+        ("Cutting", False, False),
+        ("lambda: Cutting(2.0)", False, False),
+        ("MeanMetric", False, False),
+        ("Keeping", True, False),
+        ("lambda: Keeping(2.0)", True, False),
+        ("set", False, True),
+    ],
+)
+def test_an_item_of_a_table_is_what_its_factory_makes(tell: str, factory: str, accumulates: bool, stores: bool) -> None:
+    facts = Facts(cst.parse_module(TABLE.format(factory=factory, tell=tell)))
+    assert bool(facts.accumulations) is accumulates
+    assert bool(facts.insertions) is stores

@@ -164,6 +164,43 @@ def test_an_item_of_what_nobody_knows_is_a_batch(loop: str) -> None:
     assert in_vain(Program(f"{head}    {loop}\n{body}")) == [ALONE]
 
 
+HELD = """
+class Fit:
+    def __init__(self, model, loader):
+        self.model, self.optimizer = model, torch.optim.SGD(model.parameters(), lr=0.1)
+        self.loader = {loader}
+    def run(self):
+        for {item} in {items}:
+            loss = F.mse_loss(self.model(x), y)
+            {backward}
+            self.optimizer.step()
+            {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("loader", "item", "items", "after", "is_vain"),
+    [
+        ("loader", "x, y", "self.loader", "", True),
+        ("loader", "k, (x, y)", "enumerate(self.loader)", "", True),
+        ("iter(loader)", "x, y", "self.loader", "", True),
+        ("loader", "x, y", "self.loader", "self.loader.append((loss, y))", False),
+    ],
+)
+def test_an_item_of_what_an_object_was_given_is_a_batch(
+    loader: str, item: str, items: str, after: str, is_vain: bool
+) -> None:
+    source = HELD.format(loader=loader, item=item, items=items, backward=ALONE, after=after)
+    assert in_vain(Program(source)) == ([ALONE] if is_vain else [])
+
+
+def test_an_item_of_what_an_object_was_given_may_have_a_graph_by_its_callers() -> None:
+    source = HELD.format(loader="loader", item="x, y", items="self.loader", backward=ALONE, after="")
+    assert in_vain(Program(f"{TRAINING}\n{source}\nFit(model, loader).run()")) == [ALONE]
+    graphs = "h = model(torch.ones(3))\nrows = [(h, h), (h, h)]"
+    assert in_vain(Program(f"{TRAINING}\n{source}\n{graphs}\nFit(nn.Linear(3, 3), rows).run()")) == []
+
+
 STATEFUL = """
 class Pump(nn.Module):
     def __init__(self):

@@ -340,6 +340,21 @@ def test_an_attribute_outlives_the_step(keep: str, name: str) -> None:
     assert trainer(keep, use="trainer = Trainer()\nfor x, y in loader:\n    trainer.step(x, y)") == [name]
 
 
+@pytest.mark.parametrize("name", ["data", "grad", "T"])
+@pytest.mark.parametrize(
+    ("keep", "empty"), [("{} += loss", "0"), ("{}.append(loss)", "[]"), ("{0}[len({0})] = loss", "{}")]
+)
+def test_an_object_may_name_what_it_keeps_as_a_tensor_does(name: str, keep: str, empty: str) -> None:
+    source = CLASS.format(first="pass", keep=keep.format(f"self.{name}"), last="pass")
+    source = source.replace("self.total, self.losses =", f"self.{name}, self.total, self.losses = {empty},")
+    use = "trainer = Trainer()\nfor x, y in loader:\n    trainer.step(x, y)\n"
+    assert Program(f"{TRAINING}{source}{use}").leaks() == [f"self.{name}"]
+
+
+def test_the_numbers_of_a_tensor_take_no_graph() -> None:
+    assert trainer("x.data += loss; model.weight.data[0] = loss; model.bias.grad[0] += loss.item()") == []
+
+
 def test_an_attribute_of_the_class_outlives_the_step() -> None:
     assert trainer("self.kept.append(loss)") == ["self.kept"]
     assert trainer("Trainer.kept.append(loss)") == ["Trainer.kept"]

@@ -46,6 +46,16 @@ def test_a_list_of_independent_losses_waits(end: str) -> None:
     assert summed(f"{LISTED}loss = {end}") == ["losses"]
 
 
+@pytest.mark.parametrize("copied", ["list({})", "tuple({})", "sorted({})", "list(reversed({}))"])
+def test_a_copy_of_the_losses_is_the_losses(copied: str) -> None:
+    named = LISTED.replace("[]", "{}").replace("losses.append(", "losses[a] = (")
+    assert summed(f"{LISTED}loss = torch.stack({copied.format('losses')}).sum()") == ["losses"]
+    assert summed(f"{named}loss = torch.stack({copied.format('losses.values()')}).sum()") == ["losses"]
+    assert summed(f"{LISTED}loss = {copied.format('losses')}[-1]") == []
+    assert summed(f"{LISTED}loss = max({copied.format('losses')})") == []
+    assert summed(f"{LISTED}loss = torch.stack({copied.format('losses')}).prod()") == []
+
+
 def test_a_comprehension_of_independent_losses_waits() -> None:
     assert summed("loss = sum(model(a).mean() for a in x.split(2))") == [""]
 

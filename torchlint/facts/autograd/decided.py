@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchlint.facts.values.domain import is_graphless
 from torchlint.facts.values.graph import Mode, Op, Value
+from torchlint.facts.values.homes import is_data_of_tensor
 from torchlint.facts.values.solve import Solution
 
 SINCE_VOLATILE = frozenset(
@@ -56,7 +57,7 @@ def _is_detached(solution: Solution, value: Value, depth: int = 2) -> bool:
         if value.op in (Op.SUBSCRIPT, Op.ELEMENT):
             value = value.inputs[0]
         elif value.op is Op.ATTRIBUTE:
-            return value.name == "data"
+            return is_data_of_tensor(solution, value)
         elif value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
             if value.callee.name == "detach":
                 return True

@@ -66,7 +66,8 @@ class Handovers:
         whole = part is argument
         kept = written if whole else Use(part, written.node)
         is_average = keep.averages and self.flows.is_leaf(part)
-        return Record(statement, (kept,), holder or call, name, statement, into, False, not whole, keeper=keeper,
+        keeps = call if holder is None or self._is_beside(holder, function, keep) else holder
+        return Record(statement, (kept,), keeps, name, statement, into, False, not whole, keeper=keeper,
                       averages=is_average)  # fmt: skip
 
     def _live_parts(self, argument: Value, keep: KeepSummary) -> list[Value]:
@@ -114,8 +115,22 @@ class Handovers:
             return True
         owner = function.owner
         readers = [owner.method(name) for name in keep.readers] if owner is not None else []
-        calls = (call for reader in readers if reader is not None for call in self.solution.callers.get(reader, {}))
-        return any(self.flows.may_be_trained_on(call) for call in calls)
+        calls = [(reader, call) for reader in readers if reader for call in self.solution.callers.get(reader, {})]
+        training = {backward.function for backward in self.solution.graph.foreign.backwards}
+        return any(reader in training or self.flows.may_be_trained_on(call) for reader, call in calls)
+
+    def _is_beside(self, holder: Value, function: Function, keep: KeepSummary) -> bool:
+        """Whether what is trained on of an object is not what it keeps there: a replay buffer gives detached samples.
+
+        None of the methods by which a backward gets something of the object reads that attribute.
+        """
+        owner = function.owner
+        if owner is None or keep.into != 0 or holder not in self.flows.trained or holder in self.flows.escaped:
+            return False
+        methods = {method for cls in owner.lineage() for method in cls.methods.values()}
+        calls = (self.solution.callers.get(method, {}) for method in methods if method.name not in keep.readers)
+        roots = [backward.root for backward in self.solution.graph.all_backwards()]
+        return holder not in self.flows.ancestry.of_all(roots, unread=frozenset(call for of in calls for call in of))
 
     @cached_property
     def _trained_places(self) -> frozenset[Place]:

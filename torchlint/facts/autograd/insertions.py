@@ -14,7 +14,7 @@ from torchlint.facts.values.draws import is_drawn
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.homes import homes_of, is_data_of_tensor, places_of, targets_of
 from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.writing import Use, text_of
 from torchlint.facts.values.writing import parts as uses_of
@@ -72,7 +72,7 @@ class Insertions:
         """Where the container is kept into which ``store`` puts something; nothing if it does not outlive a step."""
         if store.kind is not Kind.INSERT or store.holder is None or self._overwrites(store):
             return []
-        if keeps_no_graph(self.solution, store.holder) or _is_outside_graph(store.holder):
+        if keeps_no_graph(self.solution, store.holder) or is_data_of_tensor(self.solution, store.holder):
             return []
         if self._is_handed_to_method(store) or self._is_worked_on(store):
             return []
@@ -271,11 +271,6 @@ def _told_by(index: Value) -> Value:
             value, is_number = value.arguments[0], True
         else:
             return value if is_number else index
-
-
-def _is_outside_graph(holder: Value) -> bool:
-    """``layer.bias.data[i] = x``: numbers are copied there, and no graph with them."""
-    return holder.op is Op.ATTRIBUTE and holder.name == "data"
 
 
 def is_bounded(allocation: Value) -> bool:

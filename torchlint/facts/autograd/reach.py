@@ -208,7 +208,7 @@ class _Walk:
 
     def _taken_from(self, source: Value, inside: bool) -> Iterator[tuple[Value, bool]]:
         """What an item is taken from, if that may hold a graph; an item of anything else is a part of a batch."""
-        if source.op is not Op.PARAMETER:
+        if source.op is not Op.PARAMETER and not self._given_there(source):
             is_computed = source.op is not Op.CALL or bool(self.solution.functions_of(source)) or _is_of_tensor(source)
             if is_computed or self.flows.carries(source) or self._holds_unknown(source):
                 yield source, inside
@@ -216,12 +216,39 @@ class _Walk:
             pending, seen = [source], set[Value]()
             while pending:  # however far up; where that ends at another parameter, it is a batch
                 value = pending.pop()
-                if value not in seen:
-                    seen.add(value)
-                    if value.op is Op.PARAMETER:
-                        pending.extend(self.solution.arguments_of(value))
-                    else:
-                        yield value, False
+                if value in seen:
+                    continue
+                seen.add(value)
+                if value.op is Op.PARAMETER:
+                    pending.extend(self.solution.arguments_of(value))
+                elif given := self._given_there(value):
+                    pending.extend(given)
+                else:
+                    self.is_open |= self._holds_older(value)
+                    yield value, False
+
+    def _given_there(self, source: Value) -> list[Value]:
+        """The parameters that an attribute was set to, ``self.loader = loader``, where nothing else is kept there."""
+        places = places_of(self.solution, source) if source.op in (Op.READ, Op.ATTRIBUTE) else []
+        stored = [kept for place in places for kept in self.solution.stored.get(place, ())]
+        if not all(kept.op is Op.PARAMETER for kept in stored):
+            return []
+        inserted = (store.holder for store in self.facts.graph.stores if store.holder is not None and stored)
+        return [] if any(one in places for holder in inserted for one in places_of(self.solution, holder)) else stored
+
+    def _holds_older(self, source: Value) -> bool:
+        """Whether a container holds graphs and was made outside all loops: no turn of one makes it anew."""
+        pending, seen = [source], set[Value]()
+        while pending:
+            value = pending.pop()
+            if value not in seen:
+                seen.add(value)
+                made = [one for one in allocations_of(self.solution, value) if one.loop is None]
+                held = [item for one in made for _, item in self.solution.held.get(one, ())]
+                if any(self.flows.live(item) is not None for item in held):
+                    return True
+                pending += held
+        return False
 
     def _holds_unknown(self, source: Value) -> bool:
         """Whether a container is known, and what is put into it is not all known to have no graph."""

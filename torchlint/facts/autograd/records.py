@@ -18,7 +18,7 @@ from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.turns.lifetimes import MADE
 from torchlint.facts.values.domain import Carrier, ClassReference, History, Instance, Tensor, sorted_values
 from torchlint.facts.values.graph import Class, Kind, Mode, Op, Place, Store, Value
-from torchlint.facts.values.homes import places_of, targets_of
+from torchlint.facts.values.homes import is_data_of_tensor, places_of, targets_of
 from torchlint.facts.values.writing import Use, operands, text_of
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Records:
             return
         if value.op is Op.PARAMETER:
             yield from self._inside_parameter(value, depth, seen)
-        elif value.op is Op.CONTAINER or self._is_record(value):
+        elif value.op is Op.CONTAINER or makes_record(self.facts, value):
             for item, written in _written_in(value):
                 yield from self._inside(item, written, value, depth - 1, seen)
         elif value.op in (Op.ELEMENT, Op.SUBSCRIPT) and value.inputs[0].op in (Op.PARAMETER, Op.ELEMENT):
@@ -152,16 +152,6 @@ class Records:
             for origin in origins(self.facts, value)[1:]:
                 yield from self._inside(origin, origin.syntax, by, depth - 1, seen)
         yield from self._inside_object(value, depth, seen)
-
-    def _is_record(self, value: Value) -> bool:
-        """Whether a CALL makes an object of all that it is given: a named tuple, a data class."""
-        if value.op is not Op.CALL:
-            return False
-        made_by = [value.callee.name, *(o.callee.name for o in origins(self.facts, value.callee) if o.op is Op.CALL)]
-        if any(name in RECORD_TYPES for name in made_by):
-            return not (value.callee.op is Op.EXTERNAL and value.callee.name == "collections.namedtuple")
-        classes = [atom.cls for atom in self.solution.final(value.callee) if isinstance(atom, ClassReference)]
-        return bool(classes) and all(cls.method("__init__") is None and _keeps_its_fields(cls) for cls in classes)
 
     def _inside_parameter(self, parameter: Value, depth: int, seen: set[Value]) -> Iterator[_Handed]:
         """What the calls of this file pass for a parameter, the starred ones included."""
@@ -188,7 +178,7 @@ class Records:
     def _of_buffer(self, store: Store) -> Record | None:
         """``self.values[i] = value``: the buffer becomes part of the graph of all that was ever written into it."""
         holder = store.holder
-        if not store.is_item or holder is None or store.kind is Kind.ASSIGN or holder.name == "data":
+        if not store.is_item or holder is None or store.kind is Kind.ASSIGN or is_data_of_tensor(self.solution, holder):
             return None
         new = store.value if store.added is None else store.added
         if self.flows.live(new) is None or not self._records(store):
@@ -247,6 +237,17 @@ class Records:
                 places = targets_of(self.solution, store)
                 readers = (v for v in self.solution.graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
                 yield from (v for v in readers if any(place in places for place in places_of(self.solution, v)))
+
+
+def makes_record(facts: Facts, value: Value) -> bool:
+    """Whether ``value`` is a CALL that makes an object of all that it is given: a named tuple, a data class."""
+    if value.op is not Op.CALL:
+        return False
+    made_by = [value.callee.name, *(o.callee.name for o in origins(facts, value.callee) if o.op is Op.CALL)]
+    if any(name in RECORD_TYPES for name in made_by):
+        return not (value.callee.op is Op.EXTERNAL and value.callee.name == "collections.namedtuple")
+    classes = [atom.cls for atom in facts.solution.final(value.callee) if isinstance(atom, ClassReference)]
+    return bool(classes) and all(cls.method("__init__") is None and _keeps_its_fields(cls) for cls in classes)
 
 
 def _written_in(value: Value) -> list[tuple[Value, cst.CSTNode | None]]:

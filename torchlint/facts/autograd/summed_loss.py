@@ -15,6 +15,7 @@ import libcst as cst
 from torchlint.facts.autograd.reach import may_be_recorded
 from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.domain import Argument, Tensor, Tool, Unknown
+from torchlint.facts.values.externals import COLLECTIONS
 from torchlint.facts.values.graph import Backward, Loop, Op, Value
 from torchlint.facts.values.homes import allocations_of, places_of
 from torchlint.facts.values.writing import Use, operands
@@ -132,6 +133,8 @@ class _Search:
             if results:
                 return results
             callee = value.callee
+            if callee.op is Op.EXTERNAL and callee.name in COLLECTIONS:
+                return list(value.arguments)  # `list(losses.values())`: the same losses
             receiver = [callee.inputs[0]] if callee.op is Op.ATTRIBUTE else []
             if any(isinstance(a, Tool) and a.kind == "scaler" for v in receiver for a in self.solution.final(v)):
                 return list(value.arguments[:1]) if callee.name == "scale" else []

@@ -242,10 +242,15 @@ class Context(ABC):
             target = target.func.value  # x.mul_(a).add_(b) changes x
         if isinstance(target, cst.Name):
             self._assign_name(target.value, value, syntax, added)
-        elif isinstance(target, cst.Attribute) and target.attr.value not in ("data", "grad"):
+        elif isinstance(target, cst.Attribute) and not self._is_of_tensor(target):
             self._assign_attribute(target, value, syntax, added)
         elif isinstance(target, cst.Subscript):
             self._assign_item(target, value, syntax, added)
+
+    def _is_of_tensor(self, target: cst.Attribute) -> bool:
+        """``p.data``, ``p.grad``, which keep no state; what a method keeps on its own object by such a name is one."""
+        own = self.function.parameters[:1] if self.function.owner is not None else []
+        return target.attr.value in ("data", "grad") and path_of(target.value) not in [one.name for one in own]
 
     def keep(
         self,

@@ -16,7 +16,7 @@ from torchlint.facts.keeping.numbers import is_known_with, number_behind
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Container, Tensor
 from torchlint.facts.values.graph import Function, Op, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import is_data_of_tensor, places_of
 from torchlint.facts.values.solve import Solution
 
 RESHAPED = frozenset(
@@ -150,7 +150,7 @@ class Views:
                 return ("none", None) if rows is None else ("whole", rows)
             return ("part", pieces) if value.loop is base.loop else ("unknown", None)
         if value.op is Op.ATTRIBUTE:
-            if value.name in ("data", "T", "mT"):
+            if value.name in ("T", "mT") or is_data_of_tensor(self.solution, value):
                 return ("whole", value.inputs[0])
             return self._place(value)
         if value.op is Op.PARAMETER:

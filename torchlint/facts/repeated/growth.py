@@ -13,7 +13,7 @@ from torchlint.facts.summaries.effects import GROUPING, Effect
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.turns.repetition import Repetition, Turn
-from torchlint.facts.values.domain import Instance, Tool
+from torchlint.facts.values.domain import History, Instance, Tensor, Tool
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of
@@ -43,6 +43,7 @@ class Growth:
         is_optimizer: True for a group of parameters.
         repeated_by: the loop each turn of which adds, or the method that does with each call.
         by: what adds it in another file; None where that is seen.
+        of_one_turn: True for parameters that each turn, a whole training, makes for itself and nothing else keeps.
     """
 
     statement: cst.CSTNode
@@ -51,6 +52,7 @@ class Growth:
     is_optimizer: bool
     repeated_by: Loop | Function
     by: Effect | None = None
+    of_one_turn: bool = False
 
 
 def growths(facts: Facts) -> list[Growth]:
@@ -66,8 +68,13 @@ def growths(facts: Facts) -> list[Growth]:
 
 def made_for(growth: Growth) -> set[Value]:
     """The calls that make what is added: the layer, or the one whose parameters a group has."""
+    return _behind(growth.added)
+
+
+def _behind(added: Value) -> set[Value]:
+    """What is added and all that it is there: the items of a literal, the layer whose parameters a group has."""
     found: set[Value] = set()
-    pending = [growth.added]
+    pending = [added]
     while pending:
         value = pending.pop()
         if value in found:
@@ -203,25 +210,56 @@ class _Search:
         if addition.added.op in (Op.READ, Op.ATTRIBUTE):
             return None  # what is there already
         repetition = self._repetition(addition)
-        if repetition is None or repetition.turn is Turn.HOLDS:
+        if repetition is None:
             return None
+        of_one_turn = self._trains_for_itself(repetition) and self._is_given_up(addition, repetition)
+        if repetition.turn is Turn.HOLDS and not of_one_turn:
+            return None  # a stage that adds a layer
         if self._is_limited(addition) or self._is_taken_back(addition, repetition):
             return None
         if not self._outlives(addition, repetition):
             return None
         return Growth(
-            addition.statement, addition.name, addition.added, addition.is_optimizer, repetition.by, addition.by
-        )
+            addition.statement, addition.name, addition.added, addition.is_optimizer, repetition.by, addition.by,
+            of_one_turn,
+        )  # fmt: skip
 
     def _repetition(self, addition: _Addition) -> Repetition | None:
         """What repeats an addition; a forward that adds a layer for some batches never ends to grow either."""
         made, function = self._made(addition.holder), addition.at.function
         found = self.facts.repetitions.of(addition.at, lambda at: _hands_out(at.function, made))
+        if found is None and addition.is_optimizer and (trial := self.facts.repetitions.trial_of(addition.at)):
+            return Repetition(trial, Turn.HOLDS, (addition.at,))
         if found is not None or not is_forward(function) or not self.facts.tensors.is_module(addition.added):
             return found
         if self.facts.skipping.is_skipped(addition.at, function, by_data=False):
             return None
         return Repetition(function, Turn.INFERS, (addition.at,))
+
+    def _trains_for_itself(self, repetition: Repetition) -> bool:
+        """Whether each turn takes several steps of training."""
+        inner = (loop for loop in self.facts.graph.loops if repetition.by in loop.around()[1:])
+        is_trained = any(self.facts.repetitions.turn(loop) is Turn.TRAINS for loop in inner)
+        return is_trained or repetition.turn is Turn.HOLDS
+
+    def _is_given_up(self, addition: _Addition, repetition: Repetition) -> bool:
+        """Whether each turn makes the parameters that it adds, and keeps them nowhere else: a code for each scan."""
+        parts, loop, there = _behind(addition.added), repetition.by, addition.at.function
+        new = [part for part in parts if part.op is Op.CALL and self._is_trained(part)]
+        given = [part for part in parts if part.op not in (Op.CALL, Op.CONTAINER, Op.PHI, Op.CONSTANT)]
+        if not new or given or not isinstance(loop, Loop) or not addition.is_optimizer:
+            return False
+        is_helper = there is not loop.function  # each call makes its own
+        if not all(p.function is there and (is_helper or loop in _around(p)) for p in new):
+            return False
+        kept = {value for store in self.facts.graph.stores if _is_lasting(store) for value in _behind(store.value)}
+        returned = _behind(there.result) if is_helper and there.result is not None else set()
+        return (kept | returned).isdisjoint(new)
+
+    def _is_trained(self, made: Value) -> bool:
+        """Whether a CALL makes what an optimizer changes: a parameter, a module."""
+        is_leaf = Tensor(History.LEAF) in self.solution.final(made)
+        return made.callee.op is not Op.ATTRIBUTE and (is_leaf or self.facts.tensors.is_module(made))
 
     def _outlives(self, addition: _Addition, repetition: Repetition) -> bool:
         """Whether what grows was there before the turn, and nothing sets it anew in it."""
@@ -231,6 +269,8 @@ class _Search:
             return True
         loop = repetition.by if isinstance(repetition.by, Loop) else None
         within = {call.function for call in repetition.chain[: -1 if loop is not None else None]}
+        if loop is not None and addition.at.function is not loop.function:
+            within.add(addition.at.function)
         born = any(
             value.function in within or (loop is not None and value.loop is not None and loop in value.loop.around())
             for value in made
@@ -259,6 +299,16 @@ class _Search:
                 if called == "delattr" or (called.rpartition(".")[0] in names and called.endswith((".pop", ".clear"))):
                     return True
         return False
+
+
+def _around(value: Value) -> list[Loop]:
+    return value.loop.around() if value.loop is not None else []
+
+
+def _is_lasting(store: Store) -> bool:
+    """Whether a store puts something into an attribute, a container or a variable of another function."""
+    is_elsewhere = store.place is not None and store.place.owner is not store.function
+    return store.kind is Kind.INSERT or bool(store.attribute) or is_elsewhere
 
 
 def _hands_out(function: Function, made: list[Value]) -> bool:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.summaries.summary import KeepSummary
 from torchlint.facts.values.domain import Argument, Container, Derived, is_graphless
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Store, Value
@@ -115,6 +117,9 @@ class Keeps:
                 for _, item in self.solution.held.get(atom.allocation, ()):
                     if not any(isinstance(a, Container) for a in self.solution.final(item)):
                         yield from self._positions(item, function)
+        if makes_record(self.facts, value):
+            for argument in value.arguments:
+                yield from self._positions(argument, function)
         if any(map(is_graphless, abstract)):
             return  # detached, or made a number, on one path: the program looks after it
         found: dict[int, bool] = {}
@@ -133,12 +138,53 @@ class Keeps:
         )
 
     def _readers(self, function: Function, attribute: str) -> tuple[str, ...]:
-        """The methods of the class whose results hold, or are computed from, an attribute."""
+        """The methods of the class that may give an attribute on with its graph, or run a backward on it."""
         if function.owner is None:
             return ()
         place = Place(function.owner.root(), attribute)
-        methods = [m for cls in function.owner.lineage() for m in cls.methods.values() if m.result is not None]
-        return tuple(method.name for method in methods if place in self._places_behind(method))
+        methods = (method for cls in function.owner.lineage() for method in cls.methods.values())
+        return tuple(method.name for method in methods if self._gives_on(method, place))
+
+    def _gives_on(self, method: Function, place: Place) -> bool:
+        """Whether the result of a method is seen to be made of what a place holds, or may be, or it trains on that."""
+        if place in self._places_behind(method):
+            return True
+        if place not in self._read_in[method]:
+            return False
+        return method in self._training or (method.result is not None and self._may_hold_graph(method.result, set()))
+
+    def _may_hold_graph(self, value: Value, seen: set[Value]) -> bool:
+        """Whether a graph may be in a value, as deep as the containers and records in it are known."""
+        if value in seen:
+            return False
+        seen.add(value)
+        if value.op is Op.PHI:
+            return any(self._may_hold_graph(choice, seen) for choice in value.inputs)
+        if makes_record(self.facts, value):
+            return any(self._may_hold_graph(argument, seen) for argument in value.arguments)
+        for atom in self.solution.final(value):
+            if isinstance(atom, Container):
+                held = [item for _, item in self.solution.held.get(atom.allocation, ())]
+                fields = self.solution.fields.get(atom.allocation, {}).values()
+                vague = any(not is_graphless(inner) for abstract in fields for inner in abstract)
+                if vague or not (held or fields) or any(self._may_hold_graph(item, seen) for item in held):
+                    return True
+            elif not is_graphless(atom):
+                return True
+        return False
+
+    @cached_property
+    def _training(self) -> frozenset[Function]:
+        return frozenset(b.function for b in self.facts.graph.backwards if not b.by_contract)
+
+    @cached_property
+    def _read_in(self) -> dict[Function, set[Place]]:
+        """The attributes and globals that each function reads."""
+        table: dict[Function, set[Place]] = defaultdict(set)
+        for value in self.facts.graph.values:
+            if value.op in (Op.READ, Op.ATTRIBUTE):
+                table[value.function].update(places_of(self.solution, value))
+        return table
 
     def _places_behind(self, method: Function) -> frozenset[Place]:
         """The attributes and globals of which a method's result is made."""

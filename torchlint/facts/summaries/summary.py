@@ -135,7 +135,7 @@ class KeepSummary:
         grows: True when it is added to what is kept already, False when it replaces that.
         is_computed: what is kept is computed from the parameter, not the parameter itself.
         mode: the grad mode there, by its value.
-        readers: methods of the class whose results hold what is kept.
+        readers: methods of the class whose results may hold what is kept, or that train on it.
         merges: the values of a dict are kept, ``rows.update(values)``.
         averages: what is kept already goes into what replaces it, and so do parameters that require grad.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchlint.facts.values.domain import Container, sorted_values
+from torchlint.facts.values.domain import Container, Instance, sorted_values
 from torchlint.facts.values.graph import Op, Place, Store, Value
 from torchlint.facts.values.solve import Solution
 
@@ -29,6 +29,13 @@ def homes_of(solution: Solution, holder: Value) -> list[Place | Value]:
     """All that a holder stands for: itself, the places it is read from, the containers it may be."""
     containers = allocations_of(solution, holder)
     return [holder, *places_of(solution, holder), *containers]
+
+
+def is_data_of_tensor(solution: Solution, value: Value) -> bool:
+    """``x.data``, the numbers without a graph, and not ``self.data`` of an object that keeps something by that name."""
+    if value.op is not Op.ATTRIBUTE or value.name != "data":
+        return False
+    return not any(isinstance(atom, Instance) for atom in solution.final(value.inputs[0]))
 
 
 def allocations_of(solution: Solution, value: Value) -> list[Value]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchlint.facts.values.domain import SYMBOLIC, Abstract, ClassReference, join
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.domain import PLAIN, SYMBOLIC, UNKNOWN, Abstract, ClassReference, join
+from torchlint.facts.values.graph import Op, Place, Value
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -36,6 +36,15 @@ def of_this_object(solution: Solution, read: Value, kept: Abstract) -> Abstract:
                 solution.watch(given if given is not None else call, read)
                 parts.append(solution.calls.substitute(call, atom, function, binding))
     return join(parts)
+
+
+def with_what_was_there(found: Abstract, places: list[Place]) -> Abstract:
+    """What an attribute of an object of unknown origin may be, of which ``found`` is what the file puts there.
+
+    ``total = total + layer.kl; layer.kl = None``: who made the object left something there before.
+    """
+    is_cleared = bool(found) and found <= PLAIN and any(isinstance(place.owner, Value) for place in places)
+    return found | UNKNOWN if is_cleared else found
 
 
 def _is_new(solution: Solution, value: Value) -> bool:

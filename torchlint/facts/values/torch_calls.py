@@ -8,18 +8,25 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.values.domain import (
+    BOTTOM,
     LEAF,
     NO_GRAPH,
     PLAIN,
     UNKNOWN,
     Abstract,
+    Atom,
+    ClassReference,
     Container,
+    External,
+    FrameworkObject,
+    FunctionReference,
     Instance,
     Module,
     Tool,
     join,
 )
 from torchlint.facts.values.externals import KEYWORD_ITEMS, Meaning, meaning_of
+from torchlint.facts.values.framework_objects import object_made
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.literals import is_true
 from torchlint.facts.values.sequences import SEQUENCES
@@ -125,9 +132,24 @@ def collected(solution: Solution, value: Value, name: str, arguments: list[Abstr
         if isinstance(key, str):
             if name in KEYWORD_ITEMS:
                 solution.set_field(value, key, argument)
-        elif not (name == "collections.defaultdict" and key == 0):
+        elif name == "collections.defaultdict" and key == 0:
+            made = join(_made_by(solution, value, atom) for atom in argument)
+            if made:
+                solution.set_field(value, None, made)
+        else:
             solution.set_field(value, None, join(item_of(solution, value, a, None) for a in argument))
     return frozenset([Container(value)])
+
+
+def _made_by(solution: Solution, value: Value, factory: Atom) -> Abstract:
+    """The object that a ``defaultdict`` makes for a key it has not got: ``defaultdict(Meter)``."""
+    if isinstance(factory, ClassReference):
+        return frozenset([Instance(factory.cls)])
+    result = factory.function.result if isinstance(factory, FunctionReference) else None
+    if result is not None:
+        solution.watch(result, value)
+        return frozenset(atom for atom in solution.of(result) if isinstance(atom, Instance | FrameworkObject))
+    return object_made(solution, value, factory.name) - UNKNOWN if isinstance(factory, External) else BOTTOM
 
 
 def chooses_overload(solution: Solution, value: Value, position: int) -> bool:

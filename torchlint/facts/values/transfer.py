@@ -41,7 +41,7 @@ from torchlint.facts.values.frameworks import annotated, is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import handed_on
 from torchlint.facts.values.kinds import Rest
-from torchlint.facts.values.objects import of_this_object
+from torchlint.facts.values.objects import of_this_object, with_what_was_there
 from torchlint.facts.values.tuples import unpackable, with_items
 from torchlint.torch_api import History as Effect
 from torchlint.torch_api import Returns
@@ -274,7 +274,8 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
         if isinstance(atom, Module) and name == "module":
             return frozenset([atom])
         places = solution.places(value.inputs[0], name)
-        return join(solution.read(place, value) for place in places) if places else UNKNOWN
+        found = join(solution.read(place, value) for place in places) if places else UNKNOWN
+        return with_what_was_there(found, places) if isinstance(atom, Argument | Unknown) else found
     return PLAIN if isinstance(atom, Plain) else UNKNOWN
 
 
