@@ -19,7 +19,7 @@ from torchlint.facts.values.domain import (
     Tool,
     join,
 )
-from torchlint.facts.values.externals import KEYWORD_ITEMS, Meaning, meaning_of
+from torchlint.facts.values.externals import CHOOSING, KEYWORD_ITEMS, Meaning, meaning_of
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.literals import is_true
 from torchlint.facts.values.sequences import SEQUENCES
@@ -125,7 +125,7 @@ def collected(solution: Solution, value: Value, name: str, arguments: list[Abstr
         if isinstance(key, str):
             if name in KEYWORD_ITEMS:
                 solution.set_field(value, key, argument)
-        elif not (name == "collections.defaultdict" and key == 0):
+        elif CHOOSING.get(name, key) == key and not (name == "collections.defaultdict" and key == 0):
             solution.set_field(value, None, join(item_of(solution, value, a, None) for a in argument))
     return frozenset([Container(value)])
 
