@@ -113,6 +113,20 @@ HELPERS = """
         drawn_and_saved(values, path)
         plt.close(other)
 
+    def drawn_twice_and_one_closed(values, path):
+        drawn_and_saved(values, path)
+        drawn_and_closed(values, path)
+
+    def drawn_and_last_closed(values, path):
+        plt.figure()
+        plt.plot(values)
+        plt.close()
+
+    def drawn_or_given_and_closed(values, path, figure=None):
+        if figure is None:
+            figure = plt.figure()
+        plt.close(figure)
+
     def drawn_given_and_closed(values, path):
         figure = drawn(values)
         figure.savefig(path)
@@ -240,6 +254,10 @@ def training(before: str = "pass", each: str = "pass", last: str = "pass") -> st
         ("tools.drawn_and_closed(y, path)", []),
         ("tools.drawn_and_closed_here(y, path)", []),
         ("tools.drawn_and_another_closed(y, path)", ["TLK503"]),
+        ("tools.drawn_twice_and_one_closed(y, path)", ["TLK503"]),
+        ("tools.drawn_and_saved(y, path); tools.drawn_and_closed(y, path)", ["TLK503"]),
+        ("tools.drawn_and_saved(y, path); tools.drawn_and_last_closed(y, path)", ["TLK503"]),
+        ("tools.drawn_and_saved(y, path); tools.drawn_or_given_and_closed(y, path)", []),
         ("tools.drawn_given_and_closed(y, path)", []),
     ],
 )
