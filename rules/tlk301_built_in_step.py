@@ -46,8 +46,8 @@ class BuiltInStep(Rule):
     ## When it is not a leak
     It is built when first needed (`if self.optimizer is None:`), for a new phase, in `__init__` or a builder, once
     for each epoch; the model of a fold is dropped (`del model`) before the next, or lives in a function of its own.
-    What is a shell round a given model or for given weights, plain SGD without momentum, what is made by chance, and
-    what stands in a test, are left alone.
+    What is a shell round a given model or for given weights, a model whose weights are set by what the turn says, plain
+    SGD without momentum, what is made by chance, and what stands in a test, are left alone.
     What has no parameters costs time only and is a note, and so is a model that is dropped one line too late. A note as
     well is `copy.deepcopy(model)` in every step or for every task of a step; a copy for each client, fold or epoch that
     trains it through loops of its own is left alone.

@@ -23,7 +23,8 @@ class CachedTensors(Rule):
     ## What it does
     Finds `functools.lru_cache` and `functools.cache` on functions that are called with new tensors or modules, on
     methods of modules and of other objects that hold tensors, on functions that return a tensor for each step; and
-    dictionaries that are used as caches (looked up, filled, never emptied) with a new key in each step.
+    dictionaries that are used as caches (looked up, filled, never emptied) with a new key in each step. The cache of a
+    function in another file is told where it is called.
 
     ## Why is this bad?
     A cache holds the arguments of each call and the result. Tensors are compared by identity: a new batch is never
@@ -72,6 +73,7 @@ class CachedTensors(Rule):
     triggers = (
         Trigger(names=frozenset(["lru_cache", "cache", "alru_cache", "lru_cache_unless_export"]), defines=True),
         Trigger(inserts=True),
+        Trigger(imports=True),
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:

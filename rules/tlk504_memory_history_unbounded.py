@@ -18,8 +18,8 @@ class MemoryHistoryUnbounded(Rule):
 
     ## What it does
     Finds `torch.cuda.memory._record_memory_history()` without `max_entries` in a program that goes on to train, in an
-    `__enter__` whose file never switches it off, in functions that set up the process, with its seeds and backends, and
-    in what a web server runs as it starts.
+    `__enter__` whose file never switches it off, in the `__init__` of what has a method that trains, in functions that
+    set up the process, with its seeds and backends, and in what a web server runs as it starts.
 
     ## Why is this bad?
     By default the history has `sys.maxsize` entries. Each allocation and each free adds one with its stack, some

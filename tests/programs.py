@@ -164,7 +164,9 @@ OBJECTS = (Plain, Module, Tool, Instance, FunctionReference, ClassReference, Ext
 PREPARED = """
 import copy
 import functools
+import heapq
 import operator
+import random
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass
 from functools import partial, reduce

@@ -140,6 +140,33 @@ def test_a_name_is_followed_through_modules_that_only_import_it(tmp_path: Path) 
     assert project.found() == []
 
 
+@pytest.mark.parametrize(
+    ("imports", "called"),
+    [
+        ("from . import tools", "tools.shown"),
+        ("from . import tools as helpers", "helpers.shown"),
+        ("from .. import lib", "lib.tools.shown"),
+        ("from ..lib import tools", "tools.shown"),
+        ("from .tools import shown", "shown"),
+        ("from lab.lib import tools", "tools.shown"),
+    ],
+)
+@pytest.mark.parametrize(("returned", "leaks"), [("value * 2", True), ("value.item()", False)])
+def test_modules_beside_it_are_known_however_they_are_imported(
+    tmp_path: Path, imports: str, called: str, returned: str, leaks: bool
+) -> None:
+    project = Project(
+        tmp_path,
+        {
+            "lab/__init__.py": "",
+            "lab/lib/__init__.py": "",
+            "lab/lib/tools.py": f"def shown(value):\n    return {returned}\n",
+            "lab/lib/train.py": loop(imports, each=f"kept.append({called}(loss))"),
+        },
+    )
+    assert project.found() == (["lab/lib/train.py: TLK102 error"] if leaks else [])
+
+
 def test_a_helper_that_calls_another_of_its_file_is_known(tmp_path: Path) -> None:
     helper = "def _number(value):\n    return value.item()\n\ndef shown(value):\n    return _number(value)\n"
     project = Project(

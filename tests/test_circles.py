@@ -278,7 +278,7 @@ def build(other):
     net.after({task})
     return net
 def search(data):
-    other = Net()
+    other, kept = Net(), []
     for trial in range(9):
         {net}
         optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -300,8 +300,14 @@ LISTED = """for name in ("low", "high"):
         ({"registered": LISTED.replace('("low", "high")', "dir(self)")}, 0),
         ({"task": "telling(net)"}, 1),
         ({"task": "telling(other)"}, 0),
-        ({"task": "telling(net)", "net": "net = next(net for net in [build(other) for _ in range(2)])"}, 0),
-        ({"task": "telling(net)", "net": "kept = {trial: build(other)}; net = kept[trial]"}, 0),
+        ({"task": "telling(net)", "net": "net = next(net for net in [build(other) for _ in range(2)])"}, 1),
+        ({"task": "telling(net)", "net": "kept = {trial: build(other)}; net = kept[trial]"}, 1),
+        ({"task": "telling(net)", "net": "new = []; new.append(build(other)); net = new[0]"}, 1),
+        ({"task": "telling(net)", "net": "kept = kept[:2] + [build(other) for _ in range(2)]; net = kept[0]"}, 1),
+        ({"task": "telling(net)", "net": "kept = [build(other)] + kept; net = kept[0]"}, 0),
+        ({"task": "telling(net)", "net": "new = [build(other)]; kept.append(new); net = new[0]"}, 0),
+        ({"task": "telling(net)", "net": "kept.append(build(other)); net = kept[-1]"}, 0),
+        ({"task": "telling(net)", "net": "data.nets.append(build(other)); net = data.nets[-1]"}, 0),
     ],
 )
 def test_a_net_of_each_trial_that_holds_itself(given: dict[str, str], circles: int) -> None:

@@ -361,6 +361,10 @@ def test_joined_labels_and_what_is_the_next_input_are_left_alone() -> None:
     turn = "{}\nfor x, y in DataLoader(data):\n    kept = torch.cat((kept, {}))\nprint(kept.sum())"
     assert copied(turn.format("kept = torch.tensor([])", "net(x)")) == 1
     assert copied(turn.format("kept = torch.tensor([], dtype=torch.long)", "y")) == 0
+    assert copied(turn.format("kept = torch.zeros((0,), dtype=torch.long)", "net(x).argmax(1)")) == 0
+    assert copied(turn.format("kept = torch.empty(0, 900, dtype=torch.long)", "net(x).argmax(1)")) == 1
+    assert copied(turn.format("kept = torch.zeros((0, 900), dtype=torch.int32)", "net(x).argmax(1)")) == 1
+    assert copied(turn.format("kept = torch.empty(0, 900, dtype=torch.long)", "net(x).sum()")) == 0
     turn = 'kept = {{"h": first}}\nfor x in DataLoader(data):\n    {}\n    kept["h"] = torch.cat((kept["h"], h))'
     assert copied(turn.format("h = net(x)")) == 1
     assert copied(turn.format("h = net(**kept)")) == 0

@@ -587,3 +587,37 @@ def test_a_shell_that_a_helper_puts_round_a_part_has_no_new_weights(given: str) 
 )
 def test_a_shell_with_new_weights_that_a_helper_makes(more: str, given: str) -> None:
     assert built(SHELL.format(more=more, given=given)) == ["self.shell by forward"]
+
+
+SWEEP = """
+def sharpness(width, scale):
+    net = nn.Linear(width, width)
+    {set}
+    with torch.no_grad():
+        return net(torch.randn(8, width)).std().item()
+
+def sweep(scales):
+    return {{scale: sharpness(64, scale) for scale in scales}}
+
+def sweep_slowly(scales):
+    table = []
+    for scale in scales:
+        table.append(sharpness(64, scale))
+    return table
+"""
+
+
+@pytest.mark.parametrize(
+    ("set", "count"),
+    [
+        ("pass", 1),
+        ("nn.init.normal_(net.weight, std=0.02)", 1),
+        ("nn.init.normal_(torch.empty(width), std=scale)", 1),
+        ("nn.init.normal_(net.weight, std=scale)", 0),
+        ("for layer in net.modules():\n        if isinstance(layer, nn.Linear):\n"
+         "            nn.init.orthogonal_(layer.weight, scale)", 0),
+        ("for p in net.parameters():\n        p.data.mul_(scale)", 0),
+    ],
+)  # fmt: skip
+def test_a_net_whose_weights_are_set_by_what_each_turn_says_is_another_one(set: str, count: int) -> None:
+    assert len(built(SWEEP.format(set=set))) == count

@@ -93,6 +93,18 @@ HELPERS = """
         figure.gca().plot(values)
         return figure
 
+    @functools.cache
+    def banded(width, device="cuda"):
+        return torch.ones(width, width, device=device).tril()
+
+    @functools.lru_cache(maxsize=8)
+    def banded_few(width):
+        return torch.ones(width, width).tril()
+
+    @functools.cache
+    def named(width):
+        return f"band{width}"
+
     def drawn_and_saved(values, path):
         plt.figure()
         plt.plot(values)
@@ -112,6 +124,20 @@ HELPERS = """
         other = plt.figure()
         drawn_and_saved(values, path)
         plt.close(other)
+
+    def drawn_twice_and_one_closed(values, path):
+        drawn_and_saved(values, path)
+        drawn_and_closed(values, path)
+
+    def drawn_and_last_closed(values, path):
+        plt.figure()
+        plt.plot(values)
+        plt.close()
+
+    def drawn_or_given_and_closed(values, path, figure=None):
+        if figure is None:
+            figure = plt.figure()
+        plt.close(figure)
 
     def drawn_given_and_closed(values, path):
         figure = drawn(values)
@@ -240,6 +266,10 @@ def training(before: str = "pass", each: str = "pass", last: str = "pass") -> st
         ("tools.drawn_and_closed(y, path)", []),
         ("tools.drawn_and_closed_here(y, path)", []),
         ("tools.drawn_and_another_closed(y, path)", ["TLK503"]),
+        ("tools.drawn_twice_and_one_closed(y, path)", ["TLK503"]),
+        ("tools.drawn_and_saved(y, path); tools.drawn_and_closed(y, path)", ["TLK503"]),
+        ("tools.drawn_and_saved(y, path); tools.drawn_and_last_closed(y, path)", ["TLK503"]),
+        ("tools.drawn_and_saved(y, path); tools.drawn_or_given_and_closed(y, path)", []),
         ("tools.drawn_given_and_closed(y, path)", []),
     ],
 )
@@ -300,6 +330,27 @@ def test_a_hook_that_a_helper_leaves_in_each_step_is_told_at_its_call(
 )
 def test_once_for_an_epoch_is_too_often_for_figures_only(tmp_path: Path, call: str, codes: list[str]) -> None:
     assert found(tmp_path, training(last=call)) == codes
+
+
+@pytest.mark.parametrize(
+    ("call", "codes"),
+    [
+        ("tools.banded(x.size(1))", ["TLK404"]),
+        ("tools.banded(width=x.shape[-2], device=x.device)", ["TLK404"]),
+        ("tools.banded(epoch)", ["TLK404"]),
+        ("tools.banded(64, x.device)", []),
+        ("tools.banded(net.width, x.device)", []),
+        ("tools.banded(x.size(0))", []),
+        ("tools.banded_few(x.size(1))", []),
+        ("tools.named(x.size(1))", []),
+        ("tools.banded(x.size(1)); tools.banded.cache_clear()", []),
+    ],
+)
+def test_a_cache_without_a_bound_that_each_step_asks_for_another_length(
+    tmp_path: Path, call: str, codes: list[str]
+) -> None:
+    assert found(tmp_path, training(each=call)) == codes
+    assert found(tmp_path, training(before="x = next(iter(loader))[0]; " + call.partition(";")[0])) == []
 
 
 def test_what_is_done_before_the_loop_is_nothing_to_tell(tmp_path: Path) -> None:

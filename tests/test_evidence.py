@@ -55,3 +55,22 @@ def test_what_is_trained_on_is_among_the_values_of_what_holds_it(items: str, exp
         f"    {items}\n        print(v)\n"
     )
     assert (program.facts.flows.live(program.shown()) is not None) is expected
+
+
+@pytest.mark.parametrize(
+    ("kept", "runs"),
+    [
+        ("[net.to('cuda').eval() for net in nets]", True),
+        ("[net.eval() for net in nets]", True),
+        ("[nets[0].half().eval()]", True),
+        ("[net.to('cuda') for net in nets]", False),
+        ("[net.eval('x') for net in nets]", False),
+        ("nets", False),
+    ],
+)
+def test_items_of_what_is_passed_in_that_do_what_only_modules_do(kept: str, runs: bool) -> None:
+    program = Program(
+        f"class Panel:\n    def __init__(self, nets):\n        self.nets = {kept}\n"
+        "    def ask(self, x):\n        for net in self.nets:\n            print(net(x))\n"
+    )
+    assert (program.facts.flows.live(program.shown()) is not None) is runs

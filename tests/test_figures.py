@@ -77,6 +77,25 @@ def test_a_helper_is_followed_to_its_callers_and_to_what_it_calls() -> None:
     assert found(HEAD + helper.format(end="return 1") + "draw(1)\n") == 0
 
 
+@pytest.mark.parametrize(
+    ("own", "close", "count"),
+    [
+        ("fig = plt.figure()", "plt.close(fig)", 1),
+        ("fig, ax = plt.subplots()", "plt.close()", 1),
+        ("fig = new()", "plt.close(fig)", 1),
+        ("fig = fig or plt.figure()", "plt.close(fig)", 1),
+        ("fig = plt.figure()", "plt.close('all')", 0),
+        ("pass", "plt.close()", 0),
+        ("pass", "plt.close(fig)", 0),
+    ],
+)
+def test_who_closes_a_figure_of_its_own_leaves_the_other_open(own: str, close: str, count: int) -> None:
+    tidy = f"def new():\n    return plt.figure()\n\ndef tidy(x, fig=None):\n    {own}\n    {close}\n"
+    draw = "def draw(x):\n    plt.figure()\n    plt.savefig('x.png')\n"
+    lines = in_step("draw(x)", "tidy(x)").removeprefix(HEAD)
+    assert found(HEAD + tidy + draw + lines) == count
+
+
 def test_what_stands_around_the_loop_does_not_say_how_often_it_turns() -> None:
     loop = in_step("if step % 5 == 0:", "    plt.figure()").removeprefix(HEAD + TRAINING)
     indented = "".join(f"    {line}\n" for line in loop.splitlines())

@@ -148,6 +148,38 @@ def test_a_block_that_begins_to_record_and_does_not_end_it() -> None:
     assert len(Program(HEAD + ENTERED.format(off)).facts.recordings) == 0
 
 
+MADE = """
+class Pilot:
+    def __init__(self, net, rule, watch=False):
+        self.net, self.rule = net, torch.optim.SGD(net.parameters(), lr=rule)
+        {made}
+    def watch(self):
+        {watch}
+    def {method}(self, x):
+        self.net(x).sum().{done}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "watch", "method", "done", "recordings"),
+    [
+        ("memory._record_memory_history()", "pass", "train_step", "backward()", 1),
+        ("self.watch()", "memory._record_memory_history()", "train_step", "backward()", 1),
+        ("memory._record_memory_history(max_entries=9)", "pass", "train_step", "backward()", 0),
+        ("if watch: memory._record_memory_history()", "pass", "train_step", "backward()", 0),
+        ("pass", "memory._record_memory_history()", "train_step", "backward()", 0),
+        ("memory._record_memory_history()", "pass", "predict", "item()", 0),
+    ],
+)
+def test_what_trains_and_records_from_when_it_is_made(
+    made: str, watch: str, method: str, done: str, recordings: int
+) -> None:
+    source = HEAD + "import torch\n" + MADE.format(made=made, watch=watch, method=method, done=done)
+    assert len(Program(source).facts.recordings) == recordings
+    ends = "    def end(self):\n        memory._record_memory_history(enabled=None)\n"
+    assert len(Program(source + ends).facts.recordings) == 0
+
+
 @pytest.mark.parametrize(
     ("call", "fixed"),
     [

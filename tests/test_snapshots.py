@@ -6,7 +6,7 @@ import pytest
 from programs import TRAINING, Program
 
 HEAD = """
-import copy, heapq
+import copy, heapq, random
 from collections import deque
 import torch
 from torch import nn
@@ -206,3 +206,42 @@ class Best:
 def test_a_method_that_others_call_collects_them(name: str, body: str, close: str, supposed: list[bool]) -> None:
     facts = Program(CALLBACK.format(name=name, body=body, close=close), head=HEAD).facts
     assert [found.is_supposed for found in facts.snapshots] == supposed
+
+
+@pytest.mark.parametrize(
+    ("chosen", "count"),
+    [
+        ("random.sample(workers, 3)", 1),
+        ("random.choices(workers, k=3)", 1),
+        ("[random.choice(workers) for _ in range(3)]", 1),
+        ("heapq.nsmallest(3, workers, key=len)", 1),
+        ("ask_operator(3)", 0),
+    ],
+)
+def test_rounds_in_which_some_of_those_that_train_are_chosen(chosen: str, count: int) -> None:
+    program = f"""
+class Worker:
+    def __init__(self, part):
+        self.part = part
+    def __len__(self):
+        return len(self.part)
+    def train(self, own):
+        rule = torch.optim.SGD(own.parameters(), lr=0.1)
+        for x, y in self.part:
+            own(x).sum().backward()
+            rule.step()
+
+class Swarm:
+    def __init__(self, workers):
+        self.workers, self.shared, self.days = workers, nn.Linear(2, 2), []
+    def work(self):
+        workers = self.workers
+        for worker in {chosen}:
+            worker.train(self.shared)
+        self.days.append(copy.deepcopy(self.shared))
+
+swarm = Swarm([Worker(part) for part in parts])
+for day in range(100):
+    swarm.work()
+"""
+    assert len(Program(program, head=HEAD).facts.snapshots) == count

@@ -454,3 +454,56 @@ def test_a_variable_that_is_bound_anew_is_so_for_the_functions_that_read_it(give
 def test_a_graph_holds_no_parameters_that_do_not_train(frozen: str, is_held: bool) -> None:
     lines = (frozen, "head = nn.Linear(3, 3)", "other = head(model(x)).sum()", "del model")
     assert trial(*lines) == (["model: other graph"] if is_held else [])
+
+
+SHELF = """
+from transformers import AutoModel
+from diffusers import FluxPipeline
+
+class Shelf:
+    def __init__(self):
+        self.nets, self.names = {{}}, []
+    def fetch(self, name):
+        if name not in self.nets:
+            self.nets[name] = {made}
+        return self.nets[name]
+    def forget(self, name):
+        {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "is_held"),
+    [
+        ("net = self.nets[name]; del net; torch.cuda.empty_cache()", True),
+        ("net = self.nets.get(name); self.names.remove(name); net = None; gc.collect()", True),
+        ("net = self.nets[name]; net.eval(); del net; gc.collect()", True),
+        ("net = self.nets.get(name)\n        if net is not None:\n            del net; gc.collect()", True),
+        ("for net in self.nets.values(): del net\n        gc.collect()", True),
+        ("for name, net in self.nets.items(): del net; gc.collect()", True),
+        ("net = self.nets[name]; del net", False),
+        ("net = self.nets.pop(name); del net; gc.collect()", False),
+        ("net = self.nets[name]; del self.nets[name]; del net; gc.collect()", False),
+        ("net = self.nets[name]; self.nets[name] = None; del net; gc.collect()", False),
+        ("net = self.nets[name]; self.nets = {}; del net; gc.collect()", False),
+        ("net = self.nets[name]; net.to('cpu'); del net; gc.collect()", False),
+        ("self.nets[name].to('cpu'); net = self.nets[name]; del net; gc.collect()", False),
+        ("net = self.nets[name]; net('x'); del net; gc.collect()", False),
+        ("net = self.nets[name]; self.use(net); del net; gc.collect()", False),
+        ("net = self.nets[name]; del net; self.drop(name); gc.collect()\n"
+         "    def drop(self, name):\n        self.nets.pop(name)", False),
+        ("net = self.nets[name]; del net; gc.collect()\n"
+         "    def drop(self, name):\n        self.forget(name); self.nets.clear()", False),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "made",
+    ["AutoModel.from_pretrained(name).cuda()", "FluxPipeline.from_pretrained(name).to('cuda')", "nn.Linear(3, 3)"],
+)
+def test_a_model_that_is_read_from_a_dictionary_and_given_up(made: str, body: str, is_held: bool) -> None:
+    assert found(SHELF.format(made=made, body=body)) == ["net: self.nets container"] * is_held
+
+
+def test_what_is_no_model_is_let_go_of() -> None:
+    body = "net = self.nets[name]; del net; gc.collect()"
+    assert found(SHELF.format(made="open(name).read()", body=body)) == []

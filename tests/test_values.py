@@ -60,7 +60,9 @@ nn.Dropout()(h) ;; nn.ModuleList([nn.Linear(3, 3)])[0](x) ;; nn.ModuleDict({"a":
 nn.DataParallel(model) ;; {k: p.clone() for k, p in model.state_dict().items()}["weight"]
 copy.deepcopy(model.state_dict())["weight"] ;; sum(i.sum() for i in items) ;; getattr(h, "data")
 getattr(model, "weight").sum() ;; operator.mul(h, n) ;; operator.add(x, x) ;; 1 << len(h) ;; len(h) & 3 ;; ~(h > 0)
-list(map(operator.add, items, items))[0]
+list(map(operator.add, items, items))[0] ;; random.choice(items) ;; random.sample(items, 1)[0]
+random.choices([h.detach()], k=2)[0] ;; random.sample(range(3), 2)[0] ;; random.choice([1, 2])
+heapq.nlargest(1, items, key=lambda i: i.sum().item())[0] ;; heapq.nsmallest(1, [2.0, 3.0])[0]
 ({"loss": h} | {"n": n})["loss"] ;; ({"loss": h} | {"loss": n})["loss"]
 [*items, h][2]
 sum((i.sum() for i in items), 0.0) ;; max([i.sum().item() for i in items]) ;; min(n, 3)

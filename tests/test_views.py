@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from programs import Program
+from programs import HEAD, Program
 
 from torchlint.facts.keeping.views import Views
 
 MADE = """
 net = nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 4))
 one = nn.Linear(3, 1)
+bert = transformers.AutoModel.from_pretrained("bert")
 rnn = nn.GRU(3, 4)
 mask = torch.tensor([True, False])
 for x, y in DataLoader(data):
@@ -20,7 +21,7 @@ for x, y in DataLoader(data):
 
 def view(expression: str) -> str:
     """What is said of an expression: "own" memory, a "part" of other memory, "perhaps" one."""
-    program = Program(MADE.format(expression=expression))
+    program = Program(MADE.format(expression=expression), head=HEAD + "import transformers\n")
     views = Views(program.facts.solution, program.facts.steps)
     found = views.of(program.shown())
     if found is None:
@@ -34,6 +35,9 @@ def view(expression: str) -> str:
         "h[0]", "h[:2]", "h[-1:]", "h[:, 1]", "h[0, :2]", "h[..., 2]", "h[0].detach()", "h.detach()[0].view(2, 2)",
         "h.select(0, 1)", "torch.narrow(h, 0, 0, 1)", "h.chunk(2)[0]", "torch.split(h, 2)[0]", "h.T[0]", "h[::2]",
         "h.softmax(1)[:, 0]", "rnn(x)[0][:, -1]", "h.cpu()[0]",
+        "h[len(x):][0]", "h[len(x):].narrow(0, 0, 1)", "h[:len(y), 1]", "bert(x).states[:, 2]",
+        "bert(x)['states'][:, 1]",
+        "bert(x).layers[2][:, 1]",
         "h[int(y.argmax())]", "h[y.argmax().item()]", "h[:, len(y) // 2 - 1]",
     ],
 )  # fmt: skip
@@ -46,7 +50,9 @@ def test_a_part_keeps_all_of_it(expression: str) -> None:
     [
         "h", "h[:]", "h.detach()", "h[0].clone()", "h[mask]", "h[[0, 1]]", "h[h > 0]", "h[:, 0] + 1", "h[0].cpu()",
         "h[1:]", "h[:-1]", "h[None]", "one(x)[:, 0]", "net(x[None])[0]", "h.mean(0)", "'a,b'.split(',')[0]",
-        "h[:len(y)]", "unknown(x)[0]", "h.numpy()[0]", "h.detach().cpu().numpy()[:, 1]",
+        "h[:len(y)]", "h[len(y):]", "h[len(x):][:len(y)]", "unknown(x)[0]", "bert(x).states", "bert(x).layers[2]",
+        "bert(x).states[0]", "net(x).shape[0]", "bert(x).states.mean(1)[:, None]", "bert(x).states[:, mask]",
+        "h.numpy()[0]", "h.detach().cpu().numpy()[:, 1]",
         "h[y]", "h[unknown(y)]",
         "[h[i.item()] for i in y][0]", "h[int(y.max())].clone()",
     ],
@@ -71,6 +77,8 @@ def test_window_after_window_they_are_all_of_it() -> None:
 
 
 KEPT = """
+LAYERS = (3, 6)
+bert = transformers.AutoModel.from_pretrained("bert")
 def run(loader, net):
     net.eval()
     table = torch.rand(9, 9)
@@ -98,6 +106,12 @@ def run(loader, net):
         ("for row in h:\n            kept.append(row)", 0),
         ("kept.append(h[:, 0])\n        rest.append(h[:, 1])", 0),
         ("kept.append(h[:, 1])\n        rest.append(h[:, 1])", 2),
+        ("kept.append(bert(x).states[:, 1].detach())", 1),
+        ("out = bert(x)\n        kept.append(out)\n        rest.append(out.states[:, 1].detach())", 0),
+        ("out = bert(x)\n        kept.append(out.states)\n        rest.append(out.states[:, 1].detach())", 0),
+        ("for n in LAYERS:\n            kept.append(bert(x).layers[n][:, 1].detach())", 1),
+        ("for n, h in enumerate(bert(x).layers):\n            rest.append(h[:, 1].detach())", 1),
+        ("for n in range(int(y[0])):\n            kept.append(table[n][:, 1])", 0),
         ("kept.append(torch.where(y == 1)[0][:-1])", 0),
         ("kept.append(y.nonzero(as_tuple=True)[0][:-1])", 0),
         ("kept.append(torch.relu(h)[0])", 1),
@@ -108,7 +122,7 @@ def run(loader, net):
     ],
 )
 def test_a_part_that_outlives_its_turn(body: str, expected: int) -> None:
-    assert len(Program(KEPT.format(body=body)).facts.kept_views) == expected
+    assert len(Program(KEPT.format(body=body), head=HEAD + "import transformers\n").facts.kept_views) == expected
 
 
 @pytest.mark.parametrize(

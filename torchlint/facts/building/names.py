@@ -44,7 +44,7 @@ def import_names(node: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str]]
         origin = "." * len(node.relative) + (dotted(node.module) or "")
         for alias in node.names:
             name = dotted(alias.name) or ""
-            full = f"{origin}.{name}" if origin else name
+            full = f"{origin}{name}" if not origin or origin.endswith(".") else f"{origin}.{name}"
             yield (_as_name(alias) if alias.asname else name), _canonical(full)
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.turns.repetition import Repetition, Turn
 from torchlint.facts.values.domain import ClassReference
-from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Value
+from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Store, Value
+from torchlint.facts.values.homes import allocations_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -35,7 +39,7 @@ class Makers:
         """Whether instances are seen to be made, and what makes one in each step."""
         if owner not in self._made:
             calls = self._calls_of(owner)
-            repetitions = [self.repetitions.of(call) for call in calls if call not in self._inserted]
+            repetitions = [self.repetitions.of(call) for call in calls if call not in self._stores_of]
             steps = [found for found in repetitions if found is not None and self.is_short(found)]
             self._made[owner] = not all(map(self._is_handed_out, calls)), next(iter(steps), None)
         return self._made[owner]
@@ -60,24 +64,54 @@ class Makers:
                     return loop
         return None
 
-    def _given_up(self, call: Value, hops: int) -> Iterator[Value]:
-        """The call after which an instance is not kept: its own, or those of a builder that returns it."""
-        if call in self._inserted:
-            return
-        leaves = self._leaves_with_result(call)
-        if not leaves:
-            yield call
-        elif hops and leaves == "itself":
-            for caller in sorted(self.solution.callers.get(call.function, ()), key=lambda value: value.index):
-                if not any(user.op is Op.CONTAINER for user in caller.users):
-                    yield from self._given_up(caller, hops - 1)
+    def _given_up(self, made: Value, hops: int) -> Iterator[Value]:
+        """What holds an instance and is not kept itself: the call that makes it, that of a builder, or a list of it."""
+        whole = self._whole(made)
+        leaves = self._leaves_with_result(whole) if whole is not None else ""
+        if whole is not None and not leaves:
+            yield whole
+        elif hops and whole is made and leaves == "itself":
+            for caller in sorted(self.solution.callers.get(made.function, ()), key=lambda value: value.index):
+                yield from self._given_up(caller, hops - 1)
+
+    def _whole(self, made: Value) -> Value | None:
+        """The list in which an instance is in the end, or itself; None where it is put into what is not seen.
+
+        ``kept = kept + [made]`` goes on with all that was made before.
+        """
+        value, seen = made, {made}
+        while around := self._around(value):
+            if len(around) > 1 or not around.isdisjoint(seen):
+                return None
+            (value,) = around
+            seen.add(value)
+            if value.op is Op.OPERATION and not all(one in seen or _is_part(one) for one in value.inputs):
+                return None
+            if value.op not in (Op.CONTAINER, Op.OPERATION):
+                return None
+        return value
+
+    def _around(self, value: Value) -> set[Value]:
+        """What is made of a value, or is given it, and holds it."""
+        found = {user for user in value.users if user.op is Op.CONTAINER}
+        if value.op in (Op.CONTAINER, Op.OPERATION):
+            found |= {user for user in value.users if user.op is Op.OPERATION}
+        for store in self._stores_of.get(value, ()):
+            found |= {*allocations_of(self.solution, store.holder)} if store.holder is not None else set()
+        is_lost = value in self._stores_of and not found
+        return found if not is_lost else {value}
 
     def _calls_of(self, owner: Class) -> list[Value]:
         return [call for call in self.facts.calls() if self._makes(call, owner)]
 
     @cached_property
-    def _inserted(self) -> frozenset[Value]:
-        return frozenset(store.value for store in self.facts.graph.stores if store.kind is Kind.INSERT)
+    def _stores_of(self) -> dict[Value, list[Store]]:
+        """For each value the places where it is put into something."""
+        table: dict[Value, list[Store]] = defaultdict(list)
+        for store in self.facts.graph.stores:
+            if store.kind is Kind.INSERT:
+                table[store.value].append(store)
+        return table
 
     def _is_returned(self, call: Value) -> bool:
         result = call.function.result
@@ -102,3 +136,12 @@ class Makers:
     def _makes(self, call: Value, owner: Class) -> bool:
         atoms = self.solution.of(call.callee)
         return any(isinstance(atom, ClassReference) and owner in atom.cls.lineage() for atom in atoms)
+
+
+def _is_part(value: Value) -> bool:
+    """``last[:k]``, or what is made in the same turn: of what was made before there is no more than so many."""
+    if value.op is Op.CONTAINER:
+        return value.loop is not None
+    node = value.syntax if value.op is Op.SUBSCRIPT else None
+    first = node.slice[0].slice if isinstance(node, cst.Subscript) else None
+    return isinstance(first, cst.Slice) and first.upper is not None

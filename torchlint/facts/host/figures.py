@@ -81,8 +81,8 @@ def closes_what_comes_of(facts: Facts, call: Value, is_returned: bool) -> bool:
 
 
 def may_close_any(facts: Facts, call: Value) -> bool:
-    """Whether a CALL may close figures, or shows them."""
-    return _is_pyplot(call, "close") or _is_pyplot(call, "show")
+    """Whether a CALL may close figures that its function has not made, or shows them."""
+    return _is_pyplot(call, "show") or (_is_pyplot(call, "close") and not _Search(facts).closes_own(call))
 
 
 def maker_of(call: Value) -> str | None:
@@ -113,6 +113,24 @@ class _Search:
     def is_closed(self, call: Value, is_returned: bool = True) -> bool:
         """Whether something in the function of a CALL closes the figure that it makes, which it may not return."""
         return self._closes((call,), {call} if is_returned else set())
+
+    def closes_own(self, call: Value) -> bool:
+        """Whether a CALL of ``plt.close`` is about a figure that is made in the same function, and no other one.
+
+        Without an argument it closes the figure that was made last.
+        """
+        own = {maker for maker in self.makers if maker.function is call.function and maker.index < call.index}
+        return self._is_made_by(call.arguments[0], own) if call.arguments else bool(own)
+
+    def _is_made_by(self, value: Value, own: set[Value]) -> bool:
+        """Whether a value is a figure that one of ``own`` makes, or a function of the file, on every path."""
+        if value.op is Op.PHI:
+            return all(self._is_made_by(one, own) for one in value.inputs if one.index < value.index)
+        if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+            return self._is_made_by(value.inputs[0], own)
+        results = [f.result for f in self.facts.solution.functions_of(value) if f.result is not None]
+        makers = set(self.makers) if results else own
+        return value in own or (bool(results) and all(self._stands_for(result, makers) for result in results))
 
     @cached_property
     def makers(self) -> list[Value]:
@@ -198,7 +216,8 @@ class _Search:
 
     def _may_close(self, call: Value, figure: set[Value], depth: int) -> bool:
         if _is_pyplot(call, "close"):
-            return self._concerns(call.arguments[:1], figure)
+            is_inside = depth < DEPTH and figure.isdisjoint(m for m in self.makers if m.function is call.function)
+            return self._concerns(call.arguments[:1], figure) and not (is_inside and self.closes_own(call))
         if _is_pyplot(call, "show"):
             return literal(self.facts.solution, call.argument(-1, "block")) is not False
         callees = self.facts.solution.functions_of(call)

@@ -66,7 +66,16 @@ def _stays_on(facts: Facts, call: Value) -> bool:
         )
     if runs_at_start(facts, call):
         return True
+    if _makes_trainer(facts, call.function):
+        return True
     return prepares_process(facts, call.function) or _enters(call.function) or _begins_training(call.function)
+
+
+def _makes_trainer(facts: Facts, function: Function) -> bool:
+    """Whether a function makes, or helps to make, an object that trains: whoever makes one has it train."""
+    makers = (one for one in (function, *facts.solution.callers_above([function])) if one.name == "__init__")
+    classes = {cls for maker in makers if maker.owner is not None for cls in maker.owner.lineage()}
+    return any(facts.steps.trains(method) for cls in classes for method in cls.methods.values())
 
 
 def _offers_training(facts: Facts) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.keeping.requested import RequestedTexts
+from torchlint.facts.summaries.summary import EffectKind, EffectSummary
 from torchlint.facts.values.domain import ClassReference, FunctionReference, Instance, sorted_values
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
 from torchlint.facts.values.homes import places_of
@@ -125,7 +126,25 @@ class Caching:
         """Each cache that keeps tensors which nobody asks for again."""
         caches = [*self._decorated(), *self._wrapped()]
         found = [g for c in caches if not self._is_emptied(c) and (g := self._growth(c)) is not None]
-        return [g for g in found if g.by is None or not self.novelty.is_made_by(g.cached.made, g.by)]
+        found = [g for g in found if g.by is None or not self.novelty.is_made_by(g.cached.made, g.by)]
+        return [*found, *self._of_other_files()]
+
+    def _of_other_files(self) -> list[CacheGrowth]:
+        """Caches without a bound of functions in other files, which each call of a step asks for something new."""
+        found: dict[cst.CSTNode, CacheGrowth] = {}
+        if any(call.callee.op is Op.ATTRIBUTE and call.callee.name == "cache_clear" for call in self.facts.calls()):
+            return []
+        for effect in self.facts.effects.of(EffectKind.REMEMBERS):
+            call, function, name = effect.call, effect.function, effect.done.name.rpartition(".")[2]
+            cached = Cached(function, self.facts.statement_of(call), name, None, call, ())
+            for position, given in zip(effect.done.of, effect.given, strict=False):
+                key, by = function.parameters[position], self.novelty.of(given)
+                identity = self.tensors.is_tensor(given) or self.tensors.is_module(given)
+                if by is not None:
+                    found.setdefault(cached.node, CacheGrowth(cached, by, key, identity, call))
+                elif self._is_length(given, HOPS) and (by := self.novelty.repeats(call)) is not None:
+                    found.setdefault(cached.node, CacheGrowth(cached, by, key, False, call, is_length=True))
+        return list(found.values())
 
     # -- caches ---------------------------------------------------------------------------------------------------
 
@@ -289,6 +308,17 @@ class Caching:
             and (call.function.name != "__init__" or (hops > 0 and self._is_single(call.function.owner, hops - 1)))
             for call in made
         )
+
+
+def remembered_in(facts: Facts, function: Function) -> Iterator[EffectSummary]:
+    """That a function keeps, without a bound, the tensor that it returns for each value of one of its parameters."""
+    if not isinstance(function.syntax, cst.FunctionDef) or function.owner is not None or function.result is None:
+        return
+    for name, decorator in zip(function.decorators, function.syntax.decorators, strict=True):
+        if is_cache(name) and size_of(name, decorator.decorator) is None:
+            if facts.tensors.holds_tensors(function.result):
+                for position in range(len(function.parameters)):
+                    yield EffectSummary(EffectKind.REMEMBERS, name, (position,))
 
 
 def is_cache(name: str) -> bool:

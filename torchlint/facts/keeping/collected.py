@@ -11,7 +11,15 @@ import libcst as cst
 
 from torchlint.facts.keeping.fates import JOINS, VIEWS, End, Fate, Fates
 from torchlint.facts.keeping.gathering import Gathering, calls_parameter
-from torchlint.facts.keeping.joining import choices, is_join, joined_by, joins_other_dimension, lives_through
+from torchlint.facts.keeping.joining import (
+    begins_with_numbers,
+    choices,
+    is_join,
+    is_padding,
+    joined_by,
+    joins_other_dimension,
+    lives_through,
+)
 from torchlint.facts.keeping.optional_moves import OptionalMoves
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.data_passes import is_over_few
@@ -26,13 +34,6 @@ from torchlint.facts.values.writing import Use, operands, text_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-
-FILLED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "full", "empty", "zeros_like", "ones_like"))
-"""Functions whose tensors hold nothing of the data."""
-
-
-WHOLE = frozenset(f"torch.{name}" for name in ("long", "int", "int64", "int32", "int16", "int8", "uint8", "bool"))
-"""Kinds of numbers of which labels are."""
 
 
 class Collecting(Enum):
@@ -242,9 +243,9 @@ class _Search:
             if is_over_few(repetition.by) and joins_other_dimension(call):
                 continue  # the parts of one sample
             news = [item for item in items if item not in olds]
-            if not news or all(map(_is_padding, news)) or self._is_needed_in_turn(olds[0], call, repetition):
+            if not news or all(map(is_padding, news)) or self._is_needed_in_turn(olds[0], call, repetition):
                 continue
-            if _begins_with_numbers(olds[0]) or self._goes_into_next(olds[0], call):
+            if begins_with_numbers(olds[0]) or self._goes_into_next(olds[0], call):
                 continue
             yield from self._copied(call, olds[0], news[0], repetition)
 
@@ -386,15 +387,3 @@ def _is_move(end: End) -> bool:
 def _is_returned(ends: list[End]) -> bool:
     """Whether what is collected is returned to callers that are not seen, and not only given to code that is not."""
     return any(end.fate is Fate.LEAVES and end.at.op is not Op.CALL for end in ends)
-
-
-def _begins_with_numbers(old: Value) -> bool:
-    """Whether a tensor begins as an empty one of whole numbers: labels, of which each is a few bytes."""
-    first = old.inputs[0] if old.op is Op.PHI else old
-    dtype = first.argument(-1, "dtype") if first.op is Op.CALL else None
-    return dtype is not None and dtype.name in WHOLE
-
-
-def _is_padding(new: Value) -> bool:
-    """``torch.zeros(n, missing)``: what brings a tensor to its size collects nothing."""
-    return new.op is Op.CALL and new.callee.name in FILLED

@@ -12,7 +12,7 @@ from torchlint.facts.turns.data_passes import is_over_data
 from torchlint.facts.turns.repetition import HOPS, Repetition, Turn, changes_with
 from torchlint.facts.values.frameworks import is_called_each_step
 from torchlint.facts.values.graph import Function, Loop, Mode, Op, Reset, Store, Value
-from torchlint.facts.values.homes import allocations_of
+from torchlint.facts.values.homes import allocations_of, places_of
 from torchlint.facts.values.literals import literal
 from torchlint.tree import walk
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 MOST_PARTS = 12
 """A loop that counts to so much goes over heads, scales, or layers; one that counts farther, over data."""
+
+
+SAME_LENGTH = frozenset(["builtins.enumerate", "builtins.sorted", "builtins.reversed", "builtins.list"])
+"""Functions that give as many items as they are given."""
 
 
 class Gathering:
@@ -76,7 +80,16 @@ class Gathering:
             return False
         if iterable.op is Op.CALL and iterable.callee.name == "builtins.range":
             return all(argument.op is Op.CONSTANT and self._is_small(argument) for argument in iterable.arguments)
-        return iterable.op is Op.CONTAINER or self.steps.walks_modules(loop)
+        return iterable.op is Op.CONTAINER or self._is_written_out(iterable) or self.steps.walks_modules(loop)
+
+    def _is_written_out(self, iterable: Value) -> bool:
+        """Whether a loop runs over a constant with a few items that are written there: ``LAYERS = (3, 6, 9)``."""
+        while iterable.op is Op.CALL and iterable.callee.name in SAME_LENGTH and iterable.arguments:
+            iterable = iterable.arguments[0]
+        if iterable.op is Op.CONTAINER:
+            return isinstance(iterable.syntax, cst.Tuple | cst.List | cst.Set)
+        stored = [one for place in places_of(self.solution, iterable) for one in self.solution.stored.get(place, ())]
+        return bool(stored) and all(isinstance(one.syntax, cst.Tuple) and one.inputs for one in stored)
 
     def _is_small(self, number: Value) -> bool:
         known = literal(self.solution, number)

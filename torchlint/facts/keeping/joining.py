@@ -1,4 +1,4 @@
-"""Functions that join what they are given: ``def grown(old, new): return torch.cat((pad(old), pad(new)))``."""
+"""Joins: functions that join what they are given (``def grown(old, new): ...``), and what a join begins with."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ if TYPE_CHECKING:
 
 NESTING = 3
 """So many functions deep a form is looked through."""
+
+FILLED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "full", "empty", "zeros_like", "ones_like"))
+"""Functions whose tensors hold nothing of the data."""
+
+WHOLE = frozenset(f"torch.{name}" for name in ("long", "int", "int64", "int32", "int16", "int8", "uint8", "bool"))
+"""Kinds of numbers of which labels are."""
 
 
 def is_join(call: Value) -> bool:
@@ -93,3 +99,23 @@ def joins_other_dimension(call: Value) -> bool:
     """``torch.cat((acc, out), dim=1)``: samples are joined along the first."""
     dimension = call.argument(1, "dim") if is_join(call) else None
     return dimension is not None and dimension.name != "0"
+
+
+def begins_with_numbers(old: Value) -> bool:
+    """Whether a tensor begins as an empty row of whole numbers: labels, of which each is a few bytes."""
+    first = old.inputs[0] if old.op is Op.PHI else old
+    dtype = first.argument(-1, "dtype") if first.op is Op.CALL else None
+    return dtype is not None and dtype.name in WHOLE and not _has_columns(first)
+
+
+def _has_columns(call: Value) -> bool:
+    """``torch.empty(0, width)``, ``torch.zeros((0, width))``."""
+    if call.callee.name not in ("torch.empty", "torch.zeros", "torch.ones"):
+        return False
+    sizes = [size for key, size in zip(call.keys[1:], call.arguments, strict=True) if isinstance(key, int)]
+    return len(sizes) > 1 or any(size.op is Op.CONTAINER and len(size.inputs) > 1 for size in sizes)
+
+
+def is_padding(new: Value) -> bool:
+    """``torch.zeros(n, missing)``: what brings a tensor to its size collects nothing."""
+    return new.op is Op.CALL and new.callee.name in FILLED

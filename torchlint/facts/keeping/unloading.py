@@ -14,6 +14,7 @@ from torchlint.facts.keeping.holders import Holders, is_none
 from torchlint.facts.keeping.lent_parts import LentParts
 from torchlint.facts.keeping.reading_on import is_read_after, is_written_after
 from torchlint.facts.keeping.refusing import is_refused_after
+from torchlint.facts.keeping.taken_out import RESTING, TakenOut
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Drop, Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import allocations_of, homes_of, targets_of
@@ -21,9 +22,6 @@ from torchlint.tree import dotted, walk_scope
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-
-RESTING = frozenset(["eval", "requires_grad_", "train", "zero_grad"])
-"""Methods of modules that leave them where they are."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +67,7 @@ class Unloadings:
         self.holders = Holders(facts)
         self.asking = AskingBack(facts)
         self.lent = LentParts(facts, self.holders, self.asking)
+        self.taken_out = TakenOut(facts, self.asking)
 
     def found(self) -> list[Unloading]:
         """Each model that is given up while something else holds it, at most one for each statement."""
@@ -100,6 +99,9 @@ class Unloadings:
         owner = self.lent.owner_of(drop)
         if owner is not None:
             return Unloading(drop, (Holder(owner[0], "part", owner[1]),))
+        source = self.taken_out.container_of(drop)
+        if source is not None:
+            return Unloading(drop, (Holder(source[0], "container", source[1]),))
         given = _before_rest(value)
         if given.op is Op.PARAMETER and given.function is drop.function:
             return self._of_parameter(drop, given)

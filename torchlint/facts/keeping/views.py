@@ -14,9 +14,10 @@ import libcst as cst
 from torchlint.facts.keeping.bases import ONLY_OF_TENSORS, Bases, number_of, slices_of
 from torchlint.facts.keeping.numbers import is_known_with, number_behind
 from torchlint.facts.turns.steps import Steps
-from torchlint.facts.values.domain import Container, Tensor
+from torchlint.facts.values.domain import Container, Plain, Tensor
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.homes import is_data_of_tensor, places_of
+from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.solve import Solution
 
 RESHAPED = frozenset(
@@ -146,19 +147,33 @@ class Views:
             base = value.inputs[0]
             pieces = _pieces_of(base)
             if pieces is None:
-                rows = self._rows_of(value)
+                rows = self._rows_of(value) or self.output_behind(value)
                 return ("none", None) if rows is None else ("whole", rows)
             return ("part", pieces) if value.loop is base.loop else ("unknown", None)
         if value.op is Op.ATTRIBUTE:
             if value.name in ("T", "mT") or is_data_of_tensor(self.solution, value):
                 return ("whole", value.inputs[0])
-            return self._place(value)
+            output = self.output_behind(value)
+            return ("whole", output) if output is not None else self._place(value)
         if value.op is Op.PARAMETER:
             given = self.solution.arguments_of(value)
             return ("whole", given[0]) if len(given) == 1 else ("unknown" if given else "none", None)
         if value.op is Op.PHI or value.op is Op.READ:
             return ("unknown", None)
         return self._call(value, entered) if value.op is Op.CALL else ("none", None)
+
+    def output_behind(self, value: Value) -> Value | None:
+        """What a module gives, where that is no single tensor and a value is an item of it, by a name or a number.
+
+        ``model(**batch).hidden_states[layer]`` is a tensor of its own, or a view of one: it is no smaller than itself.
+        """
+        while value.op in (Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT):
+            given = self.solution.graph.indices.get(value, ()) if value.op is Op.SUBSCRIPT else ()
+            if any(not isinstance(atom, Plain) for index in given for atom in self.solution.final(index)):
+                return None
+            value = unpacked(value) if unpacked(value) is not value else value.inputs[0]
+        is_output = value.op is Op.CALL and self.steps.calls_module(value)
+        return value if is_output and not self.bases.is_tensor(value) else None
 
     def _rows_of(self, value: Value) -> Value | None:
         """The tensor of which a loop takes one row after the other, all of them together the whole."""
@@ -212,6 +227,9 @@ class Views:
         ]  # fmt: skip
         if "copy" in kinds or not kinds:
             return ("none", None) if kinds == ["copy"] else ("unknown", None)
+        output = self.output_behind(value) if kinds == ["unknown"] else None
+        if output is not None:
+            return ("whole", output)
         if "unknown" in kinds:
             return ("unknown", None)
         return ("part" if "part" in kinds else "whole", value.inputs[0])
@@ -274,8 +292,11 @@ class Views:
 
 
 def _range(node: cst.Slice) -> str:
-    """What a range takes, the window between two variables counted as a part."""
-    return "part" if _lies_anywhere(node) else _slice(node)
+    """What a range takes: one that ends at a variable may be all, a window between two variables is a part."""
+    if _lies_anywhere(node):
+        return "part"
+    taken = _slice(node)
+    return "whole" if taken == "unknown" else taken
 
 
 def _slice(node: cst.Slice) -> str:

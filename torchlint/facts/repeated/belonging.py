@@ -65,6 +65,26 @@ def is_given_weights(facts: Facts, made: Value) -> bool:
     )
 
 
+def set_by(facts: Facts, made: Value) -> list[Value]:
+    """By what the function that builds a model sets its weights in place: ``nn.init.normal_(layer.weight, std=scale)``.
+
+    A model whose weights are set by what each turn says is another one in each turn.
+    """
+    found: list[Value] = []
+    for call in facts.steps.calls_in(made.function):
+        name = call.callee.name.rpartition(".")[2]
+        if not name.endswith("_") or name.endswith("__"):
+            continue
+        if call.callee.op is Op.ATTRIBUTE:
+            changed, given = call.callee.inputs[0], call.arguments
+        elif call.callee.name.startswith("torch.nn.init.") and call.arguments:
+            changed, given = call.arguments[0], call.arguments[1:]
+        else:
+            continue
+        found += given if made in changed.computed_from() else ()
+    return found
+
+
 def wraps_own_parts(facts: Facts, call: Value) -> bool:
     """Whether a module without weights is put around parts of the very object: kept, it would have them twice.
 

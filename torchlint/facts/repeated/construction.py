@@ -22,6 +22,7 @@ from torchlint.facts.repeated.belonging import (
     is_kept,
     is_of_chance,
     is_told_module,
+    set_by,
     wraps_own_parts,
 )
 from torchlint.facts.repeated.shells import Shells
@@ -314,7 +315,8 @@ class _Search:
         loop = repetition.by
         if not isinstance(loop, Loop):
             return False
-        sources = self.repetitions.sources(call.inputs, repetition.chain)
+        made_of = [*call.inputs, *(set_by(self.facts, call) if product.weighs else ())]
+        sources = self.repetitions.sources(made_of, repetition.chain)
         if any(self._is_trained_thing(s) and s.loop is not None and loop in s.loop.around() for s in sources):
             return True  # an optimizer for what is new as well
         if loop.iterable is not None and self.steps.is_loader(loop.iterable):

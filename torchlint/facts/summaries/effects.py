@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.keeping.caching import remembered_in
 from torchlint.facts.keeping.joining import joined_by
 from torchlint.facts.summaries.passing import may_be_followed, passed_on
 from torchlint.facts.summaries.summary import EffectKind, EffectSummary
@@ -28,7 +29,7 @@ MOST_EFFECTS = 8
 POSSIBLE = (EffectKind.CLOSES, EffectKind.GIVES_LOADED)
 """What is told of a function that only may do it."""
 
-OF_EACH = (EffectKind.HOOKS, EffectKind.JOINS, EffectKind.GROWS)
+OF_EACH = (EffectKind.HOOKS, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS)
 """What is asked of each function anew, whatever those do that it calls."""
 
 GROUPING = "add_param_group"
@@ -118,6 +119,7 @@ class Doings:
                 *self._hooked_in(function),
                 *self._joined_in(function),
                 *self._grown_in(function),
+                *remembered_in(self.facts, function),
             )
             done = tuple(dict.fromkeys(done))
             calls = tuple(effect for effect in done if effect.kind is EffectKind.CALLS)

@@ -179,6 +179,8 @@ class EffectKind(Symbol):
     """Its object, which has tensors of its own, keeps under the name a function that holds it."""
     HOOKS = "hooks"
     """It registers a hook on a module that it is given, or on parts of it, and returns the handle or drops it."""
+    REMEMBERS = "remembers"
+    """It keeps the tensor that it returns, without a bound, for each value that it is given for a parameter."""
     CALLS = "calls"
     """It calls a function that its file imports, which may do any of these."""
 

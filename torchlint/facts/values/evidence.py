@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from torchlint import torch_api
 from torchlint.facts.building.context import keeps_graph
 from torchlint.facts.values.distributions import DIFFERENTIABLE
@@ -35,6 +33,17 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.framework_objects import contract_of, guards_itself
 from torchlint.facts.values.frameworks import trains_on_result
 from torchlint.facts.values.graph import Backward, Function, Mode, Op, Place, Value
+from torchlint.facts.values.loss_forms import (
+    MOVING,
+    SUMS,
+    WEIGHING,
+    is_loss,
+    is_made_a_leaf,
+    is_moved,
+    is_of_method,
+    is_weight,
+    losses_of,
+)
 from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen, same_object
 from torchlint.facts.values.transfer import heir
 from torchlint.frameworks import Holds, method_names
@@ -50,23 +59,6 @@ MODULE_ONLY = frozenset(
 READERS = frozenset(["get", "pop", "setdefault"])
 """Methods that give an item of a container of unknown type."""
 
-CONSTANTS = frozenset(["torch.zeros", "torch.ones", "torch.full", "torch.tensor"])
-"""Functions that make a tensor of numbers that are written there."""
-
-MOVING = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16"])
-
-SAME_NUMBERS = frozenset(
-    ["view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose", "contiguous", "clone",
-     "requires_grad_"]
-)  # fmt: skip
-"""Methods of tensors that show or copy the same numbers, maybe in another shape: a batch stays a batch."""
-
-SUMS = frozenset(["Add", "Subtract", "AddAssign", "SubtractAssign", "Minus"])
-"""Operations whose operands are the terms of a sum."""
-
-WEIGHING = frozenset(["Multiply", "Divide"])
-"""Operations that give a term its weight."""
-
 
 class Evidence:
     """Draws evidence from a solution and writes it into it."""
@@ -78,7 +70,7 @@ class Evidence:
         graph = solution.graph
         for function in graph.functions:
             if trains_on_result(function) and function.result is not None:
-                for root in _losses_of(function.result):
+                for root in losses_of(function.result):
                     self._add_contract(root, function)
 
     def draw(self) -> bool:
@@ -166,7 +158,7 @@ class Evidence:
         if value in seen:
             return
         seen.add(value)
-        if not any(isinstance(a, Unknown | Argument) for a in self.solution.of(value)):
+        if not any(isinstance(a, Unknown | Argument) for a in self.solution.of(value)) and not self._is_item(value):
             return
         if guards_itself(self.solution, value):
             return
@@ -185,6 +177,16 @@ class Evidence:
             if value.op is Op.PARAMETER:
                 for argument in self.solution.arguments_of(value):
                     self._prove(argument, atom, seen)
+
+    def _is_item(self, value: Value) -> bool:
+        """Whether a value is an item of what is passed in, moved as may be, and something that only modules do."""
+        if not any(isinstance(atom, Derived) for atom in self.solution.of(value)):
+            return False
+        users = [user for user in value.users if user.op is Op.ATTRIBUTE and _is_called(user)]
+        if any(user.name in MODULE_ONLY for user in users):
+            return True
+        moved = (call for user in users if user.name in SAME_OBJECT for call in user.users if call.callee is user)
+        return any(map(self._is_item, moved))
 
     def _prove_place(self, place: Place, atom: Atom, seen: set[Value]) -> None:
         stored = self.solution.stored.get(place)
@@ -233,7 +235,7 @@ class Evidence:
         if value in seen or value.mode is Mode.OFF:
             return
         seen.add(value)
-        if value in backward.inputs or _is_made_a_leaf(value):
+        if value in backward.inputs or is_made_a_leaf(value):
             return  # here the graph begins; what the value was made of needs none
         abstract = self.solution.of(value)
         if abstract and all(map(is_graphless, abstract)) and value is not backward.root:
@@ -272,7 +274,7 @@ class Evidence:
             elif value.op is Op.OPERATION and value.name in SUMS:
                 pending += [(operand, True) for operand in value.inputs]
             elif value.op is Op.OPERATION and value.name in WEIGHING:
-                factors = [one for one in value.inputs if not _is_weight(one)]
+                factors = [one for one in value.inputs if not is_weight(one)]
                 pending += [(factors[0], is_term)] if len(factors) == 1 else []
             elif is_term and self._is_computed(value):
                 terms.append(value)
@@ -354,13 +356,13 @@ class Evidence:
         if candidates:
             self._prove(call.callee, Differentiable())
             self._prove_candidates(list(call.arguments), backward, seen)
-        elif not _is_of_method(call):
+        elif not is_of_method(call):
             self._prove(call.callee, Module())
 
     def _prove_candidates(self, inputs: list[Value], backward: Backward, seen: set[Value]) -> None:
         candidates = self._candidates(inputs)
         if len(candidates) > 1:
-            candidates = [one for one in candidates if _is_loss(one)]  # nobody adds up losses without a graph
+            candidates = [one for one in candidates if is_loss(one)]  # nobody adds up losses without a graph
         for one in candidates:
             self._prove_live(one, backward, seen)
 
@@ -383,62 +385,12 @@ class Evidence:
         if not any(isinstance(a, Unknown | Tensor | Derived | Carrier) for a in abstract):
             return False
         root = value
-        while (root.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE) and root.inputs) or _is_moved(root):
+        while (root.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE) and root.inputs) or is_moved(root):
             root = root.callee.inputs[0] if root.op is Op.CALL else root.inputs[0]
         if root.op is Op.PHI:
             return any(choice.op in (Op.CALL, Op.OPERATION) for choice in root.inputs)
         return root.op in (Op.CALL, Op.OPERATION)
 
 
-def _is_of_method(call: Value) -> bool:
-    """``trainer.get_model()``, ``device.moved(torch.zeros(1))``: no forward, which would be given data."""
-    made = (one.callee.name if one.op is Op.CALL else "" for one in call.arguments)
-    return call.callee.op is Op.ATTRIBUTE and all(name in CONSTANTS for name in made)
-
-
 def _is_called(value: Value) -> bool:
     return any(user.op is Op.CALL and user.callee is value for user in value.users)
-
-
-def _losses_of(result: Value) -> list[Value]:
-    """What a framework trains on of what a method returns: the first part of a tuple, else all of it."""
-    choices = list(result.inputs) if result.op is Op.PHI else [result]
-    if not any(_is_tuple(choice) for choice in choices):
-        return [result]
-    return [choice.inputs[0] if _is_tuple(choice) else choice for choice in choices]
-
-
-def _is_tuple(value: Value) -> bool:
-    return value.op is Op.CONTAINER and isinstance(value.syntax, cst.Tuple) and bool(value.inputs)
-
-
-def _is_loss(value: Value) -> bool:
-    """Whether a value is what one of torch's loss functions computes, maybe weighed by a factor."""
-    while value.op is Op.OPERATION and value.name in ("Multiply", "Divide"):
-        factors = [one for one in value.inputs if one.op in (Op.CALL, Op.OPERATION)]
-        if len(factors) != 1:
-            return False
-        value = factors[0]
-    if value.op is not Op.CALL or value.callee.op is not Op.EXTERNAL:
-        return False
-    home, _, name = value.callee.name.rpartition(".")
-    return home == "torch.nn.functional" and (name.endswith("_loss") or "cross_entropy" in name)
-
-
-def _is_weight(value: Value) -> bool:
-    """Whether a factor is written in the program or set from outside, and computed at most from such: ``1 - alpha``."""
-    if value.op is Op.OPERATION:
-        return all(map(_is_weight, value.inputs))
-    return value.op in (Op.CONSTANT, Op.ATTRIBUTE, Op.SUBSCRIPT, Op.READ, Op.PARAMETER)
-
-
-def _is_made_a_leaf(value: Value) -> bool:
-    """``x.requires_grad_()``"""
-    callee = value.callee if value.op is Op.CALL else None
-    return callee is not None and callee.op is Op.ATTRIBUTE and callee.name == "requires_grad_"
-
-
-def _is_moved(value: Value) -> bool:
-    """Whether a CALL only moves, reshapes or copies its receiver: ``x.to(device)``, ``x.view(n, -1)``."""
-    callee = value.callee if value.op is Op.CALL else None
-    return callee is not None and callee.op is Op.ATTRIBUTE and callee.name in MOVING | SAME_NUMBERS

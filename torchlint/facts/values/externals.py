@@ -24,7 +24,8 @@ class Meaning(Enum):
 COLLECTIONS = frozenset(
     ["builtins.dict", "builtins.list", "builtins.tuple", "builtins.set", "builtins.sorted", "builtins.reversed",
      "builtins.zip", "builtins.enumerate", "builtins.iter", "collections.deque", "collections.defaultdict",
-     "collections.OrderedDict", "collections.namedtuple", "builtins.filter", "itertools.chain", "itertools.islice"]
+     "collections.OrderedDict", "collections.namedtuple", "builtins.filter", "itertools.chain", "itertools.islice",
+     "random.sample", "random.choices", "heapq.nlargest", "heapq.nsmallest"]
 )  # fmt: skip
 
 _OF_PATHS = frozenset(["absolute"])
@@ -32,6 +33,9 @@ _OF_PATHS = frozenset(["absolute"])
 
 OF_PYTHON = _OF_PATHS.union(*(dir(kind) for kind in (str, bytes, int, float, list, dict, set, tuple)))
 """Attributes and methods that Python's own objects have: of a tensor they tell nothing."""
+
+CHOOSING = {"random.sample": 0, "random.choices": 0, "heapq.nlargest": 1, "heapq.nsmallest": 1}
+"""Those that take a part of one argument, and at which position that stands; the others say how much of it."""
 
 KEYWORD_ITEMS = frozenset(["builtins.dict", "collections.OrderedDict"])
 """Those whose keyword arguments are items."""
@@ -48,8 +52,6 @@ _SINGLE: dict[str, Meaning] = {
     "functools.reduce": Meaning.UNKNOWN,
     "builtins.next": Meaning.ITEM,
     "random.choice": Meaning.ITEM,
-    "random.choices": Meaning.COLLECTS,
-    "random.sample": Meaning.COLLECTS,
     "builtins.super": Meaning.SUPER,
     "builtins.getattr": Meaning.UNKNOWN,
     "builtins.map": Meaning.APPLIES,

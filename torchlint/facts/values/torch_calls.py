@@ -25,7 +25,7 @@ from torchlint.facts.values.domain import (
     Tool,
     join,
 )
-from torchlint.facts.values.externals import KEYWORD_ITEMS, Meaning, meaning_of
+from torchlint.facts.values.externals import CHOOSING, KEYWORD_ITEMS, Meaning, meaning_of
 from torchlint.facts.values.framework_objects import object_made
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.literals import is_true
@@ -136,7 +136,7 @@ def collected(solution: Solution, value: Value, name: str, arguments: list[Abstr
             made = join(_made_by(solution, value, atom) for atom in argument)
             if made:
                 solution.set_field(value, None, made)
-        else:
+        elif CHOOSING.get(name, key) == key:
             solution.set_field(value, None, join(item_of(solution, value, a, None) for a in argument))
     return frozenset([Container(value)])
 

@@ -1,0 +1,75 @@
+"""How losses and tensors are written: the terms of a sum and their weights, tensors that are moved or reshaped."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.facts.values.graph import Op, Value
+
+MOVING = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16"])
+"""Methods of tensors and modules that move them, or give another type."""
+
+SAME_NUMBERS = frozenset(
+    ["view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose", "contiguous", "clone",
+     "requires_grad_"]
+)  # fmt: skip
+"""Methods of tensors that show or copy the same numbers, maybe in another shape: a batch stays a batch."""
+
+SUMS = frozenset(["Add", "Subtract", "AddAssign", "SubtractAssign", "Minus"])
+"""Operations whose operands are the terms of a sum."""
+
+CONSTANTS = frozenset(["torch.zeros", "torch.ones", "torch.full", "torch.tensor"])
+"""Functions that make a tensor of numbers that are written there."""
+
+WEIGHING = frozenset(["Multiply", "Divide"])
+"""Operations that give a term its weight."""
+
+
+def losses_of(result: Value) -> list[Value]:
+    """What a framework trains on of what a method returns: the first part of a tuple, else all of it."""
+    choices = list(result.inputs) if result.op is Op.PHI else [result]
+    if not any(_is_tuple(choice) for choice in choices):
+        return [result]
+    return [choice.inputs[0] if _is_tuple(choice) else choice for choice in choices]
+
+
+def _is_tuple(value: Value) -> bool:
+    return value.op is Op.CONTAINER and isinstance(value.syntax, cst.Tuple) and bool(value.inputs)
+
+
+def is_loss(value: Value) -> bool:
+    """Whether a value is what one of torch's loss functions computes, maybe weighed by a factor."""
+    while value.op is Op.OPERATION and value.name in ("Multiply", "Divide"):
+        factors = [one for one in value.inputs if one.op in (Op.CALL, Op.OPERATION)]
+        if len(factors) != 1:
+            return False
+        value = factors[0]
+    if value.op is not Op.CALL or value.callee.op is not Op.EXTERNAL:
+        return False
+    home, _, name = value.callee.name.rpartition(".")
+    return home == "torch.nn.functional" and (name.endswith("_loss") or "cross_entropy" in name)
+
+
+def is_weight(value: Value) -> bool:
+    """Whether a factor is written in the program or set from outside, and computed at most from such: ``1 - alpha``."""
+    if value.op is Op.OPERATION:
+        return all(map(is_weight, value.inputs))
+    return value.op in (Op.CONSTANT, Op.ATTRIBUTE, Op.SUBSCRIPT, Op.READ, Op.PARAMETER)
+
+
+def is_made_a_leaf(value: Value) -> bool:
+    """``x.requires_grad_()``"""
+    callee = value.callee if value.op is Op.CALL else None
+    return callee is not None and callee.op is Op.ATTRIBUTE and callee.name == "requires_grad_"
+
+
+def is_moved(value: Value) -> bool:
+    """Whether a CALL only moves, reshapes or copies its receiver: ``x.to(device)``, ``x.view(n, -1)``."""
+    callee = value.callee if value.op is Op.CALL else None
+    return callee is not None and callee.op is Op.ATTRIBUTE and callee.name in MOVING | SAME_NUMBERS
+
+
+def is_of_method(call: Value) -> bool:
+    """``trainer.get_model()``, ``device.moved(torch.zeros(1))``: no forward, which would be given data."""
+    made = (one.callee.name if one.op is Op.CALL else "" for one in call.arguments)
+    return call.callee.op is Op.ATTRIBUTE and all(name in CONSTANTS for name in made)
