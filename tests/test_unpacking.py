@@ -21,6 +21,12 @@ def test_who_unpacks_a_result_has_asked_for_the_tuple() -> None:
     assert [program.facts.flows.live(part) is not None for part in program.printed()] == [True, False]
 
 
+def test_a_column_of_rows_is_made_of_their_items() -> None:
+    source = f"{TRAINING}pairs = []\nfor x, y in loader:\n    pairs.append((model(x).sum(), y))\n"
+    program = Program(f"{source}for column in zip(*pairs):\n    print(torch.stack(column).detach(), column[0])\n")
+    assert [program.facts.flows.live(part) is not None for part in program.printed()] == [False, True]
+
+
 def accumulated(update: str) -> list[str]:
     """What an attribute of a decoder takes from a tensor with a graph."""
     source = (

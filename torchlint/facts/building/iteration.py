@@ -26,6 +26,8 @@ class IterationBuilder(Context):
             if callee.op is Op.EXTERNAL:
                 if callee.name == "builtins.enumerate" and first is not None:
                     return self._pair(self.make(Op.CONSTANT, (), None), self.element(first, None), key)
+                if callee.name == "builtins.zip" and first is None and len(iterable.arguments) == 1:
+                    return self._column(iterable.arguments[0], key)
                 if callee.name == "builtins.zip":
                     items = tuple(self.element(value, None) for value in iterable.arguments)
                     return self.make(Op.CONTAINER, items, None, keys=tuple(range(len(items))))
@@ -50,6 +52,11 @@ class IterationBuilder(Context):
 
     def _pair(self, first: Value, second: Value, key: int | None) -> Value:
         return self.make(Op.CONTAINER, (first, second), None, keys=(0, 1))
+
+    def _column(self, rows: Value, key: int | None) -> Value:
+        """An item of ``zip(*rows)``: what stands at ``key`` (None: anywhere) in each of the rows."""
+        item = self.make_element(self.make_element(rows, None), key)
+        return self.make(Op.CONTAINER, (item,), None, keys=(None,))
 
     def make_element(self, iterable: Value, key: int | None, name: str = "") -> Value:
         """An ELEMENT value of ``iterable`` as it is; ``name`` is "values" where a dict's values are iterated."""
