@@ -132,3 +132,38 @@ def test_a_layer_that_is_built_to_be_added_is_one_cause() -> None:
 
 def test_what_is_moved_again_and_again_ends() -> None:
     assert in_loop("model = model.to('cpu')\nmodel.add_module('extra', nn.ReLU())\nmodel.append(nn.ReLU())") == []
+
+
+TABLES = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.names = {}
+        self.seen = {}
+        self.layer = nn.Linear(3, 3)
+    def tabulated(self, size, device):
+        BODY
+    def forward(self, x):
+        return self.layer(x) + self.tabulated(len(x), x.device)
+"""
+
+REGISTERED = "self.register_buffer(name, torch.zeros(size, 3, device=device))\nreturn getattr(self, name)"
+
+
+@pytest.mark.parametrize(
+    ("known", "adds"),
+    [
+        ("name = f'of_{size}'", True),
+        ("name = f'of_{size}'\nif hasattr(self, name):\n    return getattr(self, name)", False),
+        ("name = f'of_{size}'\nif hasattr(self, name):\n    found = getattr(self, name)\n"
+         "    if found.device == device:\n        return found", False),
+        ("name = f'of_{size}'\nif hasattr(self, name):\n    if size > 3:\n        print(size)", True),
+        ("name = self.names.get(size)\nif name is not None:\n    return getattr(self, name)\n"
+         "name = self.names[size] = f'of_{size}'", False),
+        ("name = self.seen.get(size)\nif name is not None:\n    return name\n"
+         "name = self.names[size] = f'of_{size}'", True),
+    ],
+)  # fmt: skip
+def test_one_for_each_size_is_made_once(known: str, adds: bool) -> None:
+    body = f"{known}\n{REGISTERED}".replace("\n", "\n        ")
+    assert grown(TABLES.replace("BODY", body)) == (["self"] if adds else [])
