@@ -22,6 +22,7 @@ from torchlint.facts.values.frameworks import is_forward, is_given_on_device
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.residence import Residence, Residences
+from torchlint.facts.values.torch_calls import WHOLE
 from torchlint.facts.values.writing import Use, operands, text_of
 
 if TYPE_CHECKING:
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
 
 FILLED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "full", "empty", "zeros_like", "ones_like"))
 """Functions whose tensors hold nothing of the data."""
-
-
-WHOLE = frozenset(f"torch.{name}" for name in ("long", "int", "int64", "int32", "int16", "int8", "uint8", "bool"))
-"""Kinds of numbers of which labels are."""
 
 
 class Collecting(Enum):
