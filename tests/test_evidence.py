@@ -55,3 +55,29 @@ def test_what_is_trained_on_is_among_the_values_of_what_holds_it(items: str, exp
         f"    {items}\n        print(v)\n"
     )
     assert (program.facts.flows.live(program.shown()) is not None) is expected
+
+
+ANSWERS = """
+def talk(module: nn.Module, questions):
+    kept = []
+    for question in questions:
+        answer = module(question)
+        SHOWN
+        kept.append(answer)
+    print(len(kept))
+"""
+
+
+@pytest.mark.parametrize(
+    ("shown", "is_text"),
+    [
+        ("print('they say: ' + answer)", True),
+        ("print(f'{question}: ' + answer + '.')", True),
+        ("print('they say', answer)", False),
+        ("print('they say: ' + str(answer))", False),
+        ("print(f'they say {answer}')", False),
+    ],
+)
+def test_what_is_joined_with_a_text_has_no_graph(shown: str, is_text: bool) -> None:
+    insertions = Program(ANSWERS.replace("SHOWN", shown)).facts.insertions
+    assert [insertion.name for insertion in insertions] == ([] if is_text else ["kept"])
