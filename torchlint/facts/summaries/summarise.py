@@ -40,6 +40,7 @@ from torchlint.facts.values.domain import (
     Tensor,
     Unknown,
     is_graphless,
+    is_live,
 )
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of, targets_of
@@ -250,6 +251,7 @@ class _Summariser:
                     evaluating=call.evaluating,
                     in_step=any(map(self.facts.steps.is_step, around)),
                     is_trained_on=call in self.flows.trained,
+                    is_live=any(map(is_live, self.solution.final(call))),
                     leaves=call in self.flows.leaving,
                 )
         return dict(list(found.items())[:MOST_CALLS])
