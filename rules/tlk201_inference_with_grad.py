@@ -121,9 +121,8 @@ class InferenceWithGrad(Rule):
             node=function,
             message=(
                 f"`{inference.function.name}` runs `{facts.called(first)}` with gradients on (line ",
-                LineOf(facts.statement_of(first)), f"){_inert(inference)} and {reason}{doubt}: every"
-                " activation is kept until the output is dropped, GPU memory peaks; decorate it with"
-                " `@torch.no_grad()`",
+                LineOf(facts.statement_of(first)), f"){_inert(inference)} and {reason}{doubt}: {_kept(inference)};"
+                " decorate it with `@torch.no_grad()`",
             ),
             level=Level.NOTE if inference.unseen or inference.doubtful or inference.partly_frozen else Level.WARNING,
             memory=Memory.PEAK,
@@ -157,8 +156,7 @@ class InferenceWithGrad(Rule):
                 node=statement,
                 message=(
                     f"`{facts.called(forward)}` runs with gradients on{when}{_inert(inference)} and no"
-                    " backward follows: every activation is kept until the output is dropped, GPU memory peaks; put the"
-                    " evaluation under `with torch.no_grad():`",
+                    f" backward follows: {_kept(inference)}; put the evaluation under `with torch.no_grad():`",
                 ),
                 level=Level.NOTE if inference.unseen or inference.partly_frozen else Level.WARNING,
                 memory=Memory.PEAK,
@@ -170,6 +168,12 @@ def _inert(inference: Inference) -> str:
     if inference.partly_frozen:
         return ", though a part of it is frozen,"
     return ", `volatile=True` does nothing since torch 0.4," if inference.volatile else ""
+
+
+def _kept(inference: Inference) -> str:
+    if inference.partly_frozen:
+        return "from its first part on that is not frozen, activations are kept until the output is dropped"
+    return "every activation is kept until the output is dropped, GPU memory peaks"
 
 
 def _evidence(facts: Facts, inference: Inference) -> tuple[Step, ...]:

@@ -50,7 +50,7 @@ class BuiltInStep(Rule):
     SGD without momentum, what is made by chance, and what stands in a test, are left alone.
     What has no parameters costs time only and is a note, and so is a model that is dropped one line too late. A note as
     well is `copy.deepcopy(model)` in every step or for every task of a step; a copy for each client, fold or epoch that
-    trains it through loops of its own is left alone.
+    trains it through loops of its own is left alone, and so is one that is quantized or pruned.
 
     ## Fix safety
     There is no automatic fix: where it is to be built instead is for a person to say, and results change when an

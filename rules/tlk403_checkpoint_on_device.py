@@ -51,9 +51,9 @@ class CheckpointOnDevice(Rule):
 
     ## When it is not a leak
     The checkpoint is local to a function that returns before the training, is deleted or bound to something else,
-    is read again later, or becomes the model's own weights (`assign=True`). One that `map_location` puts on the host
-    costs host memory only and is a note. `torch.load` needs no `map_location` for data, and none for what the same
-    program wrote from the host.
+    is read again later, or becomes the model's own weights (`assign=True`, or a `load_state_dict` of the program's own
+    that binds what it is given). One that `map_location` puts on the host costs host memory only and is a note.
+    `torch.load` needs no `map_location` for data, and none for what the same program wrote from the host.
 
     ## Fix safety
     `del` is safe: it stands where no later line reads the name. `map_location="cpu"` is safe where all that is done

@@ -103,7 +103,7 @@ def _of_cache(facts: Facts, growth: CacheGrowth) -> Finding:
         advice = f"; remove `{cache}`, or cache by a number or a string"
     else:
         held = f"the cache of `{name}` keeps a tensor for each `{key.name if key else 'argument'}` {bound}"
-        advice = f"; remove `{cache}`, or bound it: `maxsize=8`"
+        advice = f"; remove `{cache}`" if cached.size is not None else f"; remove `{cache}`, or bound it: `maxsize=8`"
     brings = _brings(growth)
     return Finding(
         node=cached.node,

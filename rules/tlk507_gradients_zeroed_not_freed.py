@@ -70,10 +70,17 @@ def _finding(facts: Facts, zeroing: Zeroing) -> Finding:
         node=statement,
         message=(
             f"`{receiver}` keeps its gradients through the forward, filled with zeros: as much memory as the "
-            "parameters at the peak; drop `set_to_none=False` and they are freed",
+            f"parameters at the peak; {_advice(facts, zeroing)}",
         ),
         level=Level.NOTE,
         memory=Memory.PEAK,
         evidence=(Step(zeroing.repeated_by.syntax, "this is what repeats it"),),
         fix=facts.free_gradients(zeroing),
     )
+
+
+def _advice(facts: Facts, zeroing: Zeroing) -> str:
+    asking = zeroing.call.arguments[zeroing.argument]
+    if zeroing.is_passed_in and asking.syntax is not None and zeroing.call.keys[zeroing.argument + 1] is not None:
+        return f"`{facts.code(asking.syntax)}` is False unless a caller says otherwise: with True they are freed"
+    return "drop `set_to_none=False` and they are freed"

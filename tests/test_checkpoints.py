@@ -222,3 +222,50 @@ def test_what_is_read_back_from_memory_is_a_copy(source: str, device: str) -> No
 )
 def test_a_model_that_is_on_the_host_still_is_never_beside_what_was_loaded(source: str, expected: list[Level]) -> None:
     assert levels(source) == expected
+
+
+ROWS = """
+class Rows(Base):
+    def __init__(self):
+        super().__init__()
+        self.rows, self.count = torch.zeros(9, 3), 0
+    def load_state_dict(self, state):
+        {}
+    def restore(self, path):
+        saved = torch.load(path)
+        self.load_state_dict(saved)
+        return self
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "self.rows = state['rows']",
+        "self.rows, self.count = state['rows'].to(self.device), state['count']",
+        "[setattr(self, name, state[name]) for name in ('rows', 'count')]",
+        "self.__dict__.update(state)",
+        "self.take(state['rows'])\n    def take(self, rows):\n        self.rows = rows",
+    ],
+)
+def test_an_object_that_takes_the_loaded_tensors_as_its_own_has_no_copy(body: str) -> None:
+    assert levels("class Base: pass\n" + ROWS.format(body)) == []
+    both = "rows = Rows()\ns = torch.load(path)\nmodel.load_state_dict(s['model'])\nrows.load_state_dict(s['rows'])\n"
+    facts = Program(NET + "class Base: pass\n" + ROWS.format(body) + both).facts
+    assert not any(map(facts.loads.is_only_copied, facts.loads.found))  # the rows would be on another device
+
+
+@pytest.mark.parametrize(
+    ("base", "body"),
+    [
+        ("object", "self.rows.copy_(state['rows'])"),
+        ("object", "self.rows = state['rows'].clone()"),
+        ("object", "model.load_state_dict(state['model'])"),
+        ("object", "self.take(state['rows'])\n    def take(self, rows):\n        self.rows.data.copy_(rows)"),
+        ("object", "fill(self, state)"),
+        ("nn.Module", "return super().load_state_dict(state)"),
+    ],
+)
+def test_an_object_that_copies_what_it_is_given_has_it_twice(base: str, body: str) -> None:
+    text = "from elsewhere import fill\nBase = object\n" + ROWS.format(body).replace("(Base)", f"({base})")
+    assert levels(text) == [Level.NOTE]

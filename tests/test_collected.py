@@ -439,3 +439,28 @@ class Whole(nn.Module):
 
 def test_a_variable_that_begins_in_each_call_grows_with_none() -> None:
     assert ways(PARTS) == []
+
+
+@pytest.mark.parametrize(
+    ("moved", "end", "result", "expected"),
+    [
+        ("wave.to(device)", "wave.size(0)", "torch.cat(outs)", []),
+        ("wave.to(device)", "wave.shape[0]", "torch.cat(outs)", []),
+        ("wave.to(device)", "len(wave)", "outs", []),
+        ("wave.to(device)", "len(wave)", "torch.cat(outs).cpu()", [Collecting.UNTIL_HOST]),
+        ("wave", "len(wave)", "torch.cat(outs)", [Collecting.UNTIL_DROPPED]),
+    ],
+)
+def test_one_tensor_that_is_on_the_device_is_no_data_set(
+    moved: str, end: str, result: str, expected: list[Collecting]
+) -> None:
+    source = f"""
+def run(net, wave, device):
+    net = net.to(device).eval()
+    wave, outs = {moved}, []
+    with torch.no_grad():
+        for start in range(0, {end}, 1000):
+            outs.append(net(wave[start : start + 1000].to(device)))
+    return {result}
+"""
+    assert ways(source) == expected

@@ -436,6 +436,19 @@ def test_a_copy_of_the_model_in_every_step_or_for_every_task_of_one() -> None:
 
 
 @pytest.mark.parametrize(
+    "made_over",
+    [
+        "torch.ao.quantization.convert(torch.ao.quantization.prepare(other), inplace=True)",
+        "if step:\n    other = torch.ao.quantization.quantize_fx.prepare_fx(other, args.table, x)",
+        "torch.nn.utils.prune.random_unstructured(other, 'weight', 0.5)",
+    ],
+)
+def test_a_copy_that_is_made_over_is_needed_each_time(made_over: str) -> None:
+    body = f"other = copy.deepcopy(model)\n{made_over}\nother(x)"
+    assert built("import copy\n" + train(body, "model.eval()")) == []
+
+
+@pytest.mark.parametrize(
     "body",
     [
         "other = copy.deepcopy(x)",

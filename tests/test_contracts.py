@@ -187,3 +187,18 @@ def test_the_inner_method_of_a_metric_of_ignite_is_given_what_update_hands_on() 
     inner = METRIC.format(body="self.total += output[0].sum()").replace("def update", "def _update")
     assert kept(inner) == ["output[0].sum()"]
     assert kept(inner + "    def update(self, output):\n        self._update(output[0].detach())\n") == []
+
+
+@pytest.mark.parametrize(("base", "of_outer"), [("Metric", []), ("object", ["output"])])
+def test_what_a_metric_hands_to_another_is_told_of_that_one(base: str, of_outer: list[str]) -> None:
+    inner = METRIC.format(body="self.parts.append(output[0])").replace("(Metric)", f"({base})")
+    source = f"""{inner}
+class Errors(Metric):
+    def __init__(self):
+        self.inner = Error()
+        super().__init__()
+    def update(self, output):
+        self.inner.update(output)
+"""
+    of_inner = ["output[0]"] if base == "Metric" else []
+    assert kept(source) == [*of_inner, *of_outer]

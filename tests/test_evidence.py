@@ -74,3 +74,29 @@ def test_items_of_what_is_passed_in_that_do_what_only_modules_do(kept: str, runs
         "    def ask(self, x):\n        for net in self.nets:\n            print(net(x))\n"
     )
     assert (program.facts.flows.live(program.shown()) is not None) is runs
+
+
+ANSWERS = """
+def talk(module: nn.Module, questions):
+    kept = []
+    for question in questions:
+        answer = module(question)
+        SHOWN
+        kept.append(answer)
+    print(len(kept))
+"""
+
+
+@pytest.mark.parametrize(
+    ("shown", "is_text"),
+    [
+        ("print('they say: ' + answer)", True),
+        ("print(f'{question}: ' + answer + '.')", True),
+        ("print('they say', answer)", False),
+        ("print('they say: ' + str(answer))", False),
+        ("print(f'they say {answer}')", False),
+    ],
+)
+def test_what_is_joined_with_a_text_has_no_graph(shown: str, is_text: bool) -> None:
+    insertions = Program(ANSWERS.replace("SHOWN", shown)).facts.insertions
+    assert [insertion.name for insertion in insertions] == ([] if is_text else ["kept"])

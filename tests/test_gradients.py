@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from programs import TRAINING, Program
+from torchlint.rules.tlk507_gradients_zeroed_not_freed import GradientsZeroedNotFreed
 
 STEP = """
 for x, y in loader:
@@ -125,6 +126,19 @@ def test_what_asks_for_zeros_is_passed_on(clearing: str, given: str, count: int)
     facts = Program(TRAINING + HELPED.format(clearing, given)).facts
     assert len(facts.zeroings) == count
     assert all(facts.free_gradients(one) is None for one in facts.zeroings)
+
+
+@pytest.mark.parametrize(
+    ("clearing", "advice"),
+    [
+        ("clear(self.optimizer, self.keep)", "is False unless a caller says otherwise"),
+        ("self.optimizer.zero_grad(set_to_none=False)", "drop `set_to_none=False`"),
+        ("self.optimizer.zero_grad(**{'set_to_none': False})", "drop `set_to_none=False`"),
+    ],
+)
+def test_the_advice_names_what_is_written_there(clearing: str, advice: str) -> None:
+    (finding,) = GradientsZeroedNotFreed().check(Program(TRAINING + HELPED.format(clearing, "")).facts)
+    assert advice in "".join(map(str, finding.message))
 
 
 WRAPPED = """

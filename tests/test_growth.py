@@ -184,3 +184,38 @@ def test_what_the_caller_gets_or_a_list_keeps_is_meant_to_stay() -> None:
     own = "def fit(_, target):\n    optimizer = torch.optim.Adam([nn.Parameter(torch.zeros(1))])"
     source = source.replace("def fit(optimizer, target):", own).replace("return code", "return loss.item()")
     assert grown(f"{source}{BY_CALL}") == []
+
+
+TABLES = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.names = {}
+        self.seen = {}
+        self.layer = nn.Linear(3, 3)
+    def tabulated(self, size, device):
+        BODY
+    def forward(self, x):
+        return self.layer(x) + self.tabulated(len(x), x.device)
+"""
+
+REGISTERED = "self.register_buffer(name, torch.zeros(size, 3, device=device))\nreturn getattr(self, name)"
+
+
+@pytest.mark.parametrize(
+    ("known", "adds"),
+    [
+        ("name = f'of_{size}'", True),
+        ("name = f'of_{size}'\nif hasattr(self, name):\n    return getattr(self, name)", False),
+        ("name = f'of_{size}'\nif hasattr(self, name):\n    found = getattr(self, name)\n"
+         "    if found.device == device:\n        return found", False),
+        ("name = f'of_{size}'\nif hasattr(self, name):\n    if size > 3:\n        print(size)", True),
+        ("name = self.names.get(size)\nif name is not None:\n    return getattr(self, name)\n"
+         "name = self.names[size] = f'of_{size}'", False),
+        ("name = self.seen.get(size)\nif name is not None:\n    return name\n"
+         "name = self.names[size] = f'of_{size}'", True),
+    ],
+)  # fmt: skip
+def test_one_for_each_size_is_made_once(known: str, adds: bool) -> None:
+    body = f"{known}\n{REGISTERED}".replace("\n", "\n        ")
+    assert grown(TABLES.replace("BODY", body)) == (["self"] if adds else [])

@@ -772,8 +772,14 @@ def test_what_a_method_hands_its_own_object_to_is_no_loss() -> None:
     assert found(body) == []
 
 
-@pytest.mark.parametrize(("frozen", "level"), [("self.body.requires_grad_(False)", "note"), ("pass", "warning")])
-def test_a_body_that_is_frozen_under_a_head_keeps_little(frozen: str, level: str) -> None:
+@pytest.mark.parametrize(
+    ("frozen", "level", "kept"),
+    [
+        ("self.body.requires_grad_(False)", "note", "from its first part on that is not frozen"),
+        ("pass", "warning", "every activation is kept"),
+    ],
+)
+def test_a_body_that_is_frozen_under_a_head_keeps_little(frozen: str, level: str, kept: str) -> None:
     rule = rule_of("TLK201")
     assert rule is not None
     body = (
@@ -786,6 +792,7 @@ def test_a_body_that_is_frozen_under_a_head_keeps_little(frozen: str, level: str
     )
     (diagnostic,) = check(Source("program.py", HEAD + body), [rule]).diagnostics
     assert diagnostic.level.value == level
+    assert kept in diagnostic.message
 
 
 @pytest.mark.parametrize(("drawn", "lines"), [("multinomial()", []), ("multinomial(1)", [6])])

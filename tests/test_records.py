@@ -65,6 +65,7 @@ def recorded(body: str, after: str = "") -> list[str]:
         "log.pairs(loss=loss, step=step)",
         "table[step] = out.sum(0)",
         "table[step] += out.sum(0)",
+        "table[step][1:] = out.sum(0)[1:]",
     ],
 )
 def test_what_is_handed_over_is_recorded(body: str) -> None:
@@ -87,6 +88,7 @@ def test_it_is_found_where_it_is_handed_over() -> None:
         "with torch.no_grad():\n    table[step] = out.sum(0)",
         "table.data[step] = out.sum(0)",
         "mine = torch.zeros(3, 3)\nmine[0] = out.sum(0)",
+        "mine = torch.zeros(3, 3)\nmine[0][1:] = out.sum(0)[1:]",
         "kept.append(Entry(step, loss))\nkept.clear()",
         "log.add(step, out.argmax(1))",
     ],
@@ -111,3 +113,21 @@ for step, (x, y) in enumerate(loader):
 """
     (record,) = Program(source).facts.records
     assert record.trained
+
+
+def test_what_an_encoder_writes_into_rows_of_a_longer_input_is_its_own() -> None:
+    source = """
+class Encoder(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner, self.end = inner, nn.Parameter(torch.zeros(1, 3))
+    def closed(self, frames, lengths):
+        longer = torch.zeros(len(frames), frames.size(1) + 1, 3)
+        longer[:, :-1] = frames
+        for row in range(len(frames)):
+            longer[row][lengths[row] : lengths[row] + 1] = self.end
+        return longer
+    def forward(self, frames, lengths):
+        return self.inner(self.closed(frames, lengths))
+"""
+    assert [record.name for record in Program(source).facts.records] == []

@@ -16,6 +16,8 @@ h + 1 ;; n + 1 ;; x * n ;; n * h ;; x - w ;; -h ;; h ** 2 ;; h @ w ;; 2 / w ;; x
 h[0] ;; x[0] ;; h[:2] ;; w[1:] ;; h[x > 0.5] ;; h[None, ...] ;; h.sum() ;; h.mean(dim=0) ;; h.view(3, 1)
 h.reshape(-1) ;; h.t() ;; h.T ;; h.unsqueeze(0).squeeze() ;; h.expand(2, 3) ;; h.contiguous() ;; h.clone()
 h.cpu() ;; h.to("cpu") ;; h.to(torch.float64) ;; h.float() ;; h.double() ;; h.half() ;; h.type(torch.float64)
+h.to(torch.long) ;; h.to("cpu", torch.int32) ;; h.to(dtype=torch.bool) ;; h.type(torch.uint8) ;; w.to(torch.int)
+h.type(torch.LongTensor) ;; h.sum().to(torch.int64) * 2.0
 h.type_as(x) ;; x.type_as(h) ;; h.long() ;; h.int() ;; h.bool() ;; h.detach() ;; h.detach().clone() ;; h.data
 w.data ;; w.detach() ;; w.clone() ;; w.to("cpu").sum() ;; h.clone().detach() + w ;; h.sum().item()
 h.tolist() ;; float(h.sum()) ;; int(h.sum()) ;; bool(h.sum() > 0) ;; len(h) ;; str(h) ;; h.shape ;; h.size(0)

@@ -19,14 +19,12 @@ from torchlint import torch_api
 from torchlint.facts.values.domain import ClassReference, Derived, FunctionReference, Tensor, sorted_values
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Store, Value
 from torchlint.facts.values.own_backward import has_own_backward
+from torchlint.facts.values.torch_calls import WHOLE
 from torchlint.facts.values.writing import parts
 from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-
-_WHOLE = frozenset(["bool", "uint8", "int8", "short", "int16", "int", "int32", "long", "int64"])
-"""Data types of torch that have no gradient."""
 
 _ENDS_AS_FLOAT = frozenset(["detach", "detach_", "new_tensor", "tensor", "new", "histc", "from_numpy", "data"])
 """Operations that end a graph and still give numbers that can have one; the others give integers and booleans."""
@@ -322,7 +320,7 @@ class _Search:
             return False
         if value.op is not Op.CALL:
             return False
-        if any(a.op is Op.EXTERNAL and a.name.removeprefix("torch.") in _WHOLE for a in value.arguments):
+        if any(a.op is Op.EXTERNAL and a.name in WHOLE for a in value.arguments):
             return True
         made = _operation(value)
         name = value.callee.name.rpartition(".")[2]

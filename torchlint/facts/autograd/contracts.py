@@ -136,6 +136,9 @@ def _added(facts: Facts, store: Store) -> Value | None:
     if store.kind is Kind.INSERT:
         if store.holder is None or keeps_no_graph(facts.solution, store.holder):
             return None
+        functions = facts.solution.functions_of(store.call) if store.call is not None else ()
+        if functions and all(promised(function, Holds.GIVEN_GRAPH) for function in functions):
+            return None  # `self.inner.update(output)`, of a metric: there it is told what that keeps
         return store.value if places_of(facts.solution, store.holder) else None
     places = targets_of(facts.solution, store)
     before = store.value.computed_from()

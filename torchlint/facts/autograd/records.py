@@ -183,10 +183,11 @@ class Records:
         new = store.value if store.added is None else store.added
         if self.flows.live(new) is None or not self._records(store):
             return None
-        made = [origin for origin in origins(self.facts, holder) if origin.op not in THROUGH]
+        whole = self._whole(holder)
+        made = [origin for origin in origins(self.facts, whole) if origin.op not in THROUGH]
         if not made or not all(map(self._is_buffer, made)):
             return None
-        homes: list[Place | Value] = [*places_of(self.solution, holder), *(c for c in made if c.op in MADE)]
+        homes: list[Place | Value] = [*places_of(self.solution, whole), *(c for c in made if c.op in MADE)]
         if not self.facts.lifetimes.outlives(homes, store.function, store.loop) or self._is_trained_on(made):
             return None
         is_local = not any(isinstance(home, Place) for home in homes) and not self.facts.steps.trains(store.function)
@@ -202,6 +203,12 @@ class Records:
         if store.mode is Mode.INHERITED:
             return Mode.ON in self.facts.modes.entry(store.function)
         return store.mode in (Mode.ON, Mode.MAYBE)
+
+    def _whole(self, value: Value) -> Value:
+        """The tensor into which a write goes: ``values`` for ``values[i][j] = value``, of which a view is written."""
+        while value.op is Op.SUBSCRIPT and self._is_buffer(value.inputs[0]):
+            value = value.inputs[0]
+        return value
 
     def _is_buffer(self, value: Value) -> bool:
         """Whether a value is a tensor that was made without a graph."""

@@ -22,7 +22,7 @@ from torchlint.facts.keeping.joining import (
 )
 from torchlint.facts.keeping.optional_moves import OptionalMoves
 from torchlint.facts.summaries.summary import EffectKind
-from torchlint.facts.turns.data_passes import is_over_few
+from torchlint.facts.turns.data_passes import cut_through, is_over_few
 from torchlint.facts.turns.repetition import Repetition
 from torchlint.facts.values.domain import Container, External, History, Plain, Tensor
 from torchlint.facts.values.extents import Size
@@ -148,7 +148,8 @@ class _Search:
         else:
             ways = {self._way(one, ends) for one in brought}
             way = ways.pop() if len(ways) == 1 else None
-        if way is None or (way is Collecting.UNTIL_DROPPED and self._is_of_forward(made.function)):
+        is_of_one = self._is_of_forward(made.function) or self._is_in_pieces(by)
+        if way is None or (way is Collecting.UNTIL_DROPPED and is_of_one):
             return
         end = next((end.at for end in ends if end.fate is Fate.HOST), None)
         has_graph = self.flows.live(item) is not None
@@ -157,6 +158,11 @@ class _Search:
     def _is_of_forward(self, function: Function) -> bool:
         """Whether a list belongs to a forward, which collects the outputs of its layers and not those of a data set."""
         return any(map(is_forward, {function, *self.solution.callers_above([function])}))
+
+    def _is_in_pieces(self, by: Loop | Function) -> bool:
+        """Whether a loop goes through one tensor that lies on the device as a whole, and through no data set."""
+        cut = cut_through(by) if isinstance(by, Loop) else None
+        return cut is not None and self.residences.of(cut) is Residence.DEVICE
 
     def _brought(self, item: Value) -> list[Value]:
         """What an item is for the callers of the function that puts it aside: ``store.add(net(x))``."""
@@ -278,12 +284,9 @@ class _Search:
             literal = call.arguments[0].syntax
             elements = literal.elements if isinstance(literal, cst.List | cst.Tuple) else ()
             written = {v: e.value for v, e in zip(call.arguments[0].inputs, elements, strict=False)}
-        name = self._name(old, written.get(old))
+        name = text_of(written.get(old), old)
         has_graph = self.flows.live(call) is not None or self.flows.live(new) is not None
         yield Collection(way, call.statement, name, Use(new, written.get(new)), None, end, repetition.by, has_graph)
-
-    def _name(self, old: Value, node: cst.CSTNode | None) -> str:
-        return text_of(node, old)
 
     def _items(self, argument: Value) -> list[Value]:
         return list(argument.inputs) if argument.op is Op.CONTAINER else []

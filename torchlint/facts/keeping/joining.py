@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.keeping.fates import FORMS, JOINS, VIEWS
 from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.facts.values.torch_calls import WHOLE
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -16,9 +17,6 @@ NESTING = 3
 
 FILLED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "full", "empty", "zeros_like", "ones_like"))
 """Functions whose tensors hold nothing of the data."""
-
-WHOLE = frozenset(f"torch.{name}" for name in ("long", "int", "int64", "int32", "int16", "int8", "uint8", "bool"))
-"""Kinds of numbers of which labels are."""
 
 
 def is_join(call: Value) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import constant_of
+from torchlint.facts.keeping.adopting import adopts
 from torchlint.facts.summaries.effects import returns
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.values.domain import Atom, Container, External, Instance, Module, Tensor, Tool, sorted_values
@@ -182,7 +183,8 @@ class Loads:
             return any(map(self._copies_to_its_device, self.solution.final(user.callee.inputs[0])))
         if user.op is Op.CALL:
             name = external_name(self.facts, user) or ""
-            return bool(self.solution.functions_of(user)) or name.startswith(("builtins.", "collections."))
+            is_followed = bool(self.solution.functions_of(user)) and not adopts(self.facts, user)
+            return is_followed or name.startswith(("builtins.", "collections."))
         return False
 
     def _copies_to_its_device(self, atom: Atom) -> bool:
@@ -262,7 +264,7 @@ class Loads:
                 yield call, None
 
     def _argument(self, call: Value, value: Value, key: Key, parts: Parts) -> Iterator[tuple[Value, Key]]:
-        if call.callee.op is Op.ATTRIBUTE and call.callee.name in COPYING:
+        if call.callee.op is Op.ATTRIBUTE and call.callee.name in COPYING and not adopts(self.facts, call):
             assign = call.argument(2, "assign")
             if assign is not None and assign.name != "False":
                 parts.keeps = True

@@ -25,6 +25,7 @@ from torchlint.facts.repeated.belonging import (
     set_by,
     wraps_own_parts,
 )
+from torchlint.facts.repeated.making_over import is_made_over
 from torchlint.facts.repeated.shells import Shells
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.turns.repetition import Repetition, Turn, changes_with
@@ -155,7 +156,7 @@ class _Search:
         wraps = product.is_shell or (product.kind != "optimizer" and self._wraps_given(call))
         if call.callee.op is not Op.EXTERNAL and (wraps or (follows and not product.weighs)):
             return None  # a class of the project that wraps its input
-        if product.kind == "copy" and is_kept(self.facts, call):
+        if product.kind == "copy" and (is_kept(self.facts, call) or is_made_over(call)):
             return None
         if isinstance(loop, Function):
             return Construction(call, product, loop, follows)

@@ -303,7 +303,7 @@ class Linker:
         if summary.leaves:
             self.foreign.leaving.add(call)
         if summary.is_trained_on:
-            self._backward(call, function, loop)
+            self._backward(call, function, loop, proves=summary.is_live)
         return call
 
     def _attribute(self, base: int, path: Sequence[str], function: Function, mode: Mode) -> Value:
@@ -320,8 +320,10 @@ class Linker:
         self.foreign.nodes.add(syntax)
         return Loop(syntax, function, None, loader)
 
-    def _backward(self, root: Value, function: Function, loop: Loop | None, *, retains: bool = False) -> None:
-        self.foreign.backwards.append(Backward(root, retains, function, loop, function.syntax))
+    def _backward(
+        self, root: Value, function: Function, loop: Loop | None, *, retains: bool = False, proves: bool = True
+    ) -> None:
+        self.foreign.backwards.append(Backward(root, retains, function, loop, function.syntax, proves=proves))
 
     def value_of(self, shape: Shape, unit: Unit, function: Function) -> Value:
         """A value of another file that is what a shape says."""

@@ -34,6 +34,7 @@ from torchlint.facts.values.domain import (
     Module,
     Tensor,
     Unknown,
+    is_live,
 )
 from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.sizes import Sizes
@@ -237,6 +238,7 @@ class _Summariser:
                     evaluating=call.evaluating,
                     in_step=any(map(self.facts.steps.is_step, around)),
                     is_trained_on=call in self.flows.trained,
+                    is_live=any(map(is_live, self.solution.final(call))),
                     leaves=call in self.flows.leaving,
                 )
         return dict(list(found.items())[:MOST_CALLS])

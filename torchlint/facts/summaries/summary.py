@@ -109,7 +109,8 @@ class CallSummary:
         mode: the grad mode there, by its value.
         evaluating: ``.eval()`` was called before it.
         in_step: it stands in a loop over steps.
-        is_trained_on: its result flows into a backward.
+        is_trained_on: its result flows into a backward, or may do so.
+        is_live: that is known to have a graph there.
         leaves: its graph, if it has one, leaves the function.
     """
 
@@ -121,6 +122,7 @@ class CallSummary:
     evaluating: bool = False
     in_step: bool = False
     is_trained_on: bool = False
+    is_live: bool = False
     leaves: bool = False
 
 

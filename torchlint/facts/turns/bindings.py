@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Set
 
 import libcst as cst
 
-from torchlint.facts.building.names import assigned_in, path_of
+from torchlint.facts.building.names import assigned_in, bound_targets, path_of
 from torchlint.filling_names import INSERTING
-from torchlint.tree import nodes_of, walk_statements
+from torchlint.tree import nodes_of, walk_scope, walk_statements
 
 __all__ = ["Bindings"]
 
@@ -32,6 +32,10 @@ class Bindings:
         """The attributes and items into which ``body`` puts something: ``self.layers`` of ``self.layers.append(x)``."""
         return self._of(_filled_in, body)
 
+    def looked_up(self, body: cst.CSTNode) -> Set[str]:
+        """The names that ``body`` binds to what it finds in a dict it fills: ``name = self.names.get(size)``."""
+        return self._of(_looked_up_in, body)
+
     def _of(self, find: Callable[[cst.CSTNode], Set[str]], body: cst.CSTNode) -> Set[str]:
         key = (find, body)
         if key not in self._known:
@@ -53,3 +57,21 @@ def _receivers_of_more(body: cst.CSTNode) -> Iterator[cst.CSTNode]:
     for call in nodes_of(cst.Call, body):
         if type(call.func) is cst.Attribute and call.func.attr.value in INSERTING:
             yield call.func.value
+
+
+def _looked_up_in(body: cst.CSTNode) -> Set[str]:
+    bound = [(node, target) for node in walk_scope(body) for target in bound_targets(node)]
+    filled = {path_of(target.value) for _, target in bound if type(target) is cst.Subscript}
+    anew = {path_of(target) for _, target in bound}
+    lasting = filled - anew
+    return {
+        target.value
+        for node, target in bound
+        if type(target) is cst.Name and type(node) is cst.Assign and _store_asked(node.value) in lasting - {None}
+    }
+
+
+def _store_asked(value: cst.BaseExpression) -> str | None:
+    """The dict that ``self.names.get(size)`` looks into."""
+    func = value.func if isinstance(value, cst.Call) else None
+    return path_of(func.value) if isinstance(func, cst.Attribute) and func.attr.value == "get" else None

@@ -57,6 +57,21 @@ def is_over_few(by: Loop | Function) -> bool:
     return False
 
 
+def cut_through(loop: Loop) -> Value | None:
+    """The tensor through which ``for start in range(0, x.size(1), size)`` goes piece by piece; None for other loops."""
+    source = _source(loop.iterable) if loop.iterable is not None else None
+    if source is None or source.op is not Op.CALL or source.callee.name != "builtins.range":
+        return None
+    end = source.arguments[1] if len(source.arguments) == 3 else None
+    if end is not None and end.op is Op.SUBSCRIPT:
+        end = end.inputs[0]
+    if end is not None and end.op is Op.CALL and end.callee.name == "builtins.len" and end.arguments:
+        return end.arguments[0]
+    sized = end.callee if end is not None and end.op is Op.CALL else end
+    is_size = sized is not None and sized.op is Op.ATTRIBUTE and sized.name in ("size", "shape")
+    return sized.inputs[0] if sized is not None and is_size else None
+
+
 def _source(iterable: Value) -> Value:
     """What is run over, through ``enumerate``, ``tqdm`` and the like."""
     while iterable.op is Op.CALL and iterable.callee.op is Op.EXTERNAL and iterable.arguments:

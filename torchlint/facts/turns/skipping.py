@@ -119,13 +119,13 @@ class Skipping:
         for statement in block.body:
             if statement is node:
                 return False
-            if type(statement) is cst.If and isinstance(last_of(statement.body), cst.Return | cst.Continue | cst.Break):
-                if by_number and _counts_turns(statement.test):
+            for leaving in _leaving(statement):
+                if by_number and _counts_turns(leaving.test):
                     return True
-                is_reused = not self._is_settled_before(statement, within) and not self._turns_away(statement, within)
-                if is_reused and is_memory(statement.test, within.syntax, self.bindings):
+                is_reused = not self._is_settled_before(leaving, within) and not self._turns_away(leaving, within)
+                if is_reused and is_memory(leaving.test, within.syntax, self.bindings):
                     return True
-                if failures and not failures.isdisjoint(_mentioned(statement.test)):
+                if failures and not failures.isdisjoint(_mentioned(leaving.test)):
                     return True
         return False
 
@@ -235,7 +235,7 @@ def is_memory(test: cst.BaseExpression, body: cst.CSTNode, bindings: Bindings, b
             if not isinstance(node.comparator, cst.Tuple | cst.List | cst.Set):
                 return True
     mentioned = _mentioned(test)
-    if not mentioned.isdisjoint(bound):
+    if not mentioned.isdisjoint(bound) or not mentioned.isdisjoint(bindings.looked_up(body)):
         return True
     variables = {path for path in mentioned if path.isidentifier()}
     lasting = mentioned - variables
@@ -251,6 +251,17 @@ def _boundary(within: Loop | Function, parents: dict[cst.CSTNode, cst.CSTNode]) 
     while isinstance(node, cst.CompFor):
         node = parents[node]
     return node
+
+
+def _leaving(statement: cst.CSTNode) -> list[cst.If]:
+    """The conditions, one within the other, under which a statement leaves the code around it at its end."""
+    conditions: list[cst.If] = []
+    last: cst.CSTNode | None = statement
+    while type(last) is cst.If:
+        conditions.append(last)
+        inner = last.body.body[-1] if isinstance(last.body, cst.IndentedBlock) and last.body.body else None
+        last = inner if type(inner) is cst.If else last_of(last.body)
+    return conditions if isinstance(last, cst.Return | cst.Continue | cst.Break) else []
 
 
 def last_of(block: cst.CSTNode) -> cst.CSTNode | None:

@@ -48,7 +48,7 @@ from torchlint.facts.values.own_backward import applied, has_own_backward
 from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen, star_of
 from torchlint.facts.values.partials import Bound, bind, is_told, tasks
 from torchlint.facts.values.sequences import forwards
-from torchlint.facts.values.torch_calls import asks_for_type, chooses_overload, collected, contents_of, of_torch
+from torchlint.facts.values.torch_calls import by_type, chooses_overload, collected, contents_of, of_torch
 from torchlint.facts.values.transfer import apply, differentiate, heir, item_of, live
 from torchlint.frameworks import Holds
 
@@ -263,8 +263,9 @@ class Calls:
             flag = value.argument(0, "requires_grad")
             is_off = flag is not None and flag.name == "False"
             return frozenset([atom]) if is_off or atom.history is History.LIVE else LEAF
-        if asks_for_type(value, name):
-            return PLAIN
+        typed = by_type(value, name)
+        if typed is not None:
+            return typed
         drawn = distributions.asked(value, atom, name)
         if drawn is not None:
             return drawn

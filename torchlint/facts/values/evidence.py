@@ -87,6 +87,8 @@ class Evidence:
         for parameter in self.solution.graph.foreign.modules:
             self._prove(parameter, Module())
         for backward in self.solution.graph.all_backwards():
+            if not backward.proves:
+                continue
             self._prove_live(backward.root, backward)
             for term in self._terms(backward.root):
                 self._prove_live(term, backward)

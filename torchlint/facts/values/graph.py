@@ -198,6 +198,7 @@ class Backward:
         by_contract: a framework runs it on what a function returns.
         inputs: ``autograd.grad``: where it ends; what lies behind these is not part of it.
         call: the call that runs it; None by contract.
+        proves: False where the root, of another file, is only what may flow into a backward: a module among that.
     """
 
     root: Value
@@ -208,6 +209,7 @@ class Backward:
     by_contract: bool = False
     inputs: tuple[Value, ...] = ()
     call: Value | None = None
+    proves: bool = True
 
 
 @dataclass(eq=False, slots=True)

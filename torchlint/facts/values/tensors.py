@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.values.domain import (
+    PLAIN,
     Carrier,
     Container,
     Instance,
@@ -19,7 +20,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.externals import OF_PYTHON
 from torchlint.facts.values.frameworks import is_module, is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
-from torchlint.facts.values.torch_calls import asks_for_type
+from torchlint.facts.values.torch_calls import by_type
 from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
@@ -127,7 +128,12 @@ class Tensors:
             functions = self.solution.functions_of(call)
             return any(f.result is not None and self._is_tensor(f.result, seen) for f in functions)
         known = torch_api.method(callee.name)
-        if known is None or known.returns in _NUMBERS or callee.name in OF_PYTHON or asks_for_type(call, callee.name):
+        if (
+            known is None
+            or known.returns in _NUMBERS
+            or callee.name in OF_PYTHON
+            or by_type(call, callee.name) == PLAIN
+        ):
             return False
         return self._is_tensor(callee.inputs[0], seen)
 

@@ -42,6 +42,14 @@ ALIASING = frozenset(["torch.Tensor", "torch.FloatTensor", "torch.as_tensor", "t
 OBSERVERS = ("torch.quantization.observer.", "torch.ao.quantization.observer.")
 """Modules that look at ranges of numbers; each detaches what it is given."""
 
+WHOLE = frozenset(
+    f"torch.{name}" for name in ("bool", "uint8", "int8", "short", "int16", "int", "int32", "long", "int64")
+)
+"""Types of whole numbers and booleans, which have no gradient."""
+
+OF_WHOLE = frozenset(f"{module}.{name}Tensor" for module in ("torch", "torch.cuda") for name in ("Long", "Int", "Bool"))
+"""The same as classes of tensors, which ``type`` takes."""
+
 LISTS_OF_MODULES = frozenset(["torch.nn.ModuleList", "torch.nn.ModuleDict"])
 """Whose items are called one by one; what a ``Sequential`` holds it calls itself (``sequences.py``)."""
 
@@ -160,6 +168,12 @@ def chooses_overload(solution: Solution, value: Value, position: int) -> bool:
     return given is not None and solution.of(given) == PLAIN
 
 
-def asks_for_type(call: Value, name: str) -> bool:
-    """Whether CALL ``call`` of a method ``name`` is ``x.type()``: without an argument it gives a text, no tensor."""
-    return name == "type" and not call.arguments
+def by_type(call: Value, name: str) -> Abstract | None:
+    """What CALL ``call`` of a method ``name`` gives by the type that it is told, or asks for; else None.
+
+    ``x.type()`` gives a text; what is cast to whole numbers or booleans, ``x.to(torch.long)``, has no graph.
+    """
+    if name == "type" and not call.arguments:
+        return PLAIN
+    types = (one.name for one in call.arguments if one.op is Op.EXTERNAL) if name in ("to", "type") else ()
+    return NO_GRAPH if any(one in WHOLE | OF_WHOLE for one in types) else None

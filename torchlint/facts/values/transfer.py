@@ -42,14 +42,13 @@ from torchlint.facts.values.graph import Class, Function, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import handed_on
 from torchlint.facts.values.kinds import Rest
 from torchlint.facts.values.objects import of_this_object, with_what_was_there
+from torchlint.facts.values.texts import is_joined_with_text, is_written_text
 from torchlint.facts.values.tuples import unpackable, with_items
 from torchlint.torch_api import History as Effect
 from torchlint.torch_api import Returns
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
-
-STRINGS = frozenset([cst.SimpleString, cst.FormattedString, cst.ConcatenatedString])
 
 LONGEST_CHAIN = 8
 """How many attributes deep a name of an imported object goes; deeper ones come of ``x = x.parent`` in a loop."""
@@ -67,12 +66,12 @@ def heir(value: Value) -> Function | None:
 
 
 def live(value: Value) -> Abstract:
-    """A graph begins at ``value``, if gradients are on there."""
+    """A graph begins at ``value``, if gradients are on there, and it is no text: networks may take and give those."""
     if value.mode is Mode.OFF:
         return NO_GRAPH
     if value.mode is Mode.UNKNOWN:
         return UNKNOWN
-    return frozenset([Tensor(History.LIVE, value, heir(value))])
+    return PLAIN if is_joined_with_text(value) else frozenset([Tensor(History.LIVE, value, heir(value))])
 
 
 def differentiate(value: Value, inputs: Sequence[Abstract]) -> Abstract:
@@ -210,9 +209,9 @@ def _operation(solution: Solution, value: Value) -> Abstract:
     inputs = [solution.of(source) for source in value.inputs]
     if value.name in _OF_BITS:
         return PLAIN if all(inputs) and _all_plain(inputs) else NO_GRAPH
-    if value.name == "Modulo" and value.inputs[0].syntax.__class__ in STRINGS:
+    if value.name == "Modulo" and is_written_text(value.inputs[0]):
         return PLAIN
-    if value.name == "Add" and any(operand.syntax.__class__ in STRINGS for operand in value.inputs):
+    if value.name == "Add" and any(map(is_written_text, value.inputs)):
         return PLAIN  # a string is joined with strings alone
     if value.mode is Mode.OFF and value.name.endswith("Assign"):
         return inputs[0]  # in place: what it was stays what it was
