@@ -1300,3 +1300,70 @@ def test_a_loss_whose_backward_has_run_in_another_file_holds_no_activations(
     """
     project = Project(tmp_path, {"learner.py": learner, "run.py": run})
     assert [f for f in project.found() if "TLK102" in f] == [f"run.py: TLK102 {level}"]
+
+
+NETS = """
+    import functools
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self, width=8):
+            super().__init__()
+            self.body, self.head = nn.Linear(3, width), nn.Linear(width, 1)
+
+        def forward(self, x):
+            return self.head(self.body(x).relu())
+
+    SHARED = Net()
+
+    @functools.lru_cache
+    def remembered():
+        return Net()
+
+    def shared():
+        return SHARED
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "in_steps", "found"),
+    [
+        ("return Net(width)", False, ["train.py: TLK203 warning"]),
+        ("return Net(width).to(device)", False, ["train.py: TLK203 warning"]),
+        ("net = Net(width); net.to(device); return net", False, ["train.py: TLK203 warning"]),
+        ("return Net(width).requires_grad_(False).to(device)", False, []),
+        ("return remembered().to(device)", False, []),
+        ("return shared()", False, []),
+        ("return Net(width)", True, ["train.py: TLK301 warning", "train.py: TLK203 warning"]),
+        ("return shared()", True, []),
+    ],
+)
+def test_each_network_of_a_builder_in_another_file_is_another_one(
+    tmp_path: Path, body: str, in_steps: bool, found: list[str]
+) -> None:
+    """What builds imports the class from a third file; each of two networks is trained, or is not, by itself."""
+    build = f"""
+        from nets import Net, remembered, shared
+
+        def make_net(width, device):
+            {body}
+    """
+    makes = "teacher = make_net(64, device)"
+    train = f"""
+        import torch
+        from torch.nn import functional as F
+        from build import make_net
+
+        def distil(loader, device):
+            pupil = make_net(8, device)
+            {"pass" if in_steps else makes}
+            optimizer = torch.optim.SGD(pupil.parameters(), 0.1)
+            for x, y in loader:
+                {makes if in_steps else "pass"}
+                wanted = teacher(x)
+                loss = F.mse_loss(pupil(x), wanted)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+    """
+    assert Project(tmp_path, {"nets.py": NETS, "build.py": build, "train.py": train}).found("train.py") == found

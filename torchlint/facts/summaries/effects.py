@@ -12,8 +12,8 @@ import libcst as cst
 from torchlint.facts.keeping.joining import joined_by
 from torchlint.facts.summaries.passing import may_be_followed, passed_on
 from torchlint.facts.summaries.summary import EffectKind, EffectSummary
-from torchlint.facts.turns.repetition import is_remembered
 from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.making import is_remembered
 from torchlint.tree import dotted
 
 if TYPE_CHECKING:

@@ -250,8 +250,23 @@ class Linker:
             self.foreign.trainings.add(function)
         if summary.lists:
             self.foreign.lists.add(function)
+        if summary.makes:
+            self.foreign.makers[function] = partial(self._makes, known, unit)
         if summary.trains and not any(backward.function is function for backward in self.foreign.backwards):
             self._backward(self.value_of((Part(PartKind.UNKNOWN),), unit, function), function, None)
+
+    def _makes(self, result: Shape, unit: Unit) -> bool:
+        """Whether nothing of a result, made where it is returned, is what a third file gives to everybody."""
+        names = (part.name for part in result if part.kind is PartKind.MADE)
+        linked = (self.linked(name, unit.found.imports, unit.hops + 1) for name in names)
+        return all(one is None or self._is_maker(one[0]) for one in linked)
+
+    def _is_maker(self, linked: Class | Function | Shape) -> bool:
+        if isinstance(linked, Function):
+            linked.open()
+            is_made = self.foreign.makers.get(linked)
+            return is_made is not None and is_made()
+        return isinstance(linked, Class)
 
     def _effects_of(self, unit: Unit, name: str) -> tuple[EffectSummary, ...]:
         linked = self.linked(name, unit.found.imports, unit.hops + 1)

@@ -36,6 +36,7 @@ from torchlint.facts.values.domain import (
     Unknown,
 )
 from torchlint.facts.values.graph import Class, Function, Op, Place, Value
+from torchlint.facts.values.making import makes
 from torchlint.facts.values.sizes import Sizes
 from torchlint.tree import dotted
 
@@ -141,6 +142,7 @@ class _Summariser:
             trains=trains,
             trains_long=trains and self.facts.loop_lengths.trains_long(function),
             lists=self._sizes.gives_many(function),
+            makes=makes(self.solution, function),
         )
 
     def _handed_to_itself(self, function: Function) -> Iterator[EffectSummary]:
