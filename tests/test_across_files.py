@@ -1367,3 +1367,44 @@ def test_each_network_of_a_builder_in_another_file_is_another_one(
                 optimizer.step()
     """
     assert Project(tmp_path, {"nets.py": NETS, "build.py": build, "train.py": train}).found("train.py") == found
+
+
+@pytest.mark.parametrize(
+    ("does", "hand", "found"),
+    [
+        ("return net(x).argmax(1)", "pool.submit(work.rank, net, x).result()", ["serve.py: TLK202 warning"]),
+        ("return net(x).argmax(1)", "list(pool.map(partial(work.rank, net), [x]))", ["serve.py: TLK202 warning"]),
+        ("return scores(net, x).argmax(1)", "pool.submit(work.rank, net, x).result()", ["serve.py: TLK202 warning"]),
+        ("return x.flip(0)", "pool.submit(work.rank, net, x).result()", []),
+        ("return net(x).argmax(1)", "processes.submit(work.rank, net, x).result()", []),
+        ("return net(x).argmax(1)", "[work.rank(net, x)]", []),
+    ],
+)
+def test_what_another_thread_runs_may_stand_in_another_file(
+    tmp_path: Path, does: str, hand: str, found: list[str]
+) -> None:
+    work = f"""
+        from torch import nn
+
+        def scores(net: nn.Module, x):
+            return net(x)
+
+        def rank(net, x):
+            {does}
+    """
+    serve = f"""
+        from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+        from functools import partial
+        import torch
+        import work
+
+        def serve(loader):
+            net = torch.nn.Linear(3, 4).eval()
+            ranks = []
+            with ThreadPoolExecutor(2) as pool, ProcessPoolExecutor(2) as processes:
+                for x in loader:
+                    with torch.no_grad():
+                        ranks.append({hand})
+            return ranks
+    """
+    assert Project(tmp_path, {"work.py": work, "serve.py": serve}).found("serve.py") == found
