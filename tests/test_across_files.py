@@ -1408,3 +1408,66 @@ def test_what_another_thread_runs_may_stand_in_another_file(
             return ranks
     """
     assert Project(tmp_path, {"work.py": work, "serve.py": serve}).found("serve.py") == found
+
+
+@pytest.mark.parametrize(
+    ("made", "leaks"),
+    [
+        ("Scorer(path)", True),
+        ("ByMethod(path, 'cpu')", True),
+        ("ByMethod(name, 'cpu')", False),
+        ("Scorer(path=name)", False),
+        ("Later(path)", False),
+        ("Table(path)", False),
+    ],
+)
+def test_an_object_of_another_file_that_reads_a_model_when_it_is_made(tmp_path: Path, made: str, leaks: bool) -> None:
+    scorers = """
+        import pickle
+        import torch
+        from torch import nn
+
+        class Scorer:
+            def __init__(self, path):
+                with open(path, "rb") as file:
+                    self.net = pickle.load(file)
+                self.net.eval()
+
+            def score(self, x):
+                return self.net(x)
+
+        class ByMethod:
+            def __init__(self, path, device):
+                self.path, self.device = path, device
+                self.net = self._read()
+
+            def _read(self):
+                net = nn.Linear(3, 3)
+                net.load_state_dict(torch.load(self.path))
+                return net.to(self.device)
+
+        class Later:
+            def __init__(self, path):
+                self.path, self.net = path, None
+
+            def read(self):
+                self.net = torch.jit.load(self.path)
+
+        class Table:
+            def __init__(self, path):
+                self.rows = torch.load(path)
+    """
+    run = f"""
+        import torch
+        from scorers import ByMethod, Later, Scorer, Table
+
+        def run(loader, path):
+            net, best = torch.nn.Linear(3, 1), []
+            for x, name in loader:
+                made = {made}
+                with torch.no_grad():
+                    best.append(net(x).max().item() + len(str(made)))
+            return best
+    """
+    found = Project(tmp_path, {"scorers.py": scorers, "run.py": run}).found("run.py")
+    assert found == (["run.py: TLK302 warning"] if leaks else [])
