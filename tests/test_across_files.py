@@ -1471,3 +1471,39 @@ def test_an_object_of_another_file_that_reads_a_model_when_it_is_made(tmp_path: 
     """
     found = Project(tmp_path, {"scorers.py": scorers, "run.py": run}).found("run.py")
     assert found == (["run.py: TLK302 warning"] if leaks else [])
+
+
+@pytest.mark.parametrize(
+    ("given", "used", "found"),
+    [
+        ("output, F.mse_loss(output, y)", "total += loss.item()", ["run.py: TLK201 warning"]),
+        ("F.mse_loss(output, y), len(x)", "total += output.item()", ["run.py: TLK201 warning"]),
+        ("output, F.mse_loss(output, y)", "loss.backward()", []),
+        ("x, F.mse_loss(output, y)", "loss.backward()", []),
+        ("len(x), x", "total += loss.sum().item()", []),
+    ],
+)
+def test_of_what_a_helper_of_another_file_returns_each_item_is_known(
+    tmp_path: Path, given: str, used: str, found: list[str]
+) -> None:
+    helper = f"""
+        from torch.nn import functional as F
+
+        def run_batch(net, batch):
+            x, y = batch
+            output = {"x" if "output" not in given else "net(x)"}
+            return {given}
+    """
+    run = f"""
+        import torch
+        from helper import run_batch
+
+        def run(loader):
+            net, total = torch.nn.Linear(3, 1), 0.0
+            net.{"train" if "backward" in used else "eval"}()
+            for batch in loader:
+                output, loss = run_batch(net, batch)
+                {used}
+            return total
+    """
+    assert Project(tmp_path, {"helper.py": helper, "run.py": run}).found("run.py") == found
