@@ -1507,3 +1507,36 @@ def test_of_what_a_helper_of_another_file_returns_each_item_is_known(
             return total
     """
     assert Project(tmp_path, {"helper.py": helper, "run.py": run}).found("run.py") == found
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("torch.nn.Linear(3, 2)", ["ask.py: TLK201 warning"]),
+        ("net=torch.nn.Linear(3, 2)", ["ask.py: TLK201 warning"]),
+        ("torch.nn.ReLU()", []),
+    ],
+)
+def test_a_wrapper_of_another_file_has_the_parameters_that_it_is_given(
+    tmp_path: Path, given: str, found: list[str]
+) -> None:
+    wrapper = """
+        from torch import nn
+
+        class Timed(nn.Module):
+            def __init__(self, net):
+                super().__init__()
+                self.net, self.seconds = net, 0.0
+
+            def forward(self, x):
+                return self.net(x)
+    """
+    ask = f"""
+        import torch
+        from wrapper import Timed
+
+        def ask(loader):
+            timed = Timed({given})
+            return [timed(x).argmax(1).tolist() for x in loader]
+    """
+    assert Project(tmp_path, {"wrapper.py": wrapper, "ask.py": ask}).found("ask.py") == found
