@@ -1540,3 +1540,51 @@ def test_a_wrapper_of_another_file_has_the_parameters_that_it_is_given(
             return [timed(x).argmax(1).tolist() for x in loader]
     """
     assert Project(tmp_path, {"wrapper.py": wrapper, "ask.py": ask}).found("ask.py") == found
+
+
+@pytest.mark.parametrize(
+    ("before", "each", "found"),
+    [
+        ("cam = Cam(net)", "cam(x)", ["run.py: TLK303 warning"]),
+        ("cam = Cam(net)", "cam.explain(x)", ["run.py: TLK303 warning"]),
+        ("cam = Tidy(net)", "cam(x)", []),
+        ("cam = None", "Cam(torch.nn.Linear(3, 2))(x)", []),
+    ],
+)
+def test_what_an_object_of_another_file_hooks_when_it_is_called(
+    tmp_path: Path, before: str, each: str, found: list[str]
+) -> None:
+    cams = """
+        class Cam:
+            def __init__(self, layer):
+                self.layer = layer
+
+            def __call__(self, x):
+                seen = []
+                self.layer.register_forward_hook(lambda module, inputs, out: seen.append(out.mean().item()))
+                self.layer(x)
+                return seen[-1]
+
+            def explain(self, x):
+                return self(x)
+
+        class Tidy(Cam):
+            def __call__(self, x):
+                seen = []
+                hook = self.layer.register_forward_hook(lambda module, inputs, out: seen.append(out.mean().item()))
+                self.layer(x)
+                hook.remove()
+                return seen[-1]
+    """
+    run = f"""
+        import torch
+        from cams import Cam, Tidy
+
+        def run(loader):
+            net = torch.nn.Linear(3, 2)
+            {before}
+            with torch.no_grad():
+                return [({each}, net(x).sum().item()) for x in loader]
+    """
+    project = Project(tmp_path, {"cams.py": cams, "run.py": run})
+    assert [one for one in project.found("run.py") if "TLK303" in one] == found
