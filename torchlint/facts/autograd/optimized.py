@@ -15,7 +15,6 @@ from torchlint.facts.keeping.fates import LOOKING
 from torchlint.facts.values.domain import (
     ClassReference,
     Container,
-    External,
     FunctionReference,
     Instance,
     Module,
@@ -26,6 +25,7 @@ from torchlint.facts.values.externals import COLLECTIONS, Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.making import makes
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.frameworks import Holds, method_names
 
@@ -113,31 +113,16 @@ class Optimized:
             copies = callee.name.startswith("copy.")
             if wraps_one or (meaning_of(callee.name) is Meaning.FIRST and not copies):
                 return [call.arguments[0]]
-        results = self._results(call)
         # What a builder makes is new with each call.
-        return [] if results and all(map(self._is_built, results)) else results
+        is_built = all(makes(self.solution, atom.function) for atom in self._functions(call))
+        return [] if is_built else self._results(call)
 
     def _results(self, call: Value) -> list[Value]:
-        references = [atom for atom in self.solution.final(call.callee) if isinstance(atom, FunctionReference)]
-        return [atom.function.result for atom in references if atom.function.result is not None]
+        functions = [atom.function for atom in self._functions(call)]
+        return [function.result for function in functions if function.result is not None]
 
-    def _is_built(self, result: Value) -> bool:
-        """Whether what a function returns is made in it, on every path."""
-        pending, seen = [result], set[Value]()
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            if value.op is Op.PHI:
-                pending.extend(value.inputs)
-            elif value.op is not Op.CALL or value.function is not result.function:
-                return False
-            elif value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
-                pending.append(value.callee.inputs[0])
-            elif not any(isinstance(a, ClassReference | External) for a in self.solution.final(value.callee)):
-                return False
-        return True
+    def _functions(self, call: Value) -> list[FunctionReference]:
+        return [atom for atom in self.solution.final(call.callee) if isinstance(atom, FunctionReference)]
 
     # -- what is in it --------------------------------------------------------------------------------------------
 

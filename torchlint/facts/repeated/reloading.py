@@ -12,12 +12,13 @@ from torchlint import torch_api
 from torchlint.facts.keeping.loading import Load, external_name
 from torchlint.facts.summaries.effects import Effect, returns
 from torchlint.facts.summaries.summary import EffectKind
-from torchlint.facts.turns.repetition import Repetition, Turn, changes_with, is_remembered
+from torchlint.facts.turns.repetition import Repetition, Turn, changes_with
 from torchlint.facts.turns.skipping import last_of
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module, is_module_class
 from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.facts.values.making import is_remembered
 from torchlint.tree import dotted
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from torchlint.facts.values.graph import Class, Op, Value
 from torchlint.facts.values.parameters import before_moves, has_parameters, may_train
 
 if TYPE_CHECKING:
-    from torchlint.facts.repeated.construction import Product
+    from torchlint.facts.repeated.products import Product
     from torchlint.facts.values.solve import Solution
 
 COPIERS = frozenset(["copy.deepcopy", "copy.copy"])

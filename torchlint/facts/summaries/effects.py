@@ -13,8 +13,9 @@ from torchlint.facts.keeping.caching import remembered_in
 from torchlint.facts.keeping.joining import joined_by
 from torchlint.facts.summaries.passing import may_be_followed, passed_on
 from torchlint.facts.summaries.summary import EffectKind, EffectSummary
-from torchlint.facts.turns.repetition import is_remembered
+from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.making import is_remembered
 from torchlint.tree import dotted
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ OF_EACH = (EffectKind.HOOKS, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REME
 
 GROUPING = "add_param_group"
 """The method of optimizers that gives them more parameters."""
+
+OF_MAKING = (EffectKind.LOADS,)
+"""What counts where an object is made that does it."""
 
 _HOLDING = (Op.PHI, Op.CONTAINER, Op.ELEMENT, Op.SUBSCRIPT)
 
@@ -130,8 +134,9 @@ class Doings:
     def _done_in(self, function: Function) -> Iterator[EffectSummary]:
         for call in self.facts.steps.calls_in(function):
             for done in (*self._done_at(call), *self._passed_on(call)):
-                if done.kind in POSSIBLE or self._is_sure(call, function):
-                    yield replace(done, is_returned=done.is_returned and returns(function, call))
+                if done.kind in POSSIBLE or self._is_sure(call, function, done.kind):
+                    of = _of_making(done.of, function)
+                    yield replace(done, of=of, is_returned=done.is_returned and returns(function, call))
 
     def _done_at(self, call: Value) -> Iterator[EffectSummary]:
         name = call.callee.name
@@ -167,7 +172,7 @@ class Doings:
             if (
                 call.callee.name != GROUPING
                 or optimizer not in function.parameters
-                or not self._is_sure(call, function)
+                or not self._is_sure(call, function, EffectKind.GROWS)
             ):
                 continue
             first = function.parameters.index(optimizer)
@@ -182,7 +187,8 @@ class Doings:
                 way = set(lifetimes.way(subject, ()))
                 of = tuple(i for i, parameter in enumerate(function.parameters) if parameter in way)
                 is_left = not has_handle or lifetimes.handles.is_left(call)
-                if len(of) == 1 and is_left and self._is_sure(lifetimes.walk_over(call, subject), function):
+                walk = lifetimes.walk_over(call, subject)
+                if len(of) == 1 and is_left and self._is_sure(walk, function, EffectKind.HOOKS):
                     yield EffectSummary(EffectKind.HOOKS, name, of, has_handle and not call.is_bare)
 
     def _hooks_at(self, call: Value) -> Iterator[tuple[str, Value, bool]]:
@@ -201,9 +207,13 @@ class Doings:
     def _registered(self) -> dict[Value, Registration]:
         return {registration.call: registration for registration in self.facts.registrations}
 
-    def _is_sure(self, call: Value, function: Function) -> bool:
-        """Whether a function makes a call whenever it is called, and is no step itself, nor runs any."""
-        if call.loop is not None or function.name == "__init__" or function.is_generator or is_remembered(function):
+    def _is_sure(self, call: Value, function: Function, kind: EffectKind) -> bool:
+        """Whether a function makes a call, which does this, each time, and is no step itself, nor runs any."""
+        if call.loop is not None or function.is_generator or is_remembered(function):
+            return False
+        if function.name == "__init__" and (
+            kind not in OF_MAKING or function.owner is None or is_module_class(function.owner)
+        ):
             return False
         repetitions = self.facts.repetitions
         if repetitions.stands_for_a_turn(function) or repetitions.holds(function):
@@ -231,6 +241,11 @@ def returns(function: Function, value: Value) -> bool:
             pending += current.inputs
         seen.add(current)
     return False
+
+
+def _of_making(of: tuple[int, ...], function: Function) -> tuple[int, ...]:
+    """The parameters from which something comes; of an object that is being made it may be all that it is given."""
+    return tuple(range(1, len(function.parameters))) if function.name == "__init__" and 0 in of else of
 
 
 def _gives_parameters(value: Value) -> bool:

@@ -236,13 +236,12 @@ class Linker:
             function.parameters.append(self._parameter(parameter, position, function, unit))
         calls = [self._call(call, function, unit) for call in summary.calls]
         function.result = self.make(Op.PHI, (), function, name="<result>")
-        known = tuple(part for part in summary.result if part.kind not in (PartKind.RESULT, PartKind.OWN))
+        known = tuple(part for part in summary.result if not _comes_of_calls(part) and part.kind is not PartKind.OWN)
         if known:
             function.result.feed(self.value_of(known, unit, function))
         for part in summary.result:
-            if part.kind is PartKind.RESULT:
-                called = calls[part.position]
-                function.result.feed(self.make(Op.OPERATION, (called,), function) if part.flag else called)
+            if _comes_of_calls(part):
+                function.result.feed(self._returned(part, calls, unit, function))
             elif part.kind is PartKind.OWN:
                 function.result.feed(self._attribute(0, part.name.split("."), function, Mode.INHERITED))
         self.foreign.keeps[function] = summary.keeps
@@ -257,8 +256,36 @@ class Linker:
             self.foreign.trainings.add(function)
         if summary.lists:
             self.foreign.lists.add(function)
+        if summary.makes:
+            self.foreign.makers[function] = partial(self._makes, known, unit)
         if summary.trains and not any(backward.function is function for backward in self.foreign.backwards):
             self._backward(self.value_of((Part(PartKind.UNKNOWN),), unit, function), function, None)
+
+    def _returned(self, part: Part, calls: list[Value], unit: Unit, function: Function) -> Value:
+        """What a function returns of what it calls, by itself or in a tuple."""
+        if part.kind is PartKind.RESULT:
+            called = calls[part.position]
+            return self.make(Op.OPERATION, (called,), function) if part.flag else called
+        items = tuple(
+            self._returned(shape[0], calls, unit, function)
+            if any(map(_comes_of_calls, shape))
+            else self.value_of(shape, unit, function)
+            for _, shape in part.items
+        )
+        return self.make(Op.CONTAINER, items, function, keys=tuple(key for key, _ in part.items))
+
+    def _makes(self, result: Shape, unit: Unit) -> bool:
+        """Whether nothing of a result, made where it is returned, is what a third file gives to everybody."""
+        names = (part.name for part in result if part.kind is PartKind.MADE)
+        linked = (self.linked(name, unit.found.imports, unit.hops + 1) for name in names)
+        return all(one is None or self._is_maker(one[0]) for one in linked)
+
+    def _is_maker(self, linked: Class | Function | Shape) -> bool:
+        if isinstance(linked, Function):
+            linked.open()
+            is_made = self.foreign.makers.get(linked)
+            return is_made is not None and is_made()
+        return isinstance(linked, Class)
 
     def _effects_of(self, unit: Unit, name: str) -> tuple[EffectSummary, ...]:
         linked = self.linked(name, unit.found.imports, unit.hops + 1)
@@ -354,3 +381,10 @@ class Linker:
             source.users.append(value)
         self.foreign.values.append(value)
         return value
+
+
+def _comes_of_calls(part: Part) -> bool:
+    """Whether a part tells what a function returns of what it calls, be that in a tuple."""
+    if part.kind is PartKind.RESULT:
+        return True
+    return part.kind is PartKind.CONTAINER and any(_comes_of_calls(one) for _, shape in part.items for one in shape)

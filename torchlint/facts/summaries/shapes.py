@@ -31,6 +31,9 @@ from torchlint.facts.values.parameters import SAME_OBJECT, before_moves, is_froz
 NESTING = 3
 """How many containers deep a shape is told."""
 
+NETWORKS = (PartKind.MODULE, PartKind.INSTANCE, PartKind.MADE)
+"""What a network may be told as."""
+
 WIDEST = 12
 """So many alternatives tell as little as none."""
 
@@ -52,8 +55,8 @@ class Shapes:
 
     def of(self, value: Value) -> Shape:
         """The shape of a value, as a caller may rely on it."""
-        if (made := _imported_call(value)) is not None and self._is_vague(value):
-            return (Part(PartKind.MADE, made),)
+        if (made := _imported_call(before_moves(value))) is not None and self._is_vague(value):
+            return self._as_made((Part(PartKind.MADE, made),), [value])
         return self._as_made(self.shape(self.solution.final(value)), [value])
 
     def shape(self, abstract: Abstract, depth: int = NESTING) -> Shape:
@@ -134,7 +137,7 @@ def is_evaluated(value: Value) -> bool:
 
 def _frozen(part: Part) -> Part:
     """A module whose parameters do not require grad is to others one without."""
-    return Part(PartKind.MODULE) if part.kind in (PartKind.MODULE, PartKind.INSTANCE) else part
+    return Part(PartKind.MODULE) if part.kind in NETWORKS else part
 
 
 def _is_live(part: Part) -> bool:
@@ -142,8 +145,7 @@ def _is_live(part: Part) -> bool:
 
 
 def _evaluated(part: Part) -> Part:
-    networks = (PartKind.INSTANCE, PartKind.MODULE)
-    return replace(part, is_evaluated=True) if part.kind in networks else part
+    return replace(part, is_evaluated=True) if part.kind in NETWORKS else part
 
 
 def _imported_call(value: Value) -> str | None:

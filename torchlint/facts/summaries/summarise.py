@@ -37,6 +37,7 @@ from torchlint.facts.values.domain import (
     is_live,
 )
 from torchlint.facts.values.graph import Class, Function, Op, Place, Value
+from torchlint.facts.values.making import makes
 from torchlint.facts.values.sizes import Sizes
 from torchlint.tree import dotted
 
@@ -142,6 +143,7 @@ class _Summariser:
             trains=trains,
             trains_long=trains and self.facts.loop_lengths.trains_long(function),
             lists=self._sizes.gives_many(function),
+            makes=makes(self.solution, function),
         )
 
     def _handed_to_itself(self, function: Function) -> Iterator[EffectSummary]:
@@ -190,17 +192,31 @@ class _Summariser:
     def _result(self, function: Function, calls: list[Value]) -> Shape:
         parts: list[Part] = []
         for value in function.result.inputs if function.result is not None else ():
-            vague = any(isinstance(atom, Unknown) for atom in self.solution.final(value))
             base, path = _path_from_parameter(value, function)
-            if vague and value in calls:
-                parts.append(Part(PartKind.RESULT, position=calls.index(value)))
-            elif vague and (called := self._computed_from(value, calls)) is not None:
-                parts.append(Part(PartKind.RESULT, position=calls.index(called), flag=True))
+            if (told := self._by_a_call(value, calls)) is not None:
+                parts.append(told)
             elif path and base == 0 and function.owner is not None:
                 parts.append(Part(PartKind.OWN, ".".join(path)))
+            elif isinstance(value.syntax, cst.Tuple) and any(self._by_a_call(item, calls) for item in value.inputs):
+                parts.append(self._tuple(value, calls))
             else:
                 parts += self.shapes.of(value)
         return tuple(dict.fromkeys(parts))
+
+    def _by_a_call(self, value: Value, calls: list[Value]) -> Part | None:
+        """What is returned is the result of one of ``calls``, or computed from that; None for anything else."""
+        if not any(isinstance(atom, Unknown) for atom in self.solution.final(value)):
+            return None
+        called = value if value in calls else self._computed_from(value, calls)
+        return None if called is None else Part(PartKind.RESULT, position=calls.index(called), flag=called is not value)
+
+    def _tuple(self, value: Value, calls: list[Value]) -> Part:
+        """``return logits, loss`` where both are known only where the function is called."""
+        told = [self._by_a_call(item, calls) for item in value.inputs]
+        items = [
+            (part,) if part is not None else self.shapes.of(item) for part, item in zip(told, value.inputs, strict=True)
+        ]
+        return Part(PartKind.CONTAINER, items=tuple(zip(value.keys, items, strict=True)))
 
     def _computed_from(self, value: Value, calls: list[Value]) -> Value | None:
         """The one of ``calls`` from whose result a value is computed by operations of torch: a loss of an output."""

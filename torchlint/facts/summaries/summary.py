@@ -223,6 +223,7 @@ class FunctionSummary:
         trains: a backward or an optimizer step runs in it.
         trains_long: a loop of such steps runs in it, as long as there is data.
         lists: it gives a list or a dict of objects, one for each record of a file, or very many.
+        makes: what it returns is made in it, on every path and with each call.
     """
 
     name: str
@@ -240,6 +241,7 @@ class FunctionSummary:
     trains: bool = False
     trains_long: bool = False
     lists: bool = False
+    makes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,26 +15,16 @@ from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import FunctionReference, Instance, Module, sorted_values
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Mode, Op, Value
+from torchlint.facts.values.threads import IN_EXECUTOR, THREADS, handed_over
 from torchlint.tree import walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
-THREADS: dict[str, tuple[int, str]] = {"threading.Thread": (1, "target"), "threading.Timer": (1, "function")}
-"""Classes whose instances run a function in a thread of their own, and where they are given it."""
-
-THREAD_CALLS = frozenset(
-    ["asyncio.to_thread", "anyio.to_thread.run_sync", "starlette.concurrency.run_in_threadpool",
-     "fastapi.concurrency.run_in_threadpool"]
-)  # fmt: skip
-"""Functions that run their first argument in another thread, which has a grad mode of its own."""
-
 POOLS = frozenset(
     ["concurrent.futures.ThreadPoolExecutor", "concurrent.futures.thread.ThreadPoolExecutor",
      "multiprocessing.pool.ThreadPool", "multiprocessing.dummy.Pool"]
 )  # fmt: skip
-
-POOL_METHODS = frozenset(["submit", "map", "apply", "apply_async", "imap", "imap_unordered", "map_async", "starmap"])
 
 LAZY = frozenset(["builtins.map", "builtins.filter", "itertools.starmap"])
 """They call their first argument when they are iterated over, not when they are made."""
@@ -51,7 +41,7 @@ DEPTH = 3
 
 @dataclass(frozen=True)
 class ThreadWork:
-    """A function of this file that is handed to another thread.
+    """A function that is handed to another thread.
 
     Attributes:
         call: the call that hands it over: ``pool.submit(f, x)``, ``Thread(target=f)``.
@@ -85,35 +75,33 @@ class LazyWork:
 
 
 def thread_work(facts: Facts) -> list[ThreadWork]:
-    """Every function of this file that is handed to another thread, by every call that does so."""
+    """Every function that is handed to another thread, by every call that does so."""
     return [work for call in facts.calls() for work in _handed_over(facts, call)]
 
 
 def _handed_over(facts: Facts, call: Value) -> Iterable[ThreadWork]:
-    callee, task, given = call.callee, None, call.arguments[1:]
-    owned = callee.op is Op.EXTERNAL and callee.name in THREADS
-    if owned:
-        task, arguments = call.argument(*THREADS[callee.name]), call.argument(-1, "args")
-        given = arguments.inputs if arguments is not None and arguments.op is Op.CONTAINER else ()
-    elif callee.op is Op.EXTERNAL and callee.name in THREAD_CALLS:
-        task = call.argument(0)
-    elif callee.op is Op.ATTRIBUTE and callee.name == "run_in_executor":
-        task, given = call.argument(1, "func"), call.arguments[2:]
-        executor = call.argument(0, "executor")
-        is_default = executor is not None and executor.op is Op.CONSTANT and executor.name == "None"
-        if executor is None or not (is_default or _is_thread_pool(facts, executor)):
-            return
-    elif callee.op is Op.ATTRIBUTE and callee.name in POOL_METHODS and _is_thread_pool(facts, callee.inputs[0]):
-        task = call.argument(0)
-    if task is None:
+    found = handed_over(call)
+    if found is None or not _runs_in_thread(facts, call):
         return
-    if task.op is Op.CALL and task.callee.name == "functools.partial" and task.arguments:
-        task, given = task.arguments[0], task.arguments[1:]
+    task, given = found
+    owned = call.callee.name in THREADS
     for atom in sorted_values(facts.solution.final(task)):
         if isinstance(atom, FunctionReference):
             parameters = atom.function.parameters[1 if atom.bound else 0 :]
             modules = [p for p, value in zip(parameters, given, strict=False) if is_network(facts, value)]
             yield ThreadWork(call, atom.function, frozenset(modules), owned)
+
+
+def _runs_in_thread(facts: Facts, call: Value) -> bool:
+    """Whether what a CALL hands over goes to threads, and not to processes or to code that is not seen."""
+    callee = call.callee
+    if callee.op is Op.EXTERNAL:
+        return True
+    if callee.name != IN_EXECUTOR:
+        return _is_thread_pool(facts, callee.inputs[0])
+    executor = call.argument(0, "executor")
+    is_default = executor is not None and executor.op is Op.CONSTANT and executor.name == "None"
+    return executor is not None and (is_default or _is_thread_pool(facts, executor))
 
 
 def _is_thread_pool(facts: Facts, value: Value) -> bool:

@@ -28,6 +28,7 @@ from torchlint.facts.values.frameworks import (
     trains_on_result,
 )
 from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.facts.values.making import is_remembered
 from torchlint.frameworks import Holds
 
 if TYPE_CHECKING:
@@ -333,11 +334,6 @@ def _logged_at(call: Value) -> Value | None:
     if call.callee.op is Op.ATTRIBUTE and name in WRITERS:
         return call.argument(2, "global_step")
     return call.argument(1, "step") if call.callee.op is Op.EXTERNAL and call.callee.name == "wandb.log" else None
-
-
-def is_remembered(function: Function) -> bool:
-    """Whether a decorator keeps what ``function`` returned, so that it runs once for each argument."""
-    return any("cache" in name.rpartition(".")[2] for name in function.decorators)
 
 
 def changes_with(value: Value, loop: Loop) -> bool:

@@ -48,6 +48,7 @@ from torchlint.facts.values.own_backward import applied, has_own_backward
 from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen, star_of
 from torchlint.facts.values.partials import Bound, bind, is_told, tasks
 from torchlint.facts.values.sequences import forwards
+from torchlint.facts.values.threads import handed_over
 from torchlint.facts.values.torch_calls import by_type, chooses_overload, collected, contents_of, of_torch
 from torchlint.facts.values.transfer import apply, differentiate, heir, item_of, live
 from torchlint.frameworks import Holds
@@ -72,6 +73,10 @@ class Calls:
     def call(self, value: Value) -> Abstract:
         """The result of a CALL."""
         callee = value.callee
+        handed = handed_over(value)
+        for atom in sorted_values(self.solution.of(handed[0])) if handed is not None else ():
+            if isinstance(atom, FunctionReference):
+                atom.function.open()  # it may be of another file, and nobody calls it by itself
         parts: list[Abstract] = []
         if callee.op is Op.ATTRIBUTE:
             receiver = self.solution.of(callee.inputs[0])

@@ -32,6 +32,7 @@ class Foreign:
             :class:`~torchlint.facts.summaries.summary.FunctionSummary`.
         trainings: functions in which a long training runs.
         lists: functions that give a list or a dict of very many objects.
+        makers: functions that make what they return; what they import from a third file has a say in that.
         modules: parameters that are used as modules.
         frozen: parameters that are modules and are told not to require grad.
         evaluated: networks that are made there and put into evaluation mode.
@@ -56,6 +57,7 @@ class Foreign:
     chains: dict[Function, tuple[tuple[int | str | None, int], ...]] = field(default_factory=dict)
     trainings: set[Function] = field(default_factory=set)
     lists: set[Function] = field(default_factory=set)
+    makers: dict[Function, Callable[[], bool]] = field(default_factory=dict)
     modules: list[Value] = field(default_factory=list)
     frozen: list[Value] = field(default_factory=list)
     evaluated: set[Value] = field(default_factory=set)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.values.domain import FunctionReference, History, Instance, Module, Tensor, Unknown
+from torchlint.facts.values.domain import Argument, FunctionReference, History, Instance, Module, Tensor, Unknown
 from torchlint.facts.values.graph import Class, Op, Place, Value
 
 if TYPE_CHECKING:
@@ -54,12 +54,15 @@ def has_parameters(solution: Solution, cls: Class) -> bool:
 def may_train(solution: Solution, attribute: Value) -> bool:
     """Whether an attribute of a module holds parameters: a module, a leaf, or what an unknown class makes."""
     made = attribute.op is Op.CALL and attribute.callee.op is Op.EXTERNAL
+    atoms = solution.of(attribute)
+    # What another file keeps of what this one passes.
+    given = (atom.parameter for atom in atoms if attribute.op is Op.GIVEN and isinstance(atom, Argument))
     return any(
         (isinstance(atom, Module) and atom.has_parameters)
         or (isinstance(atom, Tensor) and atom.history is History.LEAF)
         or isinstance(atom, Instance)
         or (isinstance(atom, Unknown) and made)
-        for atom in solution.of(attribute)
+        for atom in atoms.union(*(solution.objects.get(parameter, ()) for parameter in given))
     )
 
 

@@ -44,6 +44,9 @@ PATIENCE = 12
 """How often one value is computed anew before it may only grow, which forces an end."""
 
 
+CALLED = frozenset(["__call__", "forward"])
+"""Methods that run when an object itself is called."""
+
 INDEPENDENT = frozenset([Op.CONSTANT, Op.EXTERNAL, Op.FUNCTION, Op.CLASS, Op.CONTAINER, Op.UNKNOWN])
 """What is the same whatever else is known."""
 
@@ -168,9 +171,11 @@ class Solution:
     def passed(self, call: Value, function: Function, position: int) -> Value | None:
         """What a CALL of ``function`` gives for the parameter at ``position`` (from 0), its receiver for ``self``."""
         given = self.callers[function][call].get(function.parameters[position])
-        if given is None and position == 0 and call.callee.op is Op.ATTRIBUTE:
-            return call.callee.inputs[0]
-        return given
+        if given is not None or position != 0:
+            return given
+        if function.name in CALLED and function.owner is not None and call.callee.name != function.name:
+            return call.callee
+        return call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else None
 
     def read(self, place: Place, reader: Value) -> Abstract:
         """What a place may hold; ``reader`` is run again when that changes."""

@@ -1,0 +1,224 @@
+"""What the calls of a file build: torch's own things that are meant to outlive a step, and what builders give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint import torch_api
+from torchlint.facts.repeated.shells import Shells
+from torchlint.facts.turns.handoffs import origins
+from torchlint.facts.values.domain import (
+    Atom,
+    ClassReference,
+    External,
+    FunctionReference,
+    Instance,
+    Module,
+    Tool,
+    sorted_values,
+)
+from torchlint.facts.values.externals import Meaning, meaning_of
+from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.graph import Class, Function, Op, Value
+from torchlint.facts.values.making import is_remembered, makes
+from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters
+from torchlint.facts.values.partials import called
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+BUILT = frozenset(["module", "loss", "optimizer", "scheduler", "scaler", "loader"])
+"""Kinds of classes of torch that are meant to outlive a step."""
+
+EMPTY = frozenset(["torch.nn.Module", "torch.nn.modules.module.Module"])
+"""Classes that compute nothing and have no weights: what is made of them is the form of something else."""
+
+LOADERS_OF_WEIGHTS = ("load", "from_pretrained")
+"""Functions that build a model and read its weights from a file: another matter than building it."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """What a CALL builds.
+
+    Attributes:
+        kind: "module", "loss", "optimizer", "scheduler", "scaler", "loader"; "iterator" of a loader for one batch;
+            "copy" of a model.
+        weighs: True for a module that has parameters.
+        is_operation: True for a module of torch that only computes, as a function of ``torch.nn.functional`` does.
+        starts_workers: False for an iterator of a loader that is made in this file without workers.
+        is_shell: True for a module of the project without weights of its own, put around what was there before.
+    """
+
+    kind: str
+    weighs: bool = False
+    is_operation: bool = False
+    starts_workers: bool = True
+    is_shell: bool = False
+
+
+class Products:
+    """What is built in one file; the tables are filled as they are asked for."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Work on ``facts``."""
+        self.facts, self.solution = facts, facts.solution
+        self._shells = Shells(facts.solution, self.of, self.is_model)
+        self._made_by: dict[Function, Product | None] = {}
+
+    @cached_property
+    def found(self) -> dict[Value, Product]:
+        """Each call that builds something, in the order of the walk."""
+        return {call: product for call in self.facts.calls() if (product := self.of(call)) is not None}
+
+    def of(self, call: Value) -> Product | None:
+        """What a CALL builds, or None."""
+        callee = call.callee
+        if callee.op is Op.EXTERNAL:
+            return self._of_external(call, callee.name)
+        for atom in sorted_values(self.solution.final(callee)):
+            if isinstance(atom, ClassReference) and is_module_class(atom.cls):
+                is_shell = self._shells.is_shell(call, atom.cls)
+                return Product("module", self._has_parameters(atom.cls) and not is_shell, is_shell=is_shell)
+            if isinstance(atom, FunctionReference):
+                return self.made_by(atom.function)
+        return self._of_table(call)
+
+    def _of_table(self, call: Value) -> Product | None:
+        """``OPTIMIZERS[name](parameters)``: what all classes of a table are."""
+        bounds = list(called(self.solution, call)) if call.callee.op is not Op.ATTRIBUTE else []
+        products = {
+            self._of_external(call, bound.atom.name) if isinstance(bound.atom, External) else None for bound in bounds
+        }
+        kinds = {product.kind if product is not None else "" for product in products}
+        return next(iter(sorted(_known(products), key=_weight))) if len(kinds) == 1 and "" not in kinds else None
+
+    def _of_external(self, call: Value, name: str) -> Product | None:
+        made = torch_api.torch_class(name)
+        if made is not None:
+            if made.kind not in BUILT or name in EMPTY:
+                return None
+            inside = made.wraps and any(p.weighs for p in self._products_in(call))
+            is_module = made.kind in ("module", "loss")
+            weighs = is_module and (made.has_parameters or inside)
+            return Product(made.kind, weighs, is_operation=is_module and not weighs and not made.wraps)
+        if meaning_of(name) is Meaning.MODULE and not name.endswith(LOADERS_OF_WEIGHTS):
+            return Product("module", weighs=True)
+        if name == "copy.deepcopy" and call.arguments and self.is_model(call.arguments[0]):
+            return Product("copy")
+        if name == "builtins.next" and call.arguments:
+            source = call.arguments[0]
+            if source.op is Op.CALL and source.callee.name == "builtins.iter" and source.arguments:
+                loader = source.arguments[0]
+                if self._is_loader(loader) and source.loop is call.loop:
+                    return Product("iterator", starts_workers=not self._has_no_workers(loader))
+        return None
+
+    def _has_no_workers(self, loader: Value) -> bool:
+        """Whether a loader is made in this file without workers: then nothing is started for its iterator."""
+        made = [origin for origin in origins(self.facts, loader) if origin.op is Op.CALL]
+        numbers = [call.argument(5, "num_workers") for call in made]
+        none = (n is None or (isinstance(n.syntax, cst.Integer) and n.syntax.value == "0") for n in numbers)
+        return bool(made) and all(none)
+
+    def is_model(self, value: Value) -> bool:
+        """Whether ``value`` is a module with parameters."""
+        atoms = self.solution.final(value)
+        modules = (a.has_parameters if isinstance(a, Module) else self._is_network(a) for a in atoms)
+        return any(modules)
+
+    def _is_network(self, atom: Atom) -> bool:
+        return isinstance(atom, Instance) and is_module_class(atom.cls) and self._has_parameters(atom.cls)
+
+    def _is_loader(self, value: Value) -> bool:
+        atoms = self.solution.final(value)
+        return any(isinstance(atom, Tool) and atom.kind == "loader" for atom in atoms)
+
+    def _products_in(self, call: Value) -> Iterator[Product]:
+        """What is built among the arguments of a call, in lists as well."""
+        pending = list(call.arguments)
+        while pending:
+            value = pending.pop()
+            if value.op in (Op.CONTAINER, Op.ELEMENT):
+                pending.extend(value.inputs)
+            elif value.op is Op.CALL and (product := self.of(value)) is not None:
+                yield product
+
+    def _has_parameters(self, cls: Class) -> bool:
+        bases = (torch_api.torch_class(base) for base in cls.all_bases())
+        if any(base is not None and base.has_parameters for base in bases):
+            return True
+        return has_parameters(self.solution, cls)
+
+    def made_by(self, function: Function) -> Product | None:
+        """What a builder builds: a function each of whose results is fresh. None for any other function."""
+        if function not in self._made_by:
+            self._made_by[function] = None  # a cycle of calls builds nothing
+            if function.is_foreign:
+                self._made_by[function] = self._made_elsewhere(function)
+            elif not is_remembered(function) and not function.is_generator:
+                self._made_by[function] = self._fresh(function.result, function)
+        return self._made_by[function]
+
+    def _made_elsewhere(self, function: Function) -> Product | None:
+        """What a builder of another file builds, as far as that shows in what it returns."""
+        if function.result is None or not makes(self.solution, function):
+            return None
+        products = [self._of_atom(atom) for atom in self.solution.final(function.result)]
+        return max(_known(products), key=_weight) if products and all(products) else None
+
+    def _of_atom(self, atom: Atom) -> Product | None:
+        """What is built where no more is seen than what it is."""
+        if isinstance(atom, Instance) and is_module_class(atom.cls):
+            return Product("module", self._has_parameters(atom.cls))
+        if isinstance(atom, Module):
+            return Product("module", atom.has_parameters)
+        return Product(atom.kind) if isinstance(atom, Tool) and atom.kind in BUILT else None
+
+    def _fresh(self, value: Value | None, function: Function) -> Product | None:
+        """What is built within ``function`` on every path to ``value``; of a tuple the weightiest item."""
+        products = [self._fresh_choice(choice, function) for choice in choices(value) if choice.name != "None"]
+        return max(_known(products), key=_weight) if products and all(products) else None
+
+    def _fresh_choice(self, value: Value, function: Function) -> Product | None:
+        if value.function is not function:
+            return None
+        if value.op is Op.CONTAINER and isinstance(value.syntax, cst.Tuple):
+            items = (choice for item in value.inputs for choice in choices(item) if choice.op is Op.CALL)
+            return max(_known(self._fresh_choice(item, function) for item in items), key=_weight, default=None)
+        while value.op is Op.CALL:
+            product = self.of(value)
+            if product is not None:
+                return product if product.kind != "iterator" else None
+            if value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
+                value = value.callee.inputs[0]
+            elif meaning_of(value.callee.name) is Meaning.FIRST and value.arguments:
+                value = value.arguments[0]
+            else:
+                return None
+        return None
+
+
+def _known(products: Iterable[Product | None]) -> list[Product]:
+    return [product for product in products if product is not None]
+
+
+def choices(value: Value | None) -> list[Value]:
+    """What ``value`` is on the paths that join in it."""
+    pending, seen = [value] if value is not None else [], dict[Value, None]()
+    while pending:
+        current = pending.pop()
+        if current not in seen:
+            seen[current] = None
+            if current.op is Op.PHI:
+                pending.extend(current.inputs)
+    return [choice for choice in seen if choice.op is not Op.PHI]
+
+
+def _weight(product: Product) -> tuple[bool, bool]:
+    return product.weighs, product.kind == "module"

@@ -1,0 +1,41 @@
+"""Calls that hand a function to another thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torchlint.facts.values.graph import Op, Value
+
+THREADS: dict[str, tuple[int, str]] = {"threading.Thread": (1, "target"), "threading.Timer": (1, "function")}
+"""Classes whose instances run a function in a thread of their own, and where they are given it."""
+
+THREAD_CALLS = frozenset(
+    ["asyncio.to_thread", "anyio.to_thread.run_sync", "starlette.concurrency.run_in_threadpool",
+     "fastapi.concurrency.run_in_threadpool"]
+)  # fmt: skip
+"""Functions that run their first argument in another thread, which has a grad mode of its own."""
+
+POOL_METHODS = frozenset(["submit", "map", "apply", "apply_async", "imap", "imap_unordered", "map_async", "starmap"])
+
+IN_EXECUTOR = "run_in_executor"
+"""The method of an event loop that hands a function to a pool, which comes first."""
+
+
+def handed_over(call: Value) -> tuple[Value, Sequence[Value]] | None:
+    """What a CALL may hand to another thread, and what that is given there.
+
+    Whether the object of such a method is a pool of threads is not asked.
+    """
+    callee, task, given = call.callee, None, call.arguments[1:]
+    if callee.op is Op.EXTERNAL and callee.name in THREADS:
+        task, arguments = call.argument(*THREADS[callee.name]), call.argument(-1, "args")
+        given = arguments.inputs if arguments is not None and arguments.op is Op.CONTAINER else ()
+    elif callee.op is Op.ATTRIBUTE and callee.name == IN_EXECUTOR:
+        task, given = call.argument(1, "func"), call.arguments[2:]
+    elif (callee.op is Op.EXTERNAL and callee.name in THREAD_CALLS) or (
+        callee.op is Op.ATTRIBUTE and callee.name in POOL_METHODS
+    ):
+        task = call.argument(0)
+    if task is not None and task.op is Op.CALL and task.callee.name == "functools.partial" and task.arguments:
+        task, given = task.arguments[0], task.arguments[1:]
+    return None if task is None else (task, given)
