@@ -138,6 +138,7 @@ class KeepSummary:
         readers: methods of the class whose results hold what is kept.
         merges: the values of a dict are kept, ``rows.update(values)``.
         averages: what is kept already goes into what replaces it, and so do parameters that require grad.
+        is_shared: on some path what is kept is the object that is given, or has its memory; a copy has not.
     """
 
     position: int
@@ -149,6 +150,7 @@ class KeepSummary:
     readers: tuple[str, ...] = ()
     merges: bool = False
     averages: bool = False
+    is_shared: bool = False
 
 
 class EffectKind(Symbol):

@@ -1,0 +1,124 @@
+"""What a file hands to objects of other files that put it into their containers: graphs, views, copies of models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.test_across_files import Project
+
+JOURNAL = """
+    import torch
+    from collections import deque
+
+    class Journal:
+        def __init__(self):
+            self.rows = {made}
+            self.at = 0
+
+        def note(self, row, name="", *, old=None):
+            {kept}
+
+        def put(self, one):
+            self.rows.append(one)
+
+        def last(self):
+            return self.rows[-1]
+"""
+
+READING = """
+    import torch
+    from torch import nn
+    from journal import Journal
+
+    def read(loader):
+        net, journal = nn.Linear(16, 64), Journal()
+        with torch.no_grad():
+            for x, _ in loader:
+                {per_batch}
+                hidden = net(x)
+                {note}
+        return journal
+"""
+
+
+def journal(kept: str, made: str = "[]") -> str:
+    return JOURNAL.format(made=made, kept=kept.replace("\n", "\n" + " " * 12))
+
+
+def codes(found: list[str], code: str) -> list[str]:
+    return [one for one in found if code in one]
+
+
+@pytest.mark.parametrize(
+    ("made", "kept", "leaks"),
+    [
+        ("[]", "self.rows.append(row)", True),
+        ("{}", "self.rows[name] = row", True),
+        ("{}", "self.rows['last'] = row", False),
+        ("deque(maxlen=8)", "self.rows.append(row)", False),
+        ("[None] * 8", "self.rows[self.at] = row\nself.at = (self.at + 1) % 8", False),
+        ("[]", "self.rows.append(row)\nif len(self.rows) > 8:\n    self.rows.pop(0)", False),
+    ],
+)
+def test_what_replaces_the_last_one_keeps_no_graph_for_each_step(
+    tmp_path: Path, made: str, kept: str, leaks: bool
+) -> None:
+    run = """
+        import torch
+        from torch import nn
+        from journal import Journal
+
+        def fit(loader):
+            net, journal = nn.Linear(3, 1), Journal()
+            optimizer = torch.optim.SGD(net.parameters(), 0.1)
+            for step, (x, y) in enumerate(loader):
+                loss = (net(x) - y).pow(2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                journal.note(loss, step)
+            return journal
+    """
+    project = Project(tmp_path, {"journal.py": journal(kept, made), "run.py": run})
+    assert codes(project.found(), "TLK105") == (["run.py: TLK105 warning"] if leaks else [])
+
+
+@pytest.mark.parametrize(
+    ("kept", "note", "leaks"),
+    [
+        ("self.rows.append(row)", "journal.note(hidden[:, :4])", True),
+        ("self.rows.append(row)", "journal.note(row=hidden[:, :4])", True),
+        ("self.rows.append((name, row))", "journal.note(hidden.narrow(1, 0, 4))", True),
+        ("self.rows.append({'row': row})", "journal.note(hidden[:, :4])", True),
+        ("self.put(row)", "journal.note(hidden[:, :4])", True),
+        ("self.rows.append(old)", "journal.note(hidden, old=hidden[:, :4])", True),
+        ("self.rows.append(row)", "journal.note(hidden[:, :4].clone())", False),
+        ("self.rows.append(row)", "journal.note(hidden)", False),
+        ("self.rows.append(row.clone())", "journal.note(hidden[:, :4])", False),
+        ("self.rows.append(row.cpu())", "journal.note(hidden[:, :4])", False),
+        ("self.rows.append(row.tolist())", "journal.note(hidden[:, :4])", False),
+        ("self.rows.append(row.numpy().copy())", "journal.note(hidden[:, :4])", False),
+        ("self.rows = row", "journal.note(hidden[:, :4])", False),
+        ("print(row)", "journal.note(hidden[:, :4])", False),
+        ("self.rows.append(row)\nself.rows.append(old)", "journal.note(hidden[:, :4], old=hidden)", False),
+        ("self.rows.append(row)", "journal.note(hidden[:, :4]); journal.note(hidden[:, 4:8])", False),
+    ],
+)
+def test_a_view_that_an_object_of_another_file_keeps(tmp_path: Path, kept: str, note: str, leaks: bool) -> None:
+    project = Project(tmp_path, {"journal.py": journal(kept), "run.py": READING.format(per_batch="pass", note=note)})
+    assert codes(project.found(), "TLK402") == (["run.py: TLK402 error"] if leaks else [])
+
+
+def test_a_view_that_goes_into_a_tensor_of_another_file_is_copied(tmp_path: Path) -> None:
+    text = journal("self.rows[self.at] = row\nself.at += 1", "torch.zeros(1000, 4)")
+    note = "journal.note(hidden[0, :4])"
+    project = Project(tmp_path, {"journal.py": text, "run.py": READING.format(per_batch="pass", note=note)})
+    assert codes(project.found(), "TLK402") == []
+
+
+def test_a_journal_of_each_batch_keeps_one_view(tmp_path: Path) -> None:
+    reading = READING.format(per_batch="journal = Journal()", note="journal.note(hidden[:, :4])")
+    project = Project(tmp_path, {"journal.py": journal("self.rows.append(row)"), "run.py": reading})
+    assert codes(project.found(), "TLK402") == []
