@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from tests.test_across_files import Project
+from test_across_files import Project
 
 JOURNAL = """
     import torch
@@ -122,3 +121,79 @@ def test_a_journal_of_each_batch_keeps_one_view(tmp_path: Path) -> None:
     reading = READING.format(per_batch="journal = Journal()", note="journal.note(hidden[:, :4])")
     project = Project(tmp_path, {"journal.py": journal("self.rows.append(row)"), "run.py": reading})
     assert codes(project.found(), "TLK402") == []
+
+
+TRAINING = """
+    import copy
+    import torch
+    from torch import nn
+    from journal import Journal
+    {imports}
+
+    def fit(loader):
+        net, journal, rows = nn.Linear(16, 64), Journal(), []
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        for step, (x, y) in enumerate(loader):
+            loss = nn.functional.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            {each}
+        return journal, rows
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "note", "leaks"),
+    [
+        ("self.rows.append(row)", "journal.note(copy.deepcopy(net))", True),
+        ("self.rows.append({'n': name, 'row': row})", "journal.note(copy.deepcopy(net.state_dict()), step)", True),
+        ("self.rows[name] = row", "weights = copy.deepcopy(net); journal.note(weights, name=step)", True),
+        ("self.rows.append(row)", "journal.note({'loss': loss.item(), 'net': copy.deepcopy(net)})", True),
+        ("self.rows.append(row)", "journal.note([p.detach().clone() for p in net.parameters()])", True),
+        ("self.rows.append(row)", "journal.note(net)", False),
+        ("self.rows.append(row)", "journal.note(net.state_dict())", False),
+        ("self.rows.append(row)", "journal.note(copy.deepcopy(net).cpu())", False),
+        ("self.rows.append(row.cpu())", "journal.note(copy.deepcopy(net))", False),
+        ("self.rows.append(len(row))", "journal.note(copy.deepcopy(net.state_dict()))", False),
+        ("self.rows['best'] = row", "journal.note(copy.deepcopy(net))", False),
+        ("self.rows.append(row)\nself.rows = self.rows[-3:]", "journal.note(copy.deepcopy(net))", False),
+        ("self.rows.append(row)\nself.rows.pop(0)", "journal.note(copy.deepcopy(net))", False),
+    ],
+)  # fmt: skip
+def test_copies_that_an_object_of_another_file_collects(tmp_path: Path, kept: str, note: str, leaks: bool) -> None:
+    files = {"journal.py": journal(kept), "run.py": TRAINING.format(imports="", each=note)}
+    assert codes(Project(tmp_path, files).found(), "TLK405") == (["run.py: TLK405 error"] if leaks else [])
+
+
+@pytest.mark.parametrize(
+    ("returned", "each", "leaks"),
+    [
+        ("copy.deepcopy(net.state_dict())", "rows.append(frozen(net))", True),
+        ("copy.deepcopy(net)", "rows.append(frozen(net))", True),
+        ("copy.deepcopy(net).eval().requires_grad_(False)", "rows.append(frozen(net))", True),
+        ("{k: v.detach().clone() for k, v in net.state_dict().items()}", "rows.append(frozen(net))", True),
+        ("_taken(net)", "rows.append((loss.item(), frozen(net)))", True),
+        ("copy.deepcopy(net)", "journal.note(frozen(net))", True),
+        ("copy.deepcopy(net)", "rows.append(frozen(float(loss)))", False),
+        ("copy.deepcopy(net)", "rows.append(frozen({'loss': loss.item()}))", False),
+        ("copy.deepcopy(net)", "rows.append(frozen(net).cpu())", False),
+        ("copy.deepcopy(net).cpu()", "rows.append(frozen(net))", False),
+        ("{k: v.cpu().clone() for k, v in net.state_dict().items()}", "rows.append(frozen(net))", False),
+        ("net.state_dict()", "rows.append(frozen(net))", False),
+        ("copy.deepcopy(net)", "rows = [frozen(net)]", False),
+    ],
+)
+def test_copies_that_a_helper_of_another_file_makes(tmp_path: Path, returned: str, each: str, leaks: bool) -> None:
+    helper = f"""
+        import copy
+
+        def _taken(net):
+            return copy.deepcopy(net.state_dict())
+
+        def frozen(net):
+            return {returned}
+    """
+    run = TRAINING.format(imports="from weights import frozen", each=each)
+    files = {"weights.py": helper, "journal.py": journal("self.rows.append(row)"), "run.py": run}
+    assert codes(Project(tmp_path, files).found(), "TLK405") == (["run.py: TLK405 error"] if leaks else [])

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchlint.facts.autograd.insertions import Insertions
+from torchlint.facts.keeping.snapshots import is_cut
 from torchlint.facts.keeping.views import RESHAPED
 from torchlint.facts.summaries.summary import KeepSummary
 from torchlint.facts.values.domain import Argument, Container, Derived, is_graphless
@@ -66,9 +67,9 @@ class Keeps:
                 )
 
     def _grows(self, store: Store) -> bool:
-        """Whether a store adds to what is there: not where it replaces what the same key held, or the oldest item."""
+        """Whether a store adds to what is there: not where an old item makes room for it."""
         if store.kind is Kind.INSERT and store.holder is not None:
-            if store.key is not None and _is_one_place(store.holder):
+            if (store.key is not None and _is_one_place(store.holder)) or is_cut(store):
                 return False
             made: list[Value | None] = [*allocations_of(self.solution, store.holder)]
             return not all(self._insertions.is_bounded(store, one) for one in made or [None])

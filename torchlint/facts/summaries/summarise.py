@@ -13,6 +13,7 @@ from torchlint.facts.autograd.chains import Chains
 from torchlint.facts.hooks import circles
 from torchlint.facts.host import emptying, figures, profiling
 from torchlint.facts.keeping import loading
+from torchlint.facts.keeping.copies import Copies
 from torchlint.facts.repeated import compiling, reloading
 from torchlint.facts.summaries.effects import Doings
 from torchlint.facts.summaries.keeps import Keeps
@@ -83,7 +84,7 @@ class _Summariser:
         self.shapes = Shapes(facts.flows, frozenset(self.classes))
         self._sizes = Sizes(facts)
         self._doings = Doings(facts, EFFECTS, UNDONE)
-        self._keeps = Keeps(facts)
+        self._keeps, self._copies = Keeps(facts), Copies(facts, sees_callers=False)
         self._chains = Chains(facts, is_open=True)
 
     def summary(self, name: str) -> Summary:
@@ -135,13 +136,18 @@ class _Summariser:
             is_generator=function.is_generator,
             calls=tuple(calls.values()),
             keeps=self._keeps.of(function),
-            effects=(*self._doings.of(function), *self._handed_to_itself(function)),
+            effects=(*self._doings.of(function), *self._copied(function), *self._handed_to_itself(function)),
             resets=tuple(sorted(self._resets(function))),
             chains=tuple(dict.fromkeys(self._chains.of(function))) if calls else (),
             trains=trains,
             trains_long=trains and self.facts.loop_lengths.trains_long(function),
             lists=self._sizes.gives_many(function),
         )
+
+    def _copied(self, function: Function) -> Iterator[EffectSummary]:
+        copied = self._copies.given_by(function)
+        if copied is not None:
+            yield EffectSummary(EffectKind.COPIES, *copied, is_returned=True)
 
     def _handed_to_itself(self, function: Function) -> Iterator[EffectSummary]:
         for name, position in circles.handed_to_itself(self.facts, function) if function.name == "__init__" else ():

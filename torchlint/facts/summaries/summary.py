@@ -173,6 +173,9 @@ class EffectKind(Symbol):
     """It makes a profiler that records from its start to its end."""
     JOINS = "joins"
     """It returns one tensor that is made of several which it is given."""
+    COPIES = "copies"
+    """It returns a copy of a model, an optimizer or their tensors, or, under the name of :data:`DEEPCOPY`, of whatever
+    it is given."""
     GROWS = "grows"
     """It adds a group of parameters to an optimizer that it is given, the first of those that are named."""
     HANDS_ITSELF = "hands itself"
@@ -183,6 +186,9 @@ class EffectKind(Symbol):
     """It registers a hook on a module that it is given, or on parts of it, and returns the handle or drops it."""
     CALLS = "calls"
     """It calls a function that its file imports, which may do any of these."""
+
+
+DEEPCOPY = "copy.deepcopy"
 
 
 @dataclass(frozen=True, slots=True)
