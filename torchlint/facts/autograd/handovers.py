@@ -36,7 +36,7 @@ class Handovers:
         """A record for each call and each holder in another file that keeps a live argument of it step after step."""
         seen = set[tuple[Value, KeepSummary]]()
         for kept in kept_elsewhere(self.facts):
-            if (kept.call, kept.keep) not in seen:
+            if kept.keep.grows and (kept.call, kept.keep) not in seen:
                 record = self._record(kept)
                 if record is not None:
                     seen.add((kept.call, kept.keep))

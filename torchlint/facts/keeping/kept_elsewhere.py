@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KeptElsewhere:
-    """A call hands something to a function of another file, which adds it to what it keeps.
+    """A call hands something to a function of another file, which keeps it.
 
     Attributes:
         call: the call.
@@ -48,7 +48,12 @@ class KeptElsewhere:
         """Whether what keeps it is known as a list, a dict or the like, which holds what it is given as it is."""
         found = (solution.stored.get(home, ()) if isinstance(home, Place) else (home,) for home in self.homes)
         atoms = (atom for values in found for value in values for atom in solution.final(value))
-        return self.keep.is_shared and any(isinstance(atom, Container) for atom in atoms)
+        return self.keep.grows and self.keep.is_shared and any(isinstance(atom, Container) for atom in atoms)
+
+    def is_let_go(self, solution: Solution) -> bool:
+        """Whether the class that keeps it has another method which sets the attribute anew, after the beginning."""
+        endings = solution.graph.foreign.endings
+        return any(place in self.homes and name not in ("__init__", self.function.name) for place, name in endings)
 
     def outlives(self, facts: Facts, is_step: Callable[[Loop], bool] | None = None) -> bool:
         """Whether it is kept beyond a step; see :meth:`~torchlint.facts.turns.lifetimes.Lifetimes.outlives`."""
@@ -56,13 +61,13 @@ class KeptElsewhere:
 
 
 def kept_elsewhere(facts: Facts) -> Iterator[KeptElsewhere]:
-    """Everything that functions of other files add to what they keep, by each call of this file and each argument."""
+    """Everything that functions of other files keep, by each call of this file and each argument."""
     solution = facts.solution
     # Asking for a method makes it, with what it keeps.
     for function, keeps in list(solution.graph.foreign.keeps.items()):
         for call in _calls(facts, function) if keeps else ():
             for keep in keeps:
-                for given in solution.given_by(call, function.parameters[keep.position]) if keep.grows else ():
+                for given in solution.given_by(call, function.parameters[keep.position]):
                     yield _kept(facts, call, function, keep, given)
 
 

@@ -181,7 +181,10 @@ class EffectKind(Symbol):
     HANDS_ITSELF = "hands itself"
     """It gives the method of its own object that is named, for these parameters, a function that holds the object."""
     CIRCLES = "circles"
-    """Its object, which has tensors of its own, keeps under the name a function that holds it."""
+    """Its object, which has tensors of its own, keeps under the name a function that holds it; or it keeps a tensor
+    that it is given, with a hook on that which holds it."""
+    BINDS = "binds"
+    """It returns a function that holds what it is given, be it its own object."""
     HOOKS = "hooks"
     """It registers a hook on a module that it is given, or on parts of it, and returns the handle or drops it."""
     CALLS = "calls"
