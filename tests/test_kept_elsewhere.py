@@ -197,3 +197,81 @@ def test_copies_that_a_helper_of_another_file_makes(tmp_path: Path, returned: st
     run = TRAINING.format(imports="from weights import frozen", each=each)
     files = {"weights.py": helper, "journal.py": journal("self.rows.append(row)"), "run.py": run}
     assert codes(Project(tmp_path, files).found(), "TLK405") == (["run.py: TLK405 error"] if leaks else [])
+
+
+CUTTING = """
+    import torch
+
+    def cut(maps, size=4, *, at=0):
+        return {returned}
+
+    def shown(maps):
+        return _corner(maps).squeeze(0)
+
+    def _corner(maps):
+        return maps[:, :4]
+"""
+
+CUT = """
+    import torch
+    from torch import nn
+    import cutting
+
+    def read(loader):
+        net, rows = {net}, []
+        with torch.no_grad():
+            for x, _ in loader:
+                rows.append({row})
+        return rows
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "row", "leaks"),
+    [
+        ("maps.narrow(1, 0, 4)", "cutting.cut(net(x))", True),
+        ("maps[:, :4].squeeze()", "cutting.cut(size=2, maps=net(x))", True),
+        ("maps.detach().chunk(2)[0]", "cutting.cut(net(x))", True),
+        ("maps[-1]", "cutting.cut(net(x))", True),
+        ("maps[:, 0]", "cutting.cut(net(x))", True),
+        ("maps.detach()", "cutting.cut(net(x))[:, :4]", True),
+        ("maps", "cutting.shown(net(x))", True),
+        ("maps[:, :4]", "(cutting.cut(net(x)), 3)", True),
+        ("maps.narrow(1, 0, 4).clone()", "cutting.cut(net(x))", False),
+        ("maps[:, :4]", "cutting.cut(net(x)).clone()", False),
+        ("maps[:, :4]", "cutting.cut(net(x)).sum(1)", False),
+        ("maps[[0, 1]]", "cutting.cut(net(x))", False),
+        ("maps[at]", "cutting.cut(net(x), at=x.argmax())", False),
+        ("maps[:, at:size]", "cutting.cut(net(x))", False),
+        ("maps.detach()", "cutting.cut(net(x))", False),
+        ("maps[:, :4].cpu()", "cutting.cut(net(x))", False),
+        ("maps[-1]", "cutting.cut([net(x), net(x + 1)])", False),
+        ("maps[-1]", "cutting.cut(x.tolist())", False),
+    ],
+)
+def test_a_helper_of_another_file_gives_a_view(tmp_path: Path, returned: str, row: str, leaks: bool) -> None:
+    run = CUT.format(net="nn.Linear(16, 64)", row=row)
+    project = Project(tmp_path, {"cutting.py": CUTTING.format(returned=returned), "run.py": run})
+    assert codes(project.found("run.py"), "TLK402") == (["run.py: TLK402 error"] if leaks else [])
+
+
+@pytest.mark.parametrize(
+    ("returned", "leaks"),
+    [("self.outer(torch.tanh(self.inner(x)))", True), ("self.inner(x), x", False), ("[self.inner(x), x]", False)],
+)
+def test_a_network_of_another_file_gives_a_tensor_or_several(tmp_path: Path, returned: str, leaks: bool) -> None:
+    net = f"""
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner, self.outer = nn.Linear(16, 16), nn.Linear(16, 64)
+
+            def forward(self, x):
+                return {returned}
+    """
+    run = "    from net import Net" + CUT.format(net="Net()", row="net(x)[-1]").replace("import cutting", "pass")
+    found = Project(tmp_path, {"net.py": net, "run.py": run}).found("run.py")
+    assert codes(found, "TLK402") == (["run.py: TLK402 error"] if leaks else [])

@@ -15,6 +15,7 @@ from torchlint.facts.hooks.holding import Holding
 from torchlint.facts.host import emptying, figures, profiling
 from torchlint.facts.keeping import loading
 from torchlint.facts.keeping.copies import Copies
+from torchlint.facts.keeping.views import Views
 from torchlint.facts.repeated import compiling, reloading
 from torchlint.facts.summaries.effects import Doings
 from torchlint.facts.summaries.keeps import Keeps
@@ -83,7 +84,7 @@ class _Summariser:
         bound = {v.reference for v in facts.graph.values if v.op is Op.CLASS and v.function is top}
         self.classes = [c for c in facts.graph.classes if c in bound or c in at_top]
         self.shapes = Shapes(facts.flows, frozenset(self.classes))
-        self._sizes = Sizes(facts)
+        self._sizes, self._views = Sizes(facts), Views(facts.solution, facts.steps)
         self._doings = Doings(facts, EFFECTS, UNDONE)
         self._holding = Holding(facts.solution, facts.identity)
         self._keeps, self._copies = Keeps(facts), Copies(facts, sees_callers=False)
@@ -144,6 +145,8 @@ class _Summariser:
             trains=trains,
             trains_long=trains and self.facts.loop_lengths.trains_long(function),
             lists=self._sizes.gives_many(function),
+            gives_tensor=function.result is not None and self._views.bases.is_tensor(function.result),
+            view=self._views.given_by(function),
         )
 
     def _given_back(self, function: Function) -> Iterator[EffectSummary]:

@@ -212,6 +212,23 @@ class EffectSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class ViewSummary:
+    """A function returns a view of a tensor that it is given.
+
+    Attributes:
+        position: the parameter, from 0.
+        is_part: it is a view of a part, and not of all.
+        of_tensor: only a tensor has such parts.
+        is_smaller: whatever the shape is likely to be, the part is not all of it.
+    """
+
+    position: int
+    is_part: bool
+    of_tensor: bool
+    is_smaller: bool
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionSummary:
     """A function or a method.
 
@@ -230,6 +247,8 @@ class FunctionSummary:
         trains: a backward or an optimizer step runs in it.
         trains_long: a loop of such steps runs in it, as long as there is data.
         lists: it gives a list or a dict of objects, one for each record of a file, or very many.
+        gives_tensor: it gives one tensor, for certain.
+        view: of what it returns a view, if it does.
     """
 
     name: str
@@ -247,6 +266,8 @@ class FunctionSummary:
     trains: bool = False
     trains_long: bool = False
     lists: bool = False
+    gives_tensor: bool = False
+    view: ViewSummary | None = None
 
 
 @dataclass(frozen=True, slots=True)
