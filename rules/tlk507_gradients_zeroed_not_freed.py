@@ -55,7 +55,7 @@ class GradientsZeroedNotFreed(Rule):
     harms = (Harm.PEAK,)
     symptoms = (Symptom.SLOW,)
     unseen = True
-    triggers = (Trigger(calls=frozenset(["zero_grad"]), names=frozenset(["zero_grad"])),)
+    triggers = (Trigger(calls=frozenset(["zero_grad"]), names=frozenset(["zero_grad"])), Trigger(imports=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each call that keeps zeros in every step."""
@@ -65,12 +65,16 @@ class GradientsZeroedNotFreed(Rule):
 
 def _finding(facts: Facts, zeroing: Zeroing) -> Finding:
     statement = facts.statement_of(zeroing.call)
-    receiver = facts.called(zeroing.call).rpartition(".")[0]
+    if zeroing.by is None:
+        subject = f"`{facts.called(zeroing.call).rpartition('.')[0]}` keeps its gradients"
+    else:
+        subject = f"{facts.done_by(zeroing.call, zeroing.by)} keeps the gradients"
+    where = "" if zeroing.by is None else " there"
     return Finding(
         node=statement,
         message=(
-            f"`{receiver}` keeps its gradients through the forward, filled with zeros: as much memory as the "
-            "parameters at the peak; drop `set_to_none=False` and they are freed",
+            f"{subject} through the forward, filled with zeros: as much memory as the parameters at the peak; "
+            f"drop `set_to_none=False`{where} and they are freed",
         ),
         level=Level.NOTE,
         memory=Memory.PEAK,

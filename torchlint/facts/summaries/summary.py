@@ -178,6 +178,8 @@ class EffectKind(Symbol):
     it is given."""
     GROWS = "grows"
     """It adds a group of parameters to an optimizer that it is given, the first of those that are named."""
+    ZEROES = "zeroes"
+    """It fills the gradients of an optimizer or a model that it is given with zeros, where they could be freed."""
     HANDS_ITSELF = "hands itself"
     """It gives the method of its own object that is named, for these parameters, a function that holds the object."""
     CIRCLES = "circles"
