@@ -126,16 +126,21 @@ def _may_be_torch(facts: Facts, receiver: Value, *, known: bool) -> bool:
     return not known and not foreign
 
 
-def _repeated_by(facts: Facts, call: Value, subject: Value) -> Loop | Function | None:
+def _repeated_by(facts: Facts, call: Value, subject: Value, hops: int = DEPTH) -> Loop | Function | None:
     """What runs ``call`` in every step; a function without callers that trains is a step of a loop elsewhere."""
     repetition = facts.repetitions.of(call)
     if repetition is not None:
         return repetition.by
     function = call.function
-    if call.loop is not None or function.parent is None or facts.solution.callers.get(function):
+    if call.loop is not None or function.parent is None:
         return None
     if facts.repetitions.holds(function) or facts.skipping.is_skipped(call, function):
         return None
+    callers = facts.solution.callers.get(function, {})
+    if callers:
+        caller, passed = next(iter(callers.items()))
+        given = passed.get(subject) if len(callers) == 1 and hops else None
+        return None if given is None else _repeated_by(facts, caller, given, hops - 1)
     # What builds its own optimizer is a whole training, of one step.
     is_given = subject.op in (Op.PARAMETER, Op.READ, Op.ATTRIBUTE)
     return function if is_given and facts.steps.trains(function) else _stepped_by(facts, call, subject)
