@@ -58,7 +58,7 @@ class ViewKeepsBase(Rule):
     level = Level.ERROR
     harms = (Harm.BYTES,)
     symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.NOT_FREED)
-    triggers = (Trigger(inserts=True), Trigger(calls=frozenset(["save"])))
+    triggers = (Trigger(inserts=True), Trigger(calls=frozenset(["save"])), Trigger(imports=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each view that is kept or saved."""

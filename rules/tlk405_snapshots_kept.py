@@ -66,6 +66,7 @@ class SnapshotsKept(Rule):
     triggers = (
         Trigger(inserts=True, names=frozenset(["deepcopy", "clone", "parameters", "state_dict", "named_parameters"])),
         Trigger(inserts=True, names=frozenset(["load", "load_file", "load_url", "load_state_dict_from_url"])),
+        Trigger(imports=True),
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:

@@ -55,7 +55,7 @@ class GradientsZeroedNotFreed(Rule):
     harms = (Harm.PEAK,)
     symptoms = (Symptom.SLOW,)
     unseen = True
-    triggers = (Trigger(calls=frozenset(["zero_grad"]), names=frozenset(["zero_grad"])),)
+    triggers = (Trigger(calls=frozenset(["zero_grad"]), names=frozenset(["zero_grad"])), Trigger(imports=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each call that keeps zeros in every step."""
@@ -65,12 +65,15 @@ class GradientsZeroedNotFreed(Rule):
 
 def _finding(facts: Facts, zeroing: Zeroing) -> Finding:
     statement = facts.statement_of(zeroing.call)
-    receiver = facts.called(zeroing.call).rpartition(".")[0]
+    if zeroing.by is None:
+        subject = f"`{facts.called(zeroing.call).rpartition('.')[0]}` keeps its gradients"
+    else:
+        subject = f"{facts.done_by(zeroing.call, zeroing.by)} keeps the gradients"
     return Finding(
         node=statement,
         message=(
-            f"`{receiver}` keeps its gradients through the forward, filled with zeros: as much memory as the "
-            f"parameters at the peak; {_advice(facts, zeroing)}",
+            f"{subject} through the forward, filled with zeros: as much memory as the parameters at the peak; "
+            f"{_advice(facts, zeroing)}",
         ),
         level=Level.NOTE,
         memory=Memory.PEAK,
@@ -80,6 +83,8 @@ def _finding(facts: Facts, zeroing: Zeroing) -> Finding:
 
 
 def _advice(facts: Facts, zeroing: Zeroing) -> str:
+    if zeroing.by is not None:
+        return "drop `set_to_none=False` there and they are freed"
     asking = zeroing.call.arguments[zeroing.argument]
     if zeroing.is_passed_in and asking.syntax is not None and zeroing.call.keys[zeroing.argument + 1] is not None:
         return f"`{facts.code(asking.syntax)}` is False unless a caller says otherwise: with True they are freed"

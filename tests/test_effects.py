@@ -581,3 +581,80 @@ def test_what_a_helper_does_by_one_that_it_imports_is_told_at_its_call(
     assert (
         found(tmp_path, training(before=call.replace("y", "example")).replace("import tools", "import readers")) == []
     )
+
+
+CLEARING = """
+    import torch
+
+    FREED = False
+
+    def clear(optimizer):
+        optimizer.zero_grad(set_to_none=FREED)
+
+    def clear_all(*, net, first=None):
+        clear(net)
+
+    def clear_as_asked(optimizer, freed):
+        optimizer.zero_grad(set_to_none=freed)
+
+    def freed(optimizer):
+        optimizer.zero_grad(set_to_none=True)
+
+    def clear_now_and_then(optimizer, step):
+        if step % 10 == 0:
+            optimizer.zero_grad(set_to_none=False)
+
+    def step(optimizer, loss):
+        clear(optimizer)
+        loss.backward()
+        optimizer.step()
+
+    class Stepper:
+        def __init__(self, optimizer):
+            self.optimizer = optimizer
+
+        def reset(self):
+            self.optimizer.zero_grad(set_to_none=False)
+"""
+
+STEPPING = """
+    import torch
+    import tools
+
+    def train(net, loader, epochs):
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        stepper = tools.Stepper(optimizer)
+        {before}
+        for at, (x, y) in enumerate(loader):
+            {each}
+            loss = (net(x) - y).pow(2).mean()
+            loss.backward()
+            {after}
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "codes"),
+    [
+        ({"each": "tools.clear(optimizer)"}, ["TLK507"]),
+        ({"each": "tools.clear_all(net=net)"}, ["TLK507"]),
+        ({"each": "stepper.reset()"}, ["TLK507"]),
+        ({"each": "tools.clear(optimizer)", "after": "print(net.weight.grad.norm())"}, ["TLK507"]),
+        ({"each": "tools.clear(optimizer); print(net.weight.grad.norm())"}, []),
+        ({"each": "tools.freed(optimizer)"}, []),
+        ({"each": "tools.clear_as_asked(optimizer, at)"}, []),
+        ({"each": "tools.clear_now_and_then(optimizer, at)"}, []),
+        ({"before": "tools.clear(optimizer)"}, []),
+        ({"after": "if at % 8 == 0:\n                tools.clear(optimizer)"}, []),
+        ({"each": "tools.step(optimizer, net(x).sum())"}, []),  # told where it stands
+    ],
+)
+def test_a_helper_of_another_file_fills_gradients_with_zeros(
+    tmp_path: Path, parts: dict[str, str], codes: list[str]
+) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "tools.py").write_text(dedent(CLEARING))
+    path = tmp_path / "train.py"
+    path.write_text(dedent(STEPPING.format(**{"before": "pass", "each": "pass", "after": "pass", **parts})))
+    assert [one.code for one in check_paths([path], settings=Settings(notes=True))] == codes

@@ -180,3 +180,19 @@ def test_a_method_that_takes_more_than_a_tensor_does_is_no_backward() -> None:
     source = "def step(cell, row, grown):\n    return cell.backward({})\n"
     assert len(list(Program(source.format("row, grown, 0, 1, 2")).facts.graph.all_backwards())) == 0
     assert len(list(Program(source.format("row, retain_graph=True")).facts.graph.all_backwards())) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        ("clear(optimizer)\n    loss.backward()\n    optimizer.step()", 1),
+        ("clear(make(loss))\n    loss.backward()\n    optimizer.step()", 0),
+        ("clear(optimizer)\n    clear(optimizer)\n    loss.backward()\n    optimizer.step()", 0),
+        ("if at % 8 == 0:\n        clear(optimizer)\n    loss.backward()\n    optimizer.step()", 0),
+        ("clear(optimizer)\n    print(optimizer.grad)\n    loss.backward()\n    optimizer.step()", 0),
+    ],
+)
+def test_the_helper_of_a_step_that_stands_elsewhere(body: str, count: int) -> None:
+    helper = "def clear(optimizer):\n    optimizer.zero_grad(set_to_none=False)\n"
+    source = f"from elsewhere import make\n{helper}def step(optimizer, loss, at):\n    {body}\n"
+    assert len(Program(TRAINING + source).facts.zeroings) == count

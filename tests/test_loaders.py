@@ -22,6 +22,11 @@ from torchlint.project.loaders import reads_with_workers
         "whole: Dataset = Words(path)\ntrain, test = random_split(whole, parts)\nDataLoader(train, num_workers=2)",
         "class Module:\n  def setup(self):\n    self.words = Words(path)\n"
         "  def loader(self):\n    return DataLoader(self.words, num_workers=self.workers)",
+        "def batches(data, n, of=2):\n  return DataLoader(data, n, num_workers=of)\nbatches(Words(path), 8)",
+        "def batches(data, *, n):\n  return DataLoader(data, num_workers=n)\nbatches(n=count, data=Words(path))",
+        "class Fit:\n  def __init__(self, net, data):\n    self.loader = DataLoader(data, num_workers=2)\n"
+        "Fit(net, Words(path)).run()",
+        "class Fit:\n  def loader(self, data):\n    return DataLoader(data, num_workers=2)\nFit().loader(Words(path))",
     ],
 )
 def test_a_loader_with_workers_is_given_the_data_set(text: str) -> None:
@@ -37,6 +42,10 @@ def test_a_loader_with_workers_is_given_the_data_set(text: str) -> None:
         "words = Words(path)\nothers = Others()\nDataLoader(others, num_workers=2)",
         "words = words.more()\nDataLoader(words, num_workers=2)",
         "read(Words(path), num_workers=2)",
+        "def batches(data, n=2):\n  return DataLoader(data, num_workers=n)\nbatches(Words(path), 0); batches(others)",
+        "def batches(data, n=0):\n  return DataLoader(data, num_workers=n)\nbatches(Words(path)); batches(others, n=2)",
+        "def batches(data, names):\n  return DataLoader(data, num_workers=2)\nbatches(others, Words(path))",
+        "def batches(data):\n  return DataLoader(data, num_workers=2)\ndef show(data):\n  pass\nshow(Words(path))",
     ],
 )
 def test_another_loader_is_not(text: str) -> None:

@@ -36,7 +36,7 @@ def _argument(call: ast.Call, position: int, keyword: str) -> ast.expr | None:
 
 def _reaches(tree: ast.Module, name: str, given: list[ast.expr]) -> bool:
     """Whether one of these expressions makes an instance, or reads a variable that holds one, or a part of one."""
-    assigned = list(_assigned(tree))
+    assigned = [*_assigned(tree), *_passed(tree)]
     sources, pending, seen = list(given), list(given), set[str]()
     while pending:
         read = {last_name(node) for node in walk(pending.pop()) if isinstance(node, ast.Name | ast.Attribute)} - seen
@@ -46,6 +46,48 @@ def _reaches(tree: ast.Module, name: str, given: list[ast.expr]) -> bool:
         pending += further
     calls = (node for source in sources for node in walk(source) if isinstance(node, ast.Call))
     return any(last_name(call.func) == name for call in calls)
+
+
+def _passed(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """What the parameters are given of a function, or of a class, that makes a loader, by the calls that want workers.
+
+    ``def batches(data, workers): return DataLoader(data, num_workers=workers)``.
+    """
+    makers = {name: function for name, function in _functions(tree) if _loaders_in(function)}
+    calls = (node for node in walk(tree) if isinstance(node, ast.Call) and last_name(node.func) in makers)
+    for call in calls:
+        function = makers[last_name(call.func)]
+        given = _bound(call, function)
+        workers = (_argument(loader, *NUM_WORKERS) for loader in _loaders_in(function))
+        wanted = (given.get(one.id, one) if isinstance(one, ast.Name) else one for one in workers)
+        if any(not (isinstance(one, ast.Constant) and one.value in (0, None)) for one in wanted):
+            yield from given.items()
+
+
+def _functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """The functions of a file by the names by which they are called, initializers by that of the class."""
+    for node in walk(tree):
+        if isinstance(node, ast.ClassDef):
+            initializers = (one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__")
+            yield from ((node.name, one) for one in initializers)
+        elif isinstance(node, ast.FunctionDef) and node.name != "__init__":
+            yield node.name, node
+
+
+def _loaders_in(function: ast.FunctionDef) -> list[ast.Call]:
+    calls = (node for node in walk(function) if isinstance(node, ast.Call) and last_name(node.func) == LOADER)
+    return [call for call in calls if _has_workers(call)]
+
+
+def _bound(call: ast.Call, function: ast.FunctionDef) -> dict[str, ast.expr]:
+    """What each parameter of a function is in a call: what is passed, or its default."""
+    names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    defaults = function.args.defaults
+    bound = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    keywords = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+    bound |= {one.arg: default for one, default in keywords if default is not None}
+    bound |= zip(names[1:] if names[:1] == ["self"] else names, call.args, strict=False)
+    return bound | {one.arg: one.value for one in call.keywords if one.arg is not None}
 
 
 def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:

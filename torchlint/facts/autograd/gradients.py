@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.edits import replace
+from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.values.domain import ClassReference, Container, Instance, Module, Plain, Tensor, Tool
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Backward, Function, Kind, Loop, Op, Place, Store, Value
@@ -21,6 +22,7 @@ from torchlint.rule import Edit
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.summaries.effects import Effect
 
 BACKWARDS = frozenset(["backward", "grad"]) | method_names(Holds.BACKWARD)
 """Names of what runs a backward."""
@@ -38,12 +40,14 @@ class Zeroing:
         argument: the position of the argument that asks for it among the call's arguments.
         repeated_by: the loop each turn of which runs it, or the function that stands for a turn.
         is_passed_in: True when callers decide on it, or a dictionary of options.
+        by: what the call does by a function of another file; None where it zeroes itself.
     """
 
     call: Value
     argument: int
     repeated_by: Loop | Function
     is_passed_in: bool = False
+    by: Effect | None = None
 
 
 def zeroings(facts: Facts) -> list[Zeroing]:
@@ -53,7 +57,9 @@ def zeroings(facts: Facts) -> list[Zeroing]:
     """
     if any(_gives_gradient(facts, store) for store in facts.graph.stores):
         return []
-    return [found for call in facts.calls() if (found := _of(facts, call)) is not None]
+    found = [one for call in facts.calls() if (one := zeroing_at(facts, call)) is not None]
+    by_others = map(partial(_by_other, facts), facts.effects.of(EffectKind.ZEROES))
+    return found + [one for one in by_others if one is not None]
 
 
 def _gives_gradient(facts: Facts, store: Store) -> bool:
@@ -62,18 +68,29 @@ def _gives_gradient(facts: Facts, store: Store) -> bool:
     return store.kind is Kind.ASSIGN and named == "grad" and literal(facts.solution, store.value) is not None
 
 
-def _of(facts: Facts, call: Value) -> Zeroing | None:
-    argument = _argument(facts, call)
-    if argument is None or facts.unit_tests.may_have(call.function):
-        return None
-    by = _repeated_by(facts, call)
-    if by is None or _is_read_before_backward(facts, call, by):
+def zeroing_at(facts: Facts, call: Value) -> Zeroing | None:
+    """What a CALL zeroes in every step, None where it does not or where zeros are wanted."""
+    argument = zeros_for(facts, call)
+    by = _in_step(facts, call, call.callee.inputs[0]) if argument is not None else None
+    if argument is None or by is None:
         return None
     is_passed_in = literal(facts.solution, call.arguments[argument]) is not False
     return Zeroing(call, argument, by, is_passed_in)
 
 
-def _argument(facts: Facts, call: Value) -> int | None:
+def _by_other(facts: Facts, effect: Effect) -> Zeroing | None:
+    """What a call zeroes by a function of another file."""
+    by = _in_step(facts, effect.call, effect.given[0]) if effect.given else None
+    return None if by is None else Zeroing(effect.call, -1, by, is_passed_in=True, by=effect)
+
+
+def _in_step(facts: Facts, call: Value, subject: Value) -> Loop | Function | None:
+    """What zeroes the gradients of ``subject`` by a CALL in every step, where nothing reads them after it."""
+    by = None if facts.unit_tests.may_have(call.function) else _repeated_by(facts, call, subject)
+    return by if by is not None and not _is_read_before_backward(facts, call, subject, by) else None
+
+
+def zeros_for(facts: Facts, call: Value) -> int | None:
     """Which argument of a CALL tells torch to keep zeros, if it is a ``zero_grad`` of torch and one does."""
     if call.callee.op is not Op.ATTRIBUTE or call.callee.name != "zero_grad" or facts.solution.functions_of(call):
         return None
@@ -109,28 +126,33 @@ def _may_be_torch(facts: Facts, receiver: Value, *, known: bool) -> bool:
     return not known and not foreign
 
 
-def _repeated_by(facts: Facts, call: Value) -> Loop | Function | None:
+def _repeated_by(facts: Facts, call: Value, subject: Value, hops: int = DEPTH) -> Loop | Function | None:
     """What runs ``call`` in every step; a function without callers that trains is a step of a loop elsewhere."""
     repetition = facts.repetitions.of(call)
     if repetition is not None:
         return repetition.by
     function = call.function
-    if call.loop is not None or function.parent is None or facts.solution.callers.get(function):
+    if call.loop is not None or function.parent is None:
         return None
     if facts.repetitions.holds(function) or facts.skipping.is_skipped(call, function):
         return None
+    callers = facts.solution.callers.get(function, {})
+    if callers:
+        caller, passed = next(iter(callers.items()))
+        given = passed.get(subject) if len(callers) == 1 and hops else None
+        return None if given is None else _repeated_by(facts, caller, given, hops - 1)
     # What builds its own optimizer is a whole training, of one step.
-    is_given = call.callee.inputs[0].op in (Op.PARAMETER, Op.READ, Op.ATTRIBUTE)
-    return function if is_given and facts.steps.trains(function) else _stepped_by(facts, call)
+    is_given = subject.op in (Op.PARAMETER, Op.READ, Op.ATTRIBUTE)
+    return function if is_given and facts.steps.trains(function) else _stepped_by(facts, call, subject)
 
 
-def _stepped_by(facts: Facts, call: Value) -> Function | None:
-    """The method of the same object that runs a backward and steps with it the optimizer that ``call`` zeroes.
+def _stepped_by(facts: Facts, call: Value, subject: Value) -> Function | None:
+    """The method of the same object that runs a backward and steps with it the ``subject`` that ``call`` zeroes.
 
     Each call of it is a step, and who did not zero in between would add to gradients that were stepped already.
     """
     owner = call.function.owner
-    places = set(places_of(facts.solution, call.callee.inputs[0]))
+    places = set(places_of(facts.solution, subject))
     methods = [method for cls in owner.lineage() for method in cls.methods.values()] if owner is not None else []
     others = [method for method in methods if method is not call.function]
     for method in others:
@@ -152,11 +174,11 @@ def _is_whole_step(facts: Facts, method: Function, optimizer: set[Place]) -> boo
     return bool(run) and not any(facts.skipping.is_skipped(call, method) for call in (*run, *stepping))
 
 
-def _is_read_before_backward(facts: Facts, call: Value, by: Loop | Function) -> bool:
+def _is_read_before_backward(facts: Facts, call: Value, subject: Value, by: Loop | Function) -> bool:
     """Whether a turn reads a ``.grad`` after ``call`` and before the next backward; any read, if none is seen."""
     events = list(_Turn(facts, call).of(by))
     if call not in events:
-        is_before = _stepped_by(facts, call) is by
+        is_before = _stepped_by(facts, call, subject) is by
         first = next((i for i, event in enumerate(events) if isinstance(event, Backward)), len(events))
         return any(_is_read(event) for event in (events[:first] if is_before else events))
     start = events.index(call)

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.records import Record
+from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.summaries.summary import KeepSummary
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.graph import Function, Mode, Op, Place, Value
-from torchlint.facts.values.homes import homes_of, places_of
-from torchlint.facts.values.writing import Use, operands
+from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.writing import Use
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -33,41 +34,31 @@ class Handovers:
 
     def found(self) -> Iterator[Record]:
         """A record for each call and each holder in another file that keeps a live argument of it step after step."""
-        # Asking for a method makes it, with what it keeps.
-        for function, keeps in list(self.solution.graph.foreign.keeps.items()):
-            for call in self._calls(function) if keeps else ():
-                for keep in keeps:
-                    record = self._record(call, function, keep) if keep.grows else None
-                    if record is not None:
-                        yield record
+        seen = set[tuple[Value, KeepSummary]]()
+        for kept in kept_elsewhere(self.facts):
+            if kept.keep.grows and (kept.call, kept.keep) not in seen:
+                record = self._record(kept)
+                if record is not None:
+                    seen.add((kept.call, kept.keep))
+                    yield record
 
-    def _calls(self, function: Function) -> list[Value]:
-        """The calls of a function in this file, in source order."""
-        calls = self.solution.callers.get(function, {})
-        return sorted((call for call in calls if not call.function.is_foreign), key=lambda call: call.index)
-
-    def _record(self, call: Value, function: Function, keep: KeepSummary) -> Record | None:
-        given = self.solution.given_by(call, function.parameters[keep.position])
-        found = [(one, part) for one in given for part in self._live_parts(one, keep)]
-        if not found or not self._keeps_graph(call, keep):
+    def _record(self, kept: KeptElsewhere) -> Record | None:
+        """What is handed over with a graph; of several things that one starred parameter takes the first."""
+        call, keep, function, holder = kept.call, kept.keep, kept.function, kept.holder
+        parts = self._live_parts(kept.given.value, keep)
+        if not parts or not self._keeps_graph(call, keep):
             return None
-        argument, part = found[0]
-        holder = self._holder(call, function, keep)
-        homes: list[Place | Value] = list(self._places(function, keep))
-        if holder is not None and not (keep.into == 0 and function.owner is not None):
-            homes += homes_of(self.solution, holder)
-        if not self.facts.lifetimes.outlives(homes, call.function, call.loop) or self._is_used(function, keep):
+        if not kept.outlives(self.facts) or self._is_used(function, keep):
             return None
-        written = next((use for use in operands(call) if use.value is argument), Use(argument, None))
-        name, statement = self._name(call, holder, keep), self.facts.statement_of(call)
+        part, name, statement = parts[0], kept.name, self.facts.statement_of(call)
         file, into = self.solution.graph.foreign.files[function], self.facts.called(call)
         keeper = f"`{function.name}` in {file} adds it to `{keep.attribute or name}`"
         # A container has no `detach`: what is in it is to be detached where it is put in.
-        whole = part is argument
-        kept = written if whole else Use(part, written.node)
+        whole = part is kept.given.value
+        use = kept.given if whole else Use(part, kept.given.node)
         is_average = keep.averages and self.flows.is_leaf(part)
         keeps = call if holder is None or self._is_beside(holder, function, keep) else holder
-        return Record(statement, (kept,), keeps, name, statement, into, False, not whole, keeper=keeper,
+        return Record(statement, (use,), keeps, name, statement, into, False, not whole, keeper=keeper,
                       averages=is_average)  # fmt: skip
 
     def _live_parts(self, argument: Value, keep: KeepSummary) -> list[Value]:
@@ -85,25 +76,12 @@ class Handovers:
         parameters = [part for part in held if keep.averages and keep.is_computed and self.flows.is_leaf(part)]
         return self.flows.live_parts(argument) or parameters[:1]
 
-    def _name(self, call: Value, holder: Value | None, keep: KeepSummary) -> str:
-        """How the program writes what keeps: ``meter`` of ``meter.update(loss)``, an argument, the name of a global."""
-        if holder is None:
-            return keep.attribute
-        node = call.syntax.func if isinstance(call.syntax, cst.Call) else None
-        if call.callee.inputs and holder is call.callee.inputs[0] and isinstance(node, cst.Attribute):
-            return self.facts.shortly(node.value)
-        return self.facts.name_in(call, holder)
-
     def _keeps_graph(self, call: Value, keep: KeepSummary) -> bool:
         """Whether gradients are on where the tensor is kept, or do not matter since it is kept as it is."""
         if not keep.is_computed:
             return True
         mode = Mode(keep.mode)
         return mode is Mode.ON or (mode is Mode.INHERITED and self.facts.modes.records(call))
-
-    def _holder(self, call: Value, function: Function, keep: KeepSummary) -> Value | None:
-        """The object that keeps: the receiver of the call or one of its arguments; None for a global."""
-        return None if keep.into < 0 else self.solution.passed(call, function, keep.into)
 
     def _places(self, function: Function, keep: KeepSummary) -> Iterator[Place]:
         if keep.into == 0 and function.owner is not None:

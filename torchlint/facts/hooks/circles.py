@@ -15,20 +15,19 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.hooks.burdens import Burdens
 from torchlint.facts.hooks.holding import Held, Holding
 from torchlint.facts.hooks.makers import Makers
+from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.summaries.effects import Effect
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.values.domain import (
-    Carrier,
-    Container,
     FunctionReference,
     History,
     Instance,
-    Module,
     Tensor,
 )
-from torchlint.facts.values.frameworks import is_forward, is_module_class
+from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.writing import shortened
@@ -81,39 +80,26 @@ class Circle:
 def circles(facts: Facts) -> list[Circle]:
     """Every circle that is made again and again, or lasts for ever; at most one for each statement."""
     best: dict[cst.CSTNode, Circle] = {}
-    for circle in _Search(facts).found():
+    for circle in Circles(facts).found():
         best.setdefault(circle.node, circle)
     return list(best.values())
 
 
-def handed_to_itself(facts: Facts, method: Function) -> list[tuple[str, int]]:
-    """The methods that are not seen to which a method gives a function that holds its object, and at what parameter.
+class Circles:
+    """Finds them in one file."""
 
-    Nothing where the object has no tensors of its own.
-    """
-    if method.owner is None or not method.parameters:
-        return []
-    search, itself = _Search(facts), method.parameters[0]
-    found = [
-        (call.callee.name, key + 1)
-        for call in facts.steps.calls_in(method)
-        if call.callee.op is Op.ATTRIBUTE and call.callee.inputs[0] is itself and not facts.solution.functions_of(call)
-        for key, argument in zip(call.keys[1:], call.arguments, strict=True)
-        if isinstance(key, int) and any(held.value is itself for held in search.holding.held_by(argument))
-    ]
-    return found if found and search.is_heavy(method.owner) else []
-
-
-class _Search:
     def __init__(self, facts: Facts) -> None:
+        """Work on ``facts``."""
         self.facts = facts
         self.solution = facts.solution
         self.identity = facts.identity
         self.holding = Holding(facts.solution, self.identity)
+        self.burdens = Burdens(facts.solution, facts.identity)
         self.repetitions = facts.repetitions
         self.makers = Makers(facts)
 
     def found(self) -> Iterator[Circle]:
+        """Every circle; several may be closed by one statement."""
         for registration in self.facts.registrations:
             yield from self._of_registration(registration)
         for store in self.facts.graph.stores:
@@ -122,6 +108,8 @@ class _Search:
             yield from self._of_function(function)
         for effect in self.facts.effects.of(EffectKind.CIRCLES):
             yield from self._of_effect(effect)
+        for kept in kept_elsewhere(self.facts):
+            yield from self._of_kept(kept)
 
     # -- hooks ----------------------------------------------------------------------------------------------------
 
@@ -138,8 +126,8 @@ class _Search:
                     yield from self._of_graph(registration, tensor, held)
                 return
         for one in held:
-            owner = self._class_of(one.value)
-            if owner is None or not self._is_own(subject, owner):
+            owner = self.class_of(one.value)
+            if owner is None or not self.is_own(subject, owner):
                 continue
             by, is_seldom = self.makers.maker(owner)
             if by is not None and self.is_heavy(owner):
@@ -151,8 +139,8 @@ class _Search:
     def _of_graph(self, registration: Registration, tensor: Value, held: list[Held]) -> Iterator[Circle]:
         statement, holder = self.facts.statement_of(registration.call), self._receiver(registration.call)
         for one in held:
-            owner = self._class_of(one.value)
-            if owner is not None and owner.name and self._reaches(owner, tensor):
+            owner = self.class_of(one.value)
+            if owner is not None and owner.name and self.reaches(owner, tensor):
                 is_seen, repetition = self.makers.made_again(owner)
                 if repetition is None and (is_seen or is_module_class(owner) or not self._is_once(owner, tensor)):
                     continue
@@ -207,7 +195,7 @@ class _Search:
         """Whether ``value`` is ``tensor``, is computed from it with a graph, or has such a thing in it."""
         return not self.identity.roots(tensor).isdisjoint(self.facts.flows.ancestry.of(value))
 
-    def _reaches(self, owner: Class, tensor: Value) -> bool:
+    def reaches(self, owner: Class, tensor: Value) -> bool:
         """Whether an instance keeps ``tensor`` or what is computed from it."""
         return any(self._descends(value, tensor) for value in self._kept_by(owner))
 
@@ -226,12 +214,12 @@ class _Search:
         if owner is None or store.holder is None or store.kind is Kind.UPDATE:
             return
         for held in self.holding.held_by(store.value):
-            other = self._class_of(held.value)
+            other = self.class_of(held.value)
             if other is None or other.root() is not owner.root() or not self._is_of_object(held.value, function):
                 continue
-            place = self._attribute_of(store, owner)
+            place = self.attribute_of(store, owner)
             by, is_seldom = self.makers.maker(owner)
-            if place is not None and by is not None and not self._is_dropped(place):
+            if place is not None and by is not None and not self.is_dropped(place):
                 if self.is_heavy(owner):
                     holder, written = f"{function.parameters[0].name}.{place.path}", self._written(held)
                     yield Circle(store.statement, Through.OBJECT, holder, written, by, owner, False, is_seldom)
@@ -240,10 +228,38 @@ class _Search:
     def _of_effect(self, effect: Effect) -> Iterator[Circle]:
         """An instance that keeps, by its ``__init__`` in another file, a function that holds it."""
         owner = effect.function.owner
-        by, is_seldom = self.makers.maker(owner) if owner is not None else (None, False)
+        if owner is not None and effect.done.of:
+            yield from self._of_graph_elsewhere(effect, owner)
+            return
+        by, is_seldom = self.makers.maker(owner, effect.call) if owner is not None else (None, False)
         if owner is not None and by is not None:
             statement, holder = self.facts.statement_of(effect.call), f"{owner.name}.{effect.done.name}"
             yield Circle(statement, Through.OBJECT, holder, "self", by, owner, False, is_seldom)
+
+    def _of_graph_elsewhere(self, effect: Effect, owner: Class) -> Iterator[Circle]:
+        """An instance that keeps a tensor on which its ``__init__`` in another file leaves a hook that holds it."""
+        is_seen, repetition = self.makers.made_again(owner)
+        if repetition is None and (is_seen or is_module_class(owner)):
+            return
+        by, statement = repetition.by if repetition is not None else None, self.facts.statement_of(effect.call)
+        for tensor in effect.given:
+            if not self._is_leaf(tensor) and self._is_computed(tensor):
+                holder = self._written(Held(tensor, None))
+                yield Circle(statement, Through.GRAPH, holder, owner.name, by, owner, True)
+
+    def _of_kept(self, kept: KeptElsewhere) -> Iterator[Circle]:
+        """``net.tell(lambda loss: note(net, loss))`` where a class of another file keeps what ``tell`` is given."""
+        owner = self.class_of(kept.holder) if kept.holder is not None and kept.keep.into == 0 else None
+        if owner is None or kept.holder is None or not kept.keep.is_shared or kept.is_let_go(self.solution):
+            return
+        for held in self.holding.held_by(kept.given.value):
+            if self._roots(held.value).isdisjoint(self._roots(kept.holder)):
+                continue
+            by, is_seldom = self.makers.maker(owner)
+            if by is not None and self.is_heavy(owner):
+                statement, holder = self.facts.statement_of(kept.call), f"{kept.name}.{kept.keep.attribute}"
+                yield Circle(statement, Through.OBJECT, holder, self._written(held), by, owner, False, is_seldom)
+            return
 
     def _is_of_object(self, held: Value, method: Function) -> bool:
         """Whether what is held is the object of a method, not another one of its class that a caller has."""
@@ -254,7 +270,7 @@ class _Search:
         objects = (call.callee.inputs[0] for call in calls if call.callee.op is Op.ATTRIBUTE)
         return any(not self._roots(held).isdisjoint(self._roots(one)) for one in objects)
 
-    def _attribute_of(self, store: Store, owner: Class) -> Place | None:
+    def attribute_of(self, store: Store, owner: Class) -> Place | None:
         """The attribute of an instance that a store assigns, or into whose container it puts something."""
         if store.kind is Kind.ASSIGN:
             is_on_self = store.attribute and store.holder in store.function.parameters[:1]
@@ -267,11 +283,11 @@ class _Search:
         )  # fmt: skip
         return next(iter([*read, *made]), None)
 
-    def _is_own(self, subject: Value, owner: Class) -> bool:
+    def is_own(self, subject: Value, owner: Class) -> bool:
         """Whether a module or parameter belongs to the instance, and was not handed to it."""
         made: list[Value] = []
         for part in self.facts.hook_lifetimes.way(subject, ()):
-            if part.op is Op.ATTRIBUTE and self._class_of(part.inputs[0]) is owner:
+            if part.op is Op.ATTRIBUTE and self.class_of(part.inputs[0]) is owner:
                 places = places_of(self.solution, part)
                 made += [root for p in places for v in self.solution.stored.get(p, ()) for root in self._roots(v)]
             elif part.op is Op.CALL and part.function.owner is owner and part in self._kept_by(owner):
@@ -281,7 +297,7 @@ class _Search:
     def _roots(self, value: Value) -> frozenset[Value]:
         return self.identity.roots(value)
 
-    def _class_of(self, value: Value) -> Class | None:
+    def class_of(self, value: Value) -> Class | None:
         """The class whose instance ``value`` is."""
         atoms = self.solution.final(value)
         return next((atom.cls for atom in atoms if isinstance(atom, Instance)), None) if len(atoms) == 1 else None
@@ -291,7 +307,7 @@ class _Search:
         kept = [
             value
             for place, values in self.solution.stored.items()
-            if place.owner is owner.root() and not self._is_dropped(place)
+            if place.owner is owner.root() and not self.is_dropped(place)
             for value in values
         ]
         return [*kept, *self._cached_by(owner)]
@@ -300,7 +316,7 @@ class _Search:
         methods = [method for cls in owner.lineage() for method in cls.methods.values()]
         return [m.result for m in methods if m.result is not None and any("cache" in name for name in m.decorators)]
 
-    def _is_dropped(self, place: Place) -> bool:
+    def is_dropped(self, place: Place) -> bool:
         """Whether an attribute is set to nothing, or deleted, after the instance was made."""
         if place.path in self._deleted:
             return True
@@ -315,40 +331,9 @@ class _Search:
 
     def is_heavy(self, owner: Class) -> bool:
         """Whether each instance has tensors of its own; a model that it was handed lives on anyway."""
-        return any(self._is_fresh(value, owner) for value in self._kept_by(owner))
-
-    def _is_fresh(self, value: Value, owner: Class | None) -> bool:
-        """Whether a tensor hangs on ``value`` that is new in each turn, or weights that ``owner`` makes."""
-        pending, seen = [value], set[Value]()
-        while pending:
-            current = pending.pop()
-            if current in seen:
-                continue
-            seen.add(current)
-            roots = self.identity.roots(current)
-            if current not in roots:
-                pending.extend(roots)
-                continue
-            if current.op is Op.PARAMETER and self._is_activation(current):
-                return True
-            is_own = owner is not None and current.op is Op.CALL and current.function.owner is owner
-            is_local = current.function.parent is not None and current.op in _COMPUTED
-            for atom in self.solution.final(current):
-                if isinstance(atom, Tensor) and atom.history is not History.LEAF:
-                    if atom.history is History.LIVE or is_local or current.loop is not None:
-                        return True
-                elif isinstance(atom, Carrier) or (is_own and isinstance(atom, Module | Tensor)):
-                    return True
-                elif isinstance(atom, Container):
-                    pending.extend(item for _, item in self.solution.held.get(atom.allocation, ()))
-                elif is_own and isinstance(atom, Instance) and is_module_class(atom.cls):
-                    return True
-        return False
-
-    def _is_activation(self, parameter: Value) -> bool:
-        """Whether a parameter is what a module is called with."""
-        function = parameter.function
-        return is_forward(function) and parameter in function.parameters[1:2]
+        if owner.is_foreign:
+            return self.burdens.is_network(owner)
+        return any(self.burdens.is_fresh(value, owner) for value in self._kept_by(owner))
 
     # -- functions that call themselves ---------------------------------------------------------------------------
 
@@ -366,7 +351,7 @@ class _Search:
             return
         held = self.holding.held_by(made)
         if any(one.value is made for one in held):
-            heavy = next((one for one in held if self._is_fresh(one.value, None)), None)
+            heavy = next((one for one in held if self.burdens.is_fresh(one.value, None)), None)
             if heavy is not None:
                 name, written = function.name, self._written(heavy)
                 yield Circle(function.syntax, Through.FUNCTION, name, written, repetition.by, None, False)

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.values.domain import FunctionReference
 from torchlint.facts.values.graph import Function, Op, Place, Value
 from torchlint.facts.values.identity import Identity
@@ -73,8 +74,8 @@ class Holding:
                 references = [a for a in self.solution.final(root) if isinstance(a, FunctionReference)]
                 if any(reference.bound for reference in references):
                     yield Held(root.inputs[0], None)
-            elif root.op is Op.CALL and root.callee.name in PARTIAL:
-                for argument in root.arguments:
+            elif root.op is Op.CALL:
+                for argument in root.arguments if root.callee.name in PARTIAL else self._bound_elsewhere(root):
                     yield Held(argument, None)
                     yield from self._held(argument, depth - 1)
             elif root.op is Op.CONTAINER:
@@ -93,6 +94,14 @@ class Holding:
             yield Held(last if argument is None else argument, place if argument is None else None)
             if last.op is not Op.FUNCTION or last.reference is not function:
                 yield from self._held(last, depth - 1)
+
+    def _bound_elsewhere(self, call: Value) -> Iterator[Value]:
+        """What the function holds that a function of another file makes and returns."""
+        effects = self.solution.graph.foreign.effects
+        for function in self.solution.functions_of(call):
+            for done in effects.get(function, ()):
+                passed = [self.solution.passed(call, function, i) for i in done.of if done.kind is EffectKind.BINDS]
+                yield from (value for value in passed if value is not None)
 
     def _given(self, value: Value) -> dict[Value, Value]:
         """What the parameters of a factory are, where ``value`` is a call of one."""

@@ -39,17 +39,25 @@ class Makers:
         """Whether instances are seen to be made, and what makes one in each step."""
         if owner not in self._made:
             calls = self._calls_of(owner)
-            repetitions = [self.repetitions.of(call) for call in calls if call not in self._stores_of]
-            steps = [found for found in repetitions if found is not None and self.is_short(found)]
-            self._made[owner] = not all(map(self._is_handed_out, calls)), next(iter(steps), None)
+            steps = (found for call in calls if (found := self._step_of(call)) is not None)
+            self._made[owner] = not all(map(self._is_handed_out, calls)), next(steps, None)
         return self._made[owner]
 
-    def maker(self, owner: Class) -> tuple[Loop | Function | None, bool]:
-        """What makes instances, one after the other, and whether it makes them only once for a whole training."""
-        repetition = self.made_again(owner)[1]
+    def _step_of(self, call: Value) -> Repetition | None:
+        """What makes a call once in each step, and lets go of what it gives."""
+        found = self.repetitions.of(call) if call not in self._stores_of else None
+        return found if found is not None and self.is_short(found) else None
+
+    def maker(self, owner: Class, at: Value | None = None) -> tuple[Loop | Function | None, bool]:
+        """What makes instances, one after the other, and whether it makes them only once for a whole training.
+
+        ``at``: the call by which it makes them, any one without it.
+        """
+        repetition = self.made_again(owner)[1] if at is None else self._step_of(at)
         if repetition is not None:
             return repetition.by, False
-        let_go = (one for call in self._calls_of(owner) for one in self._given_up(call, BUILDERS))
+        calls = self._calls_of(owner) if at is None else [at]
+        let_go = (one for call in calls for one in self._given_up(call, BUILDERS))
         trials = (self.repetitions.trial_of(call) or self._rollout_of(call) for call in let_go)
         return next((loop for loop in trials if loop is not None), None), True
 

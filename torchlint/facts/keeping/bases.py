@@ -8,7 +8,7 @@ from torchlint import torch_api
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Container, History, Instance, Tensor, sorted_values
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.literals import is_true
 from torchlint.facts.values.solve import Solution
@@ -66,8 +66,12 @@ class Bases:
         made = self._made(callee)
         if made is not None:
             return made.callee.name not in RECURRENT and "MultiheadAttention" not in made.callee.name
-        results = [f.result for f in functions if f.result is not None]
-        return bool(results) and all(self.is_tensor(result, depth - 1) for result in results)
+        given = [function for function in functions if function.result is not None]
+        return bool(given) and all(self._gives_tensor(function, depth - 1) for function in given)
+
+    def _gives_tensor(self, function: Function, depth: int) -> bool:
+        is_told = function in self.solution.graph.foreign.tensors
+        return is_told or (function.result is not None and self.is_tensor(function.result, depth))
 
     def _items(self, value: Value) -> list[Value]:
         """What is in the containers of which ``value`` is an item."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -11,6 +12,7 @@ import libcst as cst
 from torchlint.facts.keeping.bases import number_of, slices_of
 from torchlint.facts.keeping.gathering import SAME_LENGTH, Gathering
 from torchlint.facts.keeping.joining import is_join
+from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.keeping.views import View, Views
 from torchlint.facts.turns.repetition import Repetition, Turn
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Store, Value
@@ -64,7 +66,7 @@ class _Holder:
 def kept_views(facts: Facts) -> list[KeptView]:
     """Every such view of a file."""
     search = _Search(facts)
-    return [*search.inserted(), *search.comprehended(), *search.saved()]
+    return [*search.inserted(), *search.handed_over(), *search.comprehended(), *search.saved()]
 
 
 class _Search:
@@ -106,6 +108,24 @@ class _Search:
                         continue
                     kept_in = _Holder(name, made.statement, repetition.by, grows is None, bounded)
                     yield self._kept(store.statement, kept_in, item, view)
+
+    def handed_over(self) -> Iterator[KeptView]:
+        """``firsts.put(hidden[:, 0])`` in a loop, of an object of another file that keeps it."""
+        for kept in self._handed_over:
+            for item in self._items(kept.given.value, kept.given.node):
+                view = self.views.of(item.value)
+                repetition = self._repetition(kept.call, view.base) if view is not None else None
+                if view is None or repetition is None or self.facts.flows.live(item.value) is not None:
+                    continue
+                if not self.gathering.brings_data(repetition.by) or not self._is_made_in_turn(view, repetition):
+                    continue
+                if not self._is_kept_whole(view) and kept.outlives(self.facts, self.gathering.brings_data):
+                    holder = _Holder(kept.name, by=repetition.by)
+                    yield self._kept(self.facts.statement_of(kept.call), holder, item, view)
+
+    @cached_property
+    def _handed_over(self) -> list[KeptElsewhere]:
+        return [kept for kept in kept_elsewhere(self.facts) if kept.is_in_container(self.solution)]
 
     def _is_local(self, made: Value, by: Loop | Function) -> bool:
         """Whether a container is a variable of the function that fills it, and of no object."""
@@ -224,16 +244,16 @@ class _Search:
     def _is_kept_whole(self, view: View) -> bool:
         """Whether all of the base is kept anyway, by itself or part by part: how many there are is seldom known."""
         parts: set[tuple[str, tuple[int | str | None, ...]]] = set()
-        for store in self.facts.graph.stores:
-            if store.kind is not Kind.INSERT:
+        stores = (store for store in self.facts.graph.stores if store.kind is Kind.INSERT)
+        put_in = [(store.value, store.syntax) for store in stores]
+        put_in += [(kept.given.value, kept.given.node) for kept in self._handed_over]
+        for item in (item for value, syntax in put_in for item in self._items(value, syntax)):
+            if self.views.base_of(item.value) is not view.base:
                 continue
-            for item in self._items(store.value, store.syntax):
-                if self.views.base_of(item.value) is not view.base:
-                    continue
-                kept = self.views.of(item.value)
-                if kept is None:
-                    return True
-                parts.add((text_of(kept.part.syntax, kept.part), tuple(kept.part.keys)))
+            kept = self.views.of(item.value)
+            if kept is None:
+                return True
+            parts.add((text_of(kept.part.syntax, kept.part), tuple(kept.part.keys)))
         return len(parts) > 1
 
     def _is_written(self, base: Value) -> bool:

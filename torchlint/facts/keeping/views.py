@@ -13,6 +13,7 @@ import libcst as cst
 
 from torchlint.facts.keeping.bases import ONLY_OF_TENSORS, Bases, number_of, slices_of
 from torchlint.facts.keeping.numbers import is_known_with, number_behind
+from torchlint.facts.summaries.summary import ViewSummary
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Container, Plain, Tensor
 from torchlint.facts.values.graph import Function, Op, Value
@@ -90,7 +91,7 @@ class Views:
         base, parts = found.base, found.parts
         if not self.windows and any(_is_one_of_many(part, base) for part in parts if _is_window(part)):
             return None  # window after window they may be all of it
-        if not all(any(is_known_with(number, value) for value in found.way) for number in found.numbers):
+        if not _has_known_numbers(found):
             return None  # and so may row after row
         if not parts or not self._is_tensor(base, parts) or (self.bases.has_one_row(base) and not found.is_squeezed):
             return None
@@ -101,13 +102,28 @@ class Views:
         sure = by_width or any(self._surely_smaller(part, base) for part in parts)
         return View(base, parts[-1], sure, found.entered.get(base.function))
 
+    def given_by(self, function: Function) -> ViewSummary | None:
+        """Of which parameter a function returns a view, whatever is passed for it."""
+        result = function.result if not function.is_generator else None
+        found = self._walk(result.inputs[0], function.parameters) if result and len(result.inputs) == 1 else None
+        if found is None or found.base not in function.parameters:
+            return None
+        if not _has_known_numbers(found) or any(map(_is_window, found.parts)):
+            return None
+        return ViewSummary(
+            position=function.parameters.index(found.base),
+            is_part=bool(found.parts),
+            of_tensor=any(map(self._says_tensor, found.parts)),
+            is_smaller=any(self._surely_smaller(part, found.base) for part in found.parts),
+        )
+
     def base_of(self, value: Value) -> Value | None:
         """What holds the memory of ``value``, whether it is all of it or a part."""
         found = self._walk(value)
         return found.base if found is not None else None
 
-    def _walk(self, value: Value) -> _Walked | None:
-        """What is behind views; None when all is copied."""
+    def _walk(self, value: Value, ends: Sequence[Value] = ()) -> _Walked | None:
+        """What is behind views, as far back as to one of the ``ends``; None when all is copied."""
         parts: list[Value] = []
         entered: dict[Function, Value] = {}
         numbers: list[Value] = []
@@ -116,6 +132,7 @@ class Views:
         while value not in seen:
             seen.add(value)
             kind, source = self._given(value, entered) or self._view(value, entered)
+            kind = "none" if value in ends else kind
             if kind == "none" or (kind == "maybe" and parts):
                 return _Walked(value, tuple(parts), is_squeezed, entered, numbers, seen)
             if kind in ("unknown", "maybe") or source is None:
@@ -200,6 +217,9 @@ class Views:
             if name in ("to", "cpu", "cuda", "float", "half", "double", "contiguous", "reshape", "flatten"):
                 return ("maybe", None)
         functions = self.solution.functions_of(call)
+        told = self._told(call)
+        if told is not None:
+            return ("part" if told.is_part else "whole", self.solution.passed(call, functions[0], told.position))
         if len(functions) == 1 and functions[0].result is not None and len(functions[0].result.inputs) == 1:
             result = functions[0].result.inputs[0]
             if call in self._followed or self.steps.calls_module(call):
@@ -210,6 +230,11 @@ class Views:
             if kind in ("whole", "part"):
                 return ("whole", result)
         return ("none", None)
+
+    def _told(self, call: Value) -> ViewSummary | None:
+        """The view that a function of another file gives."""
+        functions = self.solution.functions_of(call) if call.op is Op.CALL else []
+        return self.solution.graph.foreign.views.get(functions[0]) if len(functions) == 1 else None
 
     # -- an index -------------------------------------------------------------------------------------------------
 
@@ -263,7 +288,8 @@ class Views:
     def _says_tensor(self, part: Value) -> bool:
         """Whether a part can only be one of a tensor (or of an array, whose views cost as much)."""
         if part.op is Op.CALL:
-            return True
+            told = self._told(part)
+            return told is None or told.of_tensor
         if _pieces_of(part.inputs[0]) is not None:
             return False
         slices = slices_of(part)
@@ -275,6 +301,9 @@ class Views:
 
     def _surely_smaller(self, part: Value, base: Value) -> bool:
         """Whether an index leaves out something, whatever the shape is likely to be."""
+        told = self._told(part)
+        if told is not None:
+            return told.is_smaller
         if part.op is not Op.SUBSCRIPT or _pieces_of(part.inputs[0]) is not None:
             return True
         if _is_window(part) and not self.windows:
@@ -289,6 +318,10 @@ class Views:
     def _selects_column(self, part: Value) -> bool:
         slices = [element.slice for element in slices_of(part)] if part.op is Op.SUBSCRIPT else []
         return len(slices) == 2 and isinstance(slices[0], cst.Slice) and isinstance(slices[1], cst.Index)
+
+
+def _has_known_numbers(walked: _Walked) -> bool:
+    return all(any(is_known_with(number, value) for value in walked.way) for number in walked.numbers)
 
 
 def _range(node: cst.Slice) -> str:

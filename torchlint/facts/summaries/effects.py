@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.autograd.gradients import zeroing_at, zeros_for
 from torchlint.facts.keeping.caching import remembered_in
 from torchlint.facts.keeping.joining import joined_by
 from torchlint.facts.summaries.passing import may_be_followed, passed_on
@@ -30,7 +31,7 @@ MOST_EFFECTS = 8
 POSSIBLE = (EffectKind.CLOSES, EffectKind.GIVES_LOADED)
 """What is told of a function that only may do it."""
 
-OF_EACH = (EffectKind.HOOKS, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS)
+OF_EACH = (EffectKind.HOOKS, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS, EffectKind.ZEROES)
 """What is asked of each function anew, whatever those do that it calls."""
 
 GROUPING = "add_param_group"
@@ -124,6 +125,7 @@ class Doings:
                 *self._joined_in(function),
                 *self._grown_in(function),
                 *remembered_in(self.facts, function),
+                *self._zeroed_in(function),
             )
             done = tuple(dict.fromkeys(done))
             calls = tuple(effect for effect in done if effect.kind is EffectKind.CALLS)
@@ -178,6 +180,26 @@ class Doings:
             first = function.parameters.index(optimizer)
             added = (position for position in _behind(call.arguments, function) if position != first)
             yield EffectSummary(EffectKind.GROWS, call.callee.name, (first, *added))
+
+    def _zeroed_in(self, function: Function) -> Iterator[EffectSummary]:
+        """The gradients that a function, no step itself, fills with zeros."""
+        calls = () if self.facts.steps.trains(function) else self.facts.steps.calls_in(function)
+        for call in calls:
+            subjects = self._zeroed_at(call)
+            of = _behind(subjects, function)
+            if of and self._is_sure(call, function, EffectKind.ZEROES):
+                yield EffectSummary(EffectKind.ZEROES, "zero_grad", of)
+
+    def _zeroed_at(self, call: Value) -> tuple[Value, ...]:
+        if zeros_for(self.facts, call) is not None:
+            return call.callee.inputs[:1] if zeroing_at(self.facts, call) is None else ()
+        given = (
+            _given(self.facts.solution, call, callee, done)
+            for callee in self.facts.solution.functions_of(call)
+            for done in self.of(callee)
+            if done.kind is EffectKind.ZEROES
+        )
+        return next(given, ())
 
     def _hooked_in(self, function: Function) -> Iterator[EffectSummary]:
         """The hooks that a function leaves on what it is given, be it one for each of many parts."""

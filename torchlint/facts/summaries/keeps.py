@@ -8,11 +8,14 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from torchlint.facts.autograd.insertions import Insertions
 from torchlint.facts.autograd.records import makes_record
+from torchlint.facts.keeping.snapshots import is_cut
+from torchlint.facts.keeping.views import RESHAPED
 from torchlint.facts.summaries.summary import KeepSummary
 from torchlint.facts.values.domain import Argument, Container, Derived, is_graphless
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Store, Value
-from torchlint.facts.values.homes import places_of, targets_of
+from torchlint.facts.values.homes import allocations_of, places_of, targets_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -26,6 +29,7 @@ class Keeps:
     def __init__(self, facts: Facts) -> None:
         """Work on ``facts``."""
         self.facts, self.solution, self.flows = facts, facts.solution, facts.flows
+        self._insertions = Insertions(facts.lifetimes)
         self._stores: dict[Function, list[Store]] = defaultdict(list)
         for store in facts.graph.stores:
             self._stores[store.function].append(store)
@@ -52,14 +56,26 @@ class Keeps:
             return
         into, attribute = target
         averages = self._is_added_to_itself(store)
-        grows = store.kind is not Kind.ASSIGN or averages
+        grows = averages or self._grows(store)
         readers = self._readers(store.function, attribute) if into == 0 else ()
         for position, is_computed in given.items():
             if position != into:
                 merges = _is_of_dictionary(kept) or (store.call is not None and store.call.callee.name == "update")
                 merges = merges or (averages and any(map(_is_of_dictionary, kept.computed_from())))
                 mode = store.mode.value
-                yield KeepSummary(position, into, attribute, grows, is_computed, mode, readers, merges, averages)
+                shared = store.function.parameters[position] in _shared_by(kept)
+                yield KeepSummary(
+                    position, into, attribute, grows, is_computed, mode, readers, merges, averages, shared
+                )
+
+    def _grows(self, store: Store) -> bool:
+        """Whether a store adds to what is there: not where an old item makes room for it."""
+        if store.kind is Kind.INSERT and store.holder is not None:
+            if (store.key is not None and _is_one_place(store.holder)) or is_cut(store):
+                return False
+            made: list[Value | None] = [*allocations_of(self.solution, store.holder)]
+            return not all(self._insertions.is_bounded(store, one) for one in made or [None])
+        return store.kind is not Kind.ASSIGN
 
     def _kept_through(self, call: Value, callee: Function) -> Iterator[KeepSummary]:
         """What a function keeps by calling another that keeps."""
@@ -67,12 +83,15 @@ class Keeps:
         for keep in self.of(callee):
             argument = binding.get(callee.parameters[keep.position])
             target = self._target_through(keep, call, callee)
-            for position, is_computed in self._positions(argument, call.function) if argument and target else ():
-                into, attribute = target  # type: ignore[misc]
+            if argument is None or target is None:
+                continue
+            into, attribute = target
+            for position, is_computed in self._positions(argument, call.function):
                 mode = call.mode.value if keep.mode == "inherited" else keep.mode
                 readers = self._readers(call.function, attribute) if into == 0 else ()
                 computed = is_computed or keep.is_computed
-                yield replace(keep, position=position, into=into, attribute=attribute, mode=mode,
+                is_shared = keep.is_shared and call.function.parameters[position] in _shared_by(argument)
+                yield replace(keep, position=position, into=into, attribute=attribute, mode=mode, is_shared=is_shared,
                               is_computed=computed, readers=(*keep.readers, *readers) if into else readers)  # fmt: skip
 
     def _target_through(self, keep: KeepSummary, call: Value, callee: Function) -> tuple[int, str] | None:
@@ -198,6 +217,30 @@ class Keeps:
 def _is_item_or_default(value: Value) -> bool:
     """``rows.setdefault(step, {})``: what lies under a key, or is put there."""
     return value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "setdefault"
+
+
+def _shared_by(value: Value) -> frozenset[Value]:
+    """The values of which ``value`` may be one, may have one in it, or may be a view."""
+    pending, seen = [value], set[Value]()
+    while pending:
+        current = pending.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if current.op in (Op.PHI, Op.CONTAINER):
+            pending += current.inputs
+        elif current.op is Op.CALL and current.callee.op is Op.ATTRIBUTE and current.callee.name in RESHAPED:
+            pending.append(current.callee.inputs[0])
+    return frozenset(seen)
+
+
+def _is_one_place(holder: Value) -> bool:
+    """Whether a holder is the same container each time: ``rows["a"]``, and not ``rows[step]``."""
+    while holder.op in (Op.SUBSCRIPT, Op.ELEMENT):
+        if holder.keys[0] is None or holder.keys[0] == -1:
+            return False
+        holder = holder.inputs[0]
+    return True
 
 
 def _is_of_dictionary(value: Value) -> bool:

@@ -258,6 +258,10 @@ class Linker:
             self.foreign.lists.add(function)
         if summary.makes:
             self.foreign.makers[function] = partial(self._makes, known, unit)
+        if summary.gives_tensor:
+            self.foreign.tensors.add(function)
+        if summary.view is not None:
+            self.foreign.views[function] = summary.view
         if summary.trains and not any(backward.function is function for backward in self.foreign.backwards):
             self._backward(self.value_of((Part(PartKind.UNKNOWN),), unit, function), function, None)
 

@@ -10,9 +10,12 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.autograd.chains import Chains
-from torchlint.facts.hooks import circles
+from torchlint.facts.hooks import own_circles
+from torchlint.facts.hooks.holding import Holding
 from torchlint.facts.host import emptying, figures, profiling
 from torchlint.facts.keeping import loading
+from torchlint.facts.keeping.copies import Copies
+from torchlint.facts.keeping.views import Views
 from torchlint.facts.repeated import compiling, reloading
 from torchlint.facts.summaries.effects import Doings
 from torchlint.facts.summaries.keeps import Keeps
@@ -83,9 +86,10 @@ class _Summariser:
         bound = {v.reference for v in facts.graph.values if v.op is Op.CLASS and v.function is top}
         self.classes = [c for c in facts.graph.classes if c in bound or c in at_top]
         self.shapes = Shapes(facts.flows, frozenset(self.classes))
-        self._sizes = Sizes(facts)
+        self._sizes, self._views = Sizes(facts), Views(facts.solution, facts.steps)
         self._doings = Doings(facts, EFFECTS, UNDONE)
-        self._keeps = Keeps(facts)
+        self._holding = Holding(facts.solution, facts.identity)
+        self._keeps, self._copies = Keeps(facts), Copies(facts, sees_callers=False)
         self._chains = Chains(facts, is_open=True)
 
     def summary(self, name: str) -> Summary:
@@ -137,18 +141,35 @@ class _Summariser:
             is_generator=function.is_generator,
             calls=tuple(calls.values()),
             keeps=self._keeps.of(function),
-            effects=(*self._doings.of(function), *self._handed_to_itself(function)),
+            effects=(*self._doings.of(function), *self._given_back(function), *self._in_circles(function)),
             resets=tuple(sorted(self._resets(function))),
             chains=tuple(dict.fromkeys(self._chains.of(function))) if calls else (),
             trains=trains,
             trains_long=trains and self.facts.loop_lengths.trains_long(function),
             lists=self._sizes.gives_many(function),
             makes=makes(self.solution, function),
+            gives_tensor=function.result is not None and self._views.bases.is_tensor(function.result),
+            view=self._views.given_by(function),
         )
 
-    def _handed_to_itself(self, function: Function) -> Iterator[EffectSummary]:
-        for name, position in circles.handed_to_itself(self.facts, function) if function.name == "__init__" else ():
+    def _given_back(self, function: Function) -> Iterator[EffectSummary]:
+        """What a function returns: a copy of a model, or a function that holds what it is given."""
+        held = self._holding.held_by(function.result) if function.result is not None else []
+        of = tuple(i for i, one in enumerate(function.parameters) if any(one is each.value for each in held))
+        if of:
+            yield EffectSummary(EffectKind.BINDS, function.name, of, is_returned=True)
+        copied = self._copies.given_by(function)
+        if copied is not None:
+            yield EffectSummary(EffectKind.COPIES, *copied, is_returned=True)
+
+    def _in_circles(self, function: Function) -> Iterator[EffectSummary]:
+        """The circles that an object is in as its ``__init__`` makes it, or will be by what it inherits."""
+        if function.name != "__init__":
+            return
+        for name, position in own_circles.handed_to_itself(self.facts, function):
             yield EffectSummary(EffectKind.HANDS_ITSELF, name, (position,))
+        for attribute, of in own_circles.closed_by(self.facts, function):
+            yield EffectSummary(EffectKind.CIRCLES, attribute, of)
 
     def _parameter(self, parameter: Value) -> ParameterSummary:
         syntax = parameter.syntax

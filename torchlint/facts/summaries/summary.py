@@ -140,6 +140,7 @@ class KeepSummary:
         readers: methods of the class whose results may hold what is kept, or that train on it.
         merges: the values of a dict are kept, ``rows.update(values)``.
         averages: what is kept already goes into what replaces it, and so do parameters that require grad.
+        is_shared: on some path what is kept is the object that is given, or has its memory; a copy has not.
     """
 
     position: int
@@ -151,6 +152,7 @@ class KeepSummary:
     readers: tuple[str, ...] = ()
     merges: bool = False
     averages: bool = False
+    is_shared: bool = False
 
 
 class EffectKind(Symbol):
@@ -173,18 +175,29 @@ class EffectKind(Symbol):
     """It makes a profiler that records from its start to its end."""
     JOINS = "joins"
     """It returns one tensor that is made of several which it is given."""
+    COPIES = "copies"
+    """It returns a copy of a model, an optimizer or their tensors, or, under the name of :data:`DEEPCOPY`, of whatever
+    it is given."""
     GROWS = "grows"
     """It adds a group of parameters to an optimizer that it is given, the first of those that are named."""
+    ZEROES = "zeroes"
+    """It fills the gradients of an optimizer or a model that it is given with zeros, where they could be freed."""
     HANDS_ITSELF = "hands itself"
     """It gives the method of its own object that is named, for these parameters, a function that holds the object."""
     CIRCLES = "circles"
-    """Its object, which has tensors of its own, keeps under the name a function that holds it."""
+    """Its object, which has tensors of its own, keeps under the name a function that holds it; or it keeps a tensor
+    that it is given, with a hook on that which holds it."""
+    BINDS = "binds"
+    """It returns a function that holds what it is given, be it its own object."""
     HOOKS = "hooks"
     """It registers a hook on a module that it is given, or on parts of it, and returns the handle or drops it."""
     REMEMBERS = "remembers"
     """It keeps the tensor that it returns, without a bound, for each value that it is given for a parameter."""
     CALLS = "calls"
     """It calls a function that its file imports, which may do any of these."""
+
+
+DEEPCOPY = "copy.deepcopy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +215,23 @@ class EffectSummary:
     name: str
     of: tuple[int, ...] = ()
     is_returned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSummary:
+    """A function returns a view of a tensor that it is given.
+
+    Attributes:
+        position: the parameter, from 0.
+        is_part: it is a view of a part, and not of all.
+        of_tensor: only a tensor has such parts.
+        is_smaller: whatever the shape is likely to be, the part is not all of it.
+    """
+
+    position: int
+    is_part: bool
+    of_tensor: bool
+    is_smaller: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +254,8 @@ class FunctionSummary:
         trains_long: a loop of such steps runs in it, as long as there is data.
         lists: it gives a list or a dict of objects, one for each record of a file, or very many.
         makes: what it returns is made in it, on every path and with each call.
+        gives_tensor: it gives one tensor, for certain.
+        view: of what it returns a view, if it does.
     """
 
     name: str
@@ -242,6 +274,8 @@ class FunctionSummary:
     trains_long: bool = False
     lists: bool = False
     makes: bool = False
+    gives_tensor: bool = False
+    view: ViewSummary | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from torchlint.facts.summaries.imports import Found
-    from torchlint.facts.summaries.summary import EffectSummary, KeepSummary
+    from torchlint.facts.summaries.summary import EffectSummary, KeepSummary, ViewSummary
     from torchlint.facts.values.domain import Abstract
     from torchlint.facts.values.graph import Backward, Class, Function, Place, Value
     from torchlint.guarding import Guarding
@@ -33,6 +33,8 @@ class Foreign:
         trainings: functions in which a long training runs.
         lists: functions that give a list or a dict of very many objects.
         makers: functions that make what they return; what they import from a third file has a say in that.
+        tensors: functions that give one tensor.
+        views: of what functions return views.
         modules: parameters that are used as modules.
         frozen: parameters that are modules and are told not to require grad.
         evaluated: networks that are made there and put into evaluation mode.
@@ -58,6 +60,8 @@ class Foreign:
     trainings: set[Function] = field(default_factory=set)
     lists: set[Function] = field(default_factory=set)
     makers: dict[Function, Callable[[], bool]] = field(default_factory=dict)
+    tensors: set[Function] = field(default_factory=set)
+    views: dict[Function, ViewSummary] = field(default_factory=dict)
     modules: list[Value] = field(default_factory=list)
     frozen: list[Value] = field(default_factory=list)
     evaluated: set[Value] = field(default_factory=set)

@@ -84,7 +84,8 @@ class Identity:
             changed = _changed(value)
             if changed is not None:
                 return [(changed, calls)]
-            results = [function.result for function in self.solution.functions_of(value)]
+            # What a function of another file gives is told once for all of its calls: each makes an object of its own.
+            results = [one.result for one in self.solution.functions_of(value) if not one.is_foreign]
             entered = (*calls, value)[-DEPTH:]
             return [(result, entered) for result in results if result is not None and result.inputs]
         return []

@@ -1,0 +1,189 @@
+"""Reference circles of which one half stands in another file: a factory of hooks, a class that watches itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.test_across_files import Project
+
+FACTORY = """
+    import weakref
+    from functools import partial
+
+    def scaled(reference, factor=1.0):
+        {before}
+        def hook(grad):
+            return grad * {used}
+        return {returned}
+
+    def _apply(factor, reference, grad):
+        return grad
+"""
+
+BLOCK = """
+    import torch
+    from torch import nn
+    from hooks import scaled
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(4, 4)
+
+        def forward(self, h):
+            out = torch.relu(self.inner(h))
+            if out.requires_grad:
+                out.register_hook({hook})
+            return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("factory", "hook", "circles"),
+    [
+        ({}, "scaled(out)", 1),
+        ({}, "scaled(reference=out, factor=0.1)", 1),
+        ({}, "scaled(factor=0.1, reference=out.abs())", 1),
+        ({"returned": "partial(_apply, factor, reference)", "used": "1"}, "scaled(out)", 1),
+        ({}, "scaled(h)", 0),
+        ({}, "scaled(out.detach())", 0),
+        ({"used": "factor"}, "scaled(out)", 0),
+        ({"used": "size", "before": "size = reference.abs().mean().item()"}, "scaled(out)", 0),
+        ({"used": "known().mean()", "before": "known = weakref.ref(reference)"}, "scaled(out)", 0),
+        ({"returned": "hook(reference)"}, "lambda grad: grad", 0),
+    ],
+)
+def test_a_hook_holds_what_its_factory_in_another_file_is_given(
+    tmp_path: Path, factory: dict[str, str], hook: str, circles: int
+) -> None:
+    given = {"before": "pass", "used": "reference.abs().mean()", "returned": "hook", **factory}
+    files = {"hooks.py": FACTORY.format(**given), "block.py": BLOCK.format(hook=hook)}
+    found = [one for one in Project(tmp_path, files).found("block.py") if "TLK407" in one]
+    assert found == ["block.py: TLK407 error"] * circles
+
+
+NET = """
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self, low=None):
+            super().__init__()
+            self.low, self.high = {low}, nn.Linear(3, 3)
+            self.told, self.done = 0, []
+            {registered}
+
+        def note(self, *args):
+            self.told += 1
+
+        def after(self, task):
+            {kept}
+
+        def forward(self, x):
+            return self.high(self.low(x))
+"""
+
+TRIALS = """
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+    from {package} import Net
+
+    def telling(net):
+        def tell(loss):
+            net.told += loss
+        return tell
+
+    def search(data):
+        other, low = Net(), nn.Linear(3, 3)
+        for trial in range(9):
+            net = {made}
+            net.after({task})
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            for x, y in DataLoader(data):
+                loss = net(x).sum()
+                loss.backward()
+                optimizer.step()
+"""
+
+EACH_LAYER = "for layer in (self.low, self.high):\n                layer.register_forward_hook(self.note)"
+
+
+@pytest.mark.parametrize(
+    ("net", "trials", "circles"),
+    [
+        ({}, {}, 0),
+        ({"registered": "self.low.register_forward_hook(lambda *args: self.note(*args))"}, {}, 1),
+        ({"registered": "self.low.register_forward_hook(self.note)"}, {"package": "nets"}, 1),
+        ({"registered": EACH_LAYER}, {}, 1),
+        ({"registered": "self.watch = lambda loss: self.note(loss)"}, {}, 1),
+        ({"registered": "self.low.register_forward_hook(lambda *args: print(args))"}, {}, 0),
+        ({"registered": "self.low.register_forward_hook(self.note).remove()"}, {}, 0),
+        ({"registered": "low and low.register_forward_hook(self.note)"}, {"made": "Net(low)"}, 0),
+        ({"registered": "self.low.register_forward_hook(self.note)"}, {"made": "other"}, 0),
+        ({}, {"task": "telling(net)"}, 1),
+        ({"kept": "self.listener = task"}, {"task": "telling(net)"}, 1),
+        ({}, {"task": "lambda loss: net.note(loss)"}, 1),
+        ({}, {"task": "telling(other)"}, 0),
+        ({"kept": "task(self)"}, {"task": "telling(net)"}, 0),
+        ({"kept": "self.done.append(repr(task))"}, {"task": "telling(net)"}, 0),
+    ],
+)
+def test_a_net_of_each_trial_whose_class_stands_in_another_file(
+    tmp_path: Path, net: dict[str, str], trials: dict[str, str], circles: int
+) -> None:
+    of_net = {"low": "nn.Linear(3, 3)", "registered": "pass", "kept": "self.done.append(task)", **net}
+    of_trials = {"package": "nets.net", "made": "Net()", "task": "print", **trials}
+    files = {
+        "nets/__init__.py": "from nets.net import Net",
+        "nets/net.py": NET.format(**of_net),
+        "search.py": TRIALS.format(**of_trials),
+    }
+    found = [one for one in Project(tmp_path, files).found("search.py") if "TLK407" in one]
+    assert found == ["search.py: TLK407 note"] * circles
+
+
+SEEN = """
+    class Seen:
+        def __init__(self, name, features):
+            self.name, self.features, self.gradient = name, {kept}, None
+            {registered}
+
+        def on_gradient(self, gradient):
+            self.gradient = gradient
+"""
+
+LOOK = """
+    from torch import nn
+    from seen import Seen
+
+    def look(loader):
+        body, head = nn.Linear(16, 24), nn.Linear(24, 4)
+        for x, y in loader:
+            seen = Seen("body", {features})
+            head(seen.features).sum().backward()
+            print(seen.gradient)
+"""
+
+
+@pytest.mark.parametrize(
+    ("seen", "features", "circles"),
+    [
+        ({}, "body(x)", 1),
+        ({"registered": "self.features.register_hook(self.on_gradient)"}, "body(x)", 1),
+        ({"registered": "features.register_hook(lambda grad: self.on_gradient(grad))"}, "body(x)", 1),
+        ({"registered": "features.register_hook(print)"}, "body(x)", 0),
+        ({"registered": "features.register_hook(self.on_gradient).remove()"}, "body(x)", 0),
+        ({"kept": "features.shape"}, "body(x)", 0),
+        ({}, "body.weight", 0),
+    ],
+)
+def test_an_object_of_another_file_hooks_the_tensor_that_it_keeps(
+    tmp_path: Path, seen: dict[str, str], features: str, circles: int
+) -> None:
+    given = {"kept": "features", "registered": "features.register_hook(self.on_gradient)", **seen}
+    files = {"seen.py": SEEN.format(**given), "look.py": LOOK.format(features=features)}
+    found = [one for one in Project(tmp_path, files).found("look.py") if "TLK407" in one]
+    assert found == ["look.py: TLK407 error"] * circles

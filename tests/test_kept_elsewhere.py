@@ -1,0 +1,277 @@
+"""What a file hands to objects of other files that put it into their containers: graphs, views, copies of models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_across_files import Project
+
+JOURNAL = """
+    import torch
+    from collections import deque
+
+    class Journal:
+        def __init__(self):
+            self.rows = {made}
+            self.at = 0
+
+        def note(self, row, name="", *, old=None):
+            {kept}
+
+        def put(self, one):
+            self.rows.append(one)
+
+        def last(self):
+            return self.rows[-1]
+"""
+
+READING = """
+    import torch
+    from torch import nn
+    from journal import Journal
+
+    def read(loader):
+        net, journal = nn.Linear(16, 64), Journal()
+        with torch.no_grad():
+            for x, _ in loader:
+                {per_batch}
+                hidden = net(x)
+                {note}
+        return journal
+"""
+
+
+def journal(kept: str, made: str = "[]") -> str:
+    return JOURNAL.format(made=made, kept=kept.replace("\n", "\n" + " " * 12))
+
+
+def codes(found: list[str], code: str) -> list[str]:
+    return [one for one in found if code in one]
+
+
+@pytest.mark.parametrize(
+    ("made", "kept", "leaks"),
+    [
+        ("[]", "self.rows.append(row)", True),
+        ("{}", "self.rows[name] = row", True),
+        ("{}", "self.rows['last'] = row", False),
+        ("deque(maxlen=8)", "self.rows.append(row)", False),
+        ("[None] * 8", "self.rows[self.at] = row\nself.at = (self.at + 1) % 8", False),
+        ("[]", "self.rows.append(row)\nif len(self.rows) > 8:\n    self.rows.pop(0)", False),
+    ],
+)
+def test_what_replaces_the_last_one_keeps_no_graph_for_each_step(
+    tmp_path: Path, made: str, kept: str, leaks: bool
+) -> None:
+    run = """
+        import torch
+        from torch import nn
+        from journal import Journal
+
+        def fit(loader):
+            net, journal = nn.Linear(3, 1), Journal()
+            optimizer = torch.optim.SGD(net.parameters(), 0.1)
+            for step, (x, y) in enumerate(loader):
+                loss = (net(x) - y).pow(2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                journal.note(loss, step)
+            return journal
+    """
+    project = Project(tmp_path, {"journal.py": journal(kept, made), "run.py": run})
+    assert codes(project.found(), "TLK105") == (["run.py: TLK105 warning"] if leaks else [])
+
+
+@pytest.mark.parametrize(
+    ("kept", "note", "leaks"),
+    [
+        ("self.rows.append(row)", "journal.note(hidden[:, :4])", True),
+        ("self.rows.append(row)", "journal.note(row=hidden[:, :4])", True),
+        ("self.rows.append((name, row))", "journal.note(hidden.narrow(1, 0, 4))", True),
+        ("self.rows.append({'row': row})", "journal.note(hidden[:, :4])", True),
+        ("self.put(row)", "journal.note(hidden[:, :4])", True),
+        ("self.rows.append(old)", "journal.note(hidden, old=hidden[:, :4])", True),
+        ("self.rows.append(row)", "journal.note(hidden[:, :4].clone())", False),
+        ("self.rows.append(row)", "journal.note(hidden)", False),
+        ("self.rows.append(row.clone())", "journal.note(hidden[:, :4])", False),
+        ("self.rows.append(row.cpu())", "journal.note(hidden[:, :4])", False),
+        ("self.rows.append(row.tolist())", "journal.note(hidden[:, :4])", False),
+        ("self.rows.append(row.numpy().copy())", "journal.note(hidden[:, :4])", False),
+        ("self.rows = row", "journal.note(hidden[:, :4])", False),
+        ("print(row)", "journal.note(hidden[:, :4])", False),
+        ("self.rows.append(row)\nself.rows.append(old)", "journal.note(hidden[:, :4], old=hidden)", False),
+        ("self.rows.append(row)", "journal.note(hidden[:, :4]); journal.note(hidden[:, 4:8])", False),
+    ],
+)
+def test_a_view_that_an_object_of_another_file_keeps(tmp_path: Path, kept: str, note: str, leaks: bool) -> None:
+    project = Project(tmp_path, {"journal.py": journal(kept), "run.py": READING.format(per_batch="pass", note=note)})
+    assert codes(project.found(), "TLK402") == (["run.py: TLK402 error"] if leaks else [])
+
+
+def test_a_view_that_goes_into_a_tensor_of_another_file_is_copied(tmp_path: Path) -> None:
+    text = journal("self.rows[self.at] = row\nself.at += 1", "torch.zeros(1000, 4)")
+    note = "journal.note(hidden[0, :4])"
+    project = Project(tmp_path, {"journal.py": text, "run.py": READING.format(per_batch="pass", note=note)})
+    assert codes(project.found(), "TLK402") == []
+
+
+def test_a_journal_of_each_batch_keeps_one_view(tmp_path: Path) -> None:
+    reading = READING.format(per_batch="journal = Journal()", note="journal.note(hidden[:, :4])")
+    project = Project(tmp_path, {"journal.py": journal("self.rows.append(row)"), "run.py": reading})
+    assert codes(project.found(), "TLK402") == []
+
+
+TRAINING = """
+    import copy
+    import torch
+    from torch import nn
+    from journal import Journal
+    {imports}
+
+    def fit(loader):
+        net, journal, rows = nn.Linear(16, 64), Journal(), []
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        for step, (x, y) in enumerate(loader):
+            loss = nn.functional.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            {each}
+        return journal, rows
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "note", "leaks"),
+    [
+        ("self.rows.append(row)", "journal.note(copy.deepcopy(net))", True),
+        ("self.rows.append({'n': name, 'row': row})", "journal.note(copy.deepcopy(net.state_dict()), step)", True),
+        ("self.rows[name] = row", "weights = copy.deepcopy(net); journal.note(weights, name=step)", True),
+        ("self.rows.append(row)", "journal.note({'loss': loss.item(), 'net': copy.deepcopy(net)})", True),
+        ("self.rows.append(row)", "journal.note([p.detach().clone() for p in net.parameters()])", True),
+        ("self.rows.append(row)", "journal.note(net)", False),
+        ("self.rows.append(row)", "journal.note(net.state_dict())", False),
+        ("self.rows.append(row)", "journal.note(copy.deepcopy(net).cpu())", False),
+        ("self.rows.append(row.cpu())", "journal.note(copy.deepcopy(net))", False),
+        ("self.rows.append(len(row))", "journal.note(copy.deepcopy(net.state_dict()))", False),
+        ("self.rows['best'] = row", "journal.note(copy.deepcopy(net))", False),
+        ("self.rows.append(row)\nself.rows = self.rows[-3:]", "journal.note(copy.deepcopy(net))", False),
+        ("self.rows.append(row)\nself.rows.pop(0)", "journal.note(copy.deepcopy(net))", False),
+    ],
+)  # fmt: skip
+def test_copies_that_an_object_of_another_file_collects(tmp_path: Path, kept: str, note: str, leaks: bool) -> None:
+    files = {"journal.py": journal(kept), "run.py": TRAINING.format(imports="", each=note)}
+    assert codes(Project(tmp_path, files).found(), "TLK405") == (["run.py: TLK405 error"] if leaks else [])
+
+
+@pytest.mark.parametrize(
+    ("returned", "each", "leaks"),
+    [
+        ("copy.deepcopy(net.state_dict())", "rows.append(frozen(net))", True),
+        ("copy.deepcopy(net)", "rows.append(frozen(net))", True),
+        ("copy.deepcopy(net).eval().requires_grad_(False)", "rows.append(frozen(net))", True),
+        ("{k: v.detach().clone() for k, v in net.state_dict().items()}", "rows.append(frozen(net))", True),
+        ("_taken(net)", "rows.append((loss.item(), frozen(net)))", True),
+        ("copy.deepcopy(net)", "journal.note(frozen(net))", True),
+        ("copy.deepcopy(net)", "rows.append(frozen(float(loss)))", False),
+        ("copy.deepcopy(net)", "rows.append(frozen({'loss': loss.item()}))", False),
+        ("copy.deepcopy(net)", "rows.append(frozen(net).cpu())", False),
+        ("copy.deepcopy(net).cpu()", "rows.append(frozen(net))", False),
+        ("{k: v.cpu().clone() for k, v in net.state_dict().items()}", "rows.append(frozen(net))", False),
+        ("net.state_dict()", "rows.append(frozen(net))", False),
+        ("copy.deepcopy(net)", "rows = [frozen(net)]", False),
+    ],
+)
+def test_copies_that_a_helper_of_another_file_makes(tmp_path: Path, returned: str, each: str, leaks: bool) -> None:
+    helper = f"""
+        import copy
+
+        def _taken(net):
+            return copy.deepcopy(net.state_dict())
+
+        def frozen(net):
+            return {returned}
+    """
+    run = TRAINING.format(imports="from weights import frozen", each=each)
+    files = {"weights.py": helper, "journal.py": journal("self.rows.append(row)"), "run.py": run}
+    assert codes(Project(tmp_path, files).found(), "TLK405") == (["run.py: TLK405 error"] if leaks else [])
+
+
+CUTTING = """
+    import torch
+
+    def cut(maps, size=4, *, at=0):
+        return {returned}
+
+    def shown(maps):
+        return _corner(maps).squeeze(0)
+
+    def _corner(maps):
+        return maps[:, :4]
+"""
+
+CUT = """
+    import torch
+    from torch import nn
+    import cutting
+
+    def read(loader):
+        net, rows = {net}, []
+        with torch.no_grad():
+            for x, _ in loader:
+                rows.append({row})
+        return rows
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "row", "leaks"),
+    [
+        ("maps.narrow(1, 0, 4)", "cutting.cut(net(x))", True),
+        ("maps[:, :4].squeeze()", "cutting.cut(size=2, maps=net(x))", True),
+        ("maps.detach().chunk(2)[0]", "cutting.cut(net(x))", True),
+        ("maps[-1]", "cutting.cut(net(x))", True),
+        ("maps[:, 0]", "cutting.cut(net(x))", True),
+        ("maps.detach()", "cutting.cut(net(x))[:, :4]", True),
+        ("maps", "cutting.shown(net(x))", True),
+        ("maps[:, :4]", "(cutting.cut(net(x)), 3)", True),
+        ("maps.narrow(1, 0, 4).clone()", "cutting.cut(net(x))", False),
+        ("maps[:, :4]", "cutting.cut(net(x)).clone()", False),
+        ("maps[:, :4]", "cutting.cut(net(x)).sum(1)", False),
+        ("maps[[0, 1]]", "cutting.cut(net(x))", False),
+        ("maps[at]", "cutting.cut(net(x), at=x.argmax())", False),
+        ("maps[:, at:size]", "cutting.cut(net(x))", False),
+        ("maps.detach()", "cutting.cut(net(x))", False),
+        ("maps[:, :4].cpu()", "cutting.cut(net(x))", False),
+        ("maps[-1]", "cutting.cut([net(x), net(x + 1)])", False),
+        ("maps[-1]", "cutting.cut(x.tolist())", False),
+    ],
+)
+def test_a_helper_of_another_file_gives_a_view(tmp_path: Path, returned: str, row: str, leaks: bool) -> None:
+    run = CUT.format(net="nn.Linear(16, 64)", row=row)
+    project = Project(tmp_path, {"cutting.py": CUTTING.format(returned=returned), "run.py": run})
+    assert codes(project.found("run.py"), "TLK402") == (["run.py: TLK402 error"] if leaks else [])
+
+
+@pytest.mark.parametrize(
+    ("returned", "leaks"),
+    [("self.outer(torch.tanh(self.inner(x)))", True), ("self.inner(x), x", False), ("[self.inner(x), x]", False)],
+)
+def test_a_network_of_another_file_gives_a_tensor_or_several(tmp_path: Path, returned: str, leaks: bool) -> None:
+    net = f"""
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner, self.outer = nn.Linear(16, 16), nn.Linear(16, 64)
+
+            def forward(self, x):
+                return {returned}
+    """
+    run = "    from net import Net" + CUT.format(net="Net()", row="net(x)[-1]").replace("import cutting", "pass")
+    found = Project(tmp_path, {"net.py": net, "run.py": run}).found("run.py")
+    assert codes(found, "TLK402") == (["run.py: TLK402 error"] if leaks else [])

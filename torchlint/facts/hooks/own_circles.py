@@ -1,0 +1,98 @@
+"""Circles that the instances of a class are in from the beginning, for other files that make them to know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from torchlint.facts.hooks.circles import Circles
+from torchlint.facts.values.graph import Function, Kind, Op
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.hooks.registrations import Registration
+
+
+def closed_by(facts: Facts, initializer: Function) -> list[tuple[str, tuple[int, ...]]]:
+    """The circles that an object is in as its ``__init__`` makes it.
+
+    Returns:
+        for each the attribute by which the object comes to hold a function that holds it; and the parameter that is
+        the tensor of which this is a hook, or none where that belongs to the object, which then has tensors of its own.
+    """
+    if initializer.owner is None or not initializer.parameters:
+        return []
+    search = Circles(facts)
+    registered = [one for one in facts.registrations if one.call.function is initializer]
+    found = [*map(partial(_hooked, search), registered), *_stored(search, initializer)]
+    names = dict.fromkeys(name for name in found if name)
+    own = list(names) if names and search.is_heavy(initializer.owner) else []
+    on_tensors = (circle for one in registered for circle in _hooked_on_given(search, one))
+    return [*((name, ()) for name in own), *dict.fromkeys(on_tensors)]
+
+
+def _hooked_on_given(search: Circles, registration: Registration) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The parameter of an ``__init__`` that is a tensor, is kept, and gets a hook which holds the object."""
+    call, subject = registration.call, registration.subject
+    if subject is None or not registration.is_of_tensor or not _holds_object(search, registration):
+        return
+    owner, way = call.function.owner, set(search.facts.hook_lifetimes.way(subject, ()))
+    for position, parameter in enumerate(call.function.parameters):
+        if position and parameter in way and owner is not None and search.reaches(owner, parameter):
+            yield parameter.name, (position,)
+
+
+def _hooked(search: Circles, registration: Registration) -> str:
+    """The attribute of the object through which the module is found that gets a hook which holds the object."""
+    call, subject, facts = registration.call, registration.subject, search.facts
+    owner = call.function.owner
+    if subject is None or owner is None or registration.is_of_tensor or not _holds_object(search, registration):
+        return ""
+    if not search.is_own(subject, owner):
+        return ""
+    way, stored = set(facts.hook_lifetimes.way(subject, ())), search.solution.stored.items()
+    return next((p.path for p, values in stored if p.owner is owner.root() and not way.isdisjoint(values)), "")
+
+
+def _holds_object(search: Circles, registration: Registration) -> bool:
+    """Whether a hook is registered each time, for good, and holds the object in whose method that is done."""
+    call, itself = registration.call, registration.call.function.parameters[0]
+    if search.facts.hook_lifetimes.handles.lets_go(call) or search.facts.skipping.is_skipped(call, call.function):
+        return False
+    return registration.hook is not None and any(
+        held.value is itself for held in search.holding.held_by(registration.hook)
+    )
+
+
+def _stored(search: Circles, initializer: Function) -> Iterator[str]:
+    """The attributes that keep a function which holds the object, and keep it for good."""
+    owner, itself = initializer.owner, initializer.parameters[0]
+    for store in search.facts.graph.stores:
+        if store.function is initializer and store.holder is not None and store.kind is not Kind.UPDATE:
+            held = search.holding.held_by(store.value)
+            place = (
+                search.attribute_of(store, owner)
+                if owner is not None and any(one.value is itself for one in held)
+                else None
+            )
+            if place is not None and not search.is_dropped(place):
+                yield place.path
+
+
+def handed_to_itself(facts: Facts, method: Function) -> list[tuple[str, int]]:
+    """The methods that are not seen to which a method gives a function that holds its object, and at what parameter.
+
+    Nothing where the object has no tensors of its own.
+    """
+    if method.owner is None or not method.parameters:
+        return []
+    search, itself = Circles(facts), method.parameters[0]
+    found = [
+        (call.callee.name, key + 1)
+        for call in facts.steps.calls_in(method)
+        if call.callee.op is Op.ATTRIBUTE and call.callee.inputs[0] is itself and not facts.solution.functions_of(call)
+        for key, argument in zip(call.keys[1:], call.arguments, strict=True)
+        if isinstance(key, int) and any(held.value is itself for held in search.holding.held_by(argument))
+    ]
+    return found if found and search.is_heavy(method.owner) else []

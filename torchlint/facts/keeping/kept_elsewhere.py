@@ -1,0 +1,97 @@
+"""What a file hands to functions of other files that put it into containers: ``journal.note(weights)``.
+
+What the function keeps is told by its summary; the call is where that happens again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.summaries.summary import KeepSummary
+from torchlint.facts.values.domain import Container
+from torchlint.facts.values.graph import Function, Loop, Place, Value
+from torchlint.facts.values.homes import homes_of
+from torchlint.facts.values.solve import Solution
+from torchlint.facts.values.writing import Use, operands
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+
+@dataclass(frozen=True)
+class KeptElsewhere:
+    """A call hands something to a function of another file, which keeps it.
+
+    Attributes:
+        call: the call.
+        function: what it calls.
+        keep: what that keeps.
+        given: what is handed over, as it is written in the call.
+        holder: the object that keeps, the receiver of the call or one of its arguments; None for a global.
+        homes: where what is kept lives.
+        name: how the program writes what keeps it: ``meter`` of ``meter.update(loss)``, or the name of a global.
+    """
+
+    call: Value
+    function: Function
+    keep: KeepSummary
+    given: Use
+    holder: Value | None
+    homes: tuple[Place | Value, ...]
+    name: str
+
+    def is_in_container(self, solution: Solution) -> bool:
+        """Whether what keeps it is known as a list, a dict or the like, which holds what it is given as it is."""
+        found = (solution.stored.get(home, ()) if isinstance(home, Place) else (home,) for home in self.homes)
+        atoms = (atom for values in found for value in values for atom in solution.final(value))
+        return self.keep.grows and self.keep.is_shared and any(isinstance(atom, Container) for atom in atoms)
+
+    def is_let_go(self, solution: Solution) -> bool:
+        """Whether the class that keeps it has another method which sets the attribute anew, after the beginning."""
+        endings = solution.graph.foreign.endings
+        return any(place in self.homes and name not in ("__init__", self.function.name) for place, name in endings)
+
+    def outlives(self, facts: Facts, is_step: Callable[[Loop], bool] | None = None) -> bool:
+        """Whether it is kept beyond a step; see :meth:`~torchlint.facts.turns.lifetimes.Lifetimes.outlives`."""
+        return facts.lifetimes.outlives(list(self.homes), self.call.function, self.call.loop, is_step=is_step)
+
+
+def kept_elsewhere(facts: Facts) -> Iterator[KeptElsewhere]:
+    """Everything that functions of other files keep, by each call of this file and each argument."""
+    solution = facts.solution
+    # Asking for a method makes it, with what it keeps.
+    for function, keeps in list(solution.graph.foreign.keeps.items()):
+        for call in _calls(facts, function) if keeps else ():
+            for keep in keeps:
+                for given in solution.given_by(call, function.parameters[keep.position]):
+                    yield _kept(facts, call, function, keep, given)
+
+
+def _calls(facts: Facts, function: Function) -> list[Value]:
+    """The calls of a function in this file, in source order."""
+    calls = facts.solution.callers.get(function, {})
+    return sorted((call for call in calls if not call.function.is_foreign), key=lambda call: call.index)
+
+
+def _kept(facts: Facts, call: Value, function: Function, keep: KeepSummary, given: Value) -> KeptElsewhere:
+    holder = None if keep.into < 0 else facts.solution.passed(call, function, keep.into)
+    homes: list[Place | Value] = []
+    if keep.into == 0 and function.owner is not None:
+        homes.append(Place(function.owner.root(), keep.attribute))
+    elif holder is not None:
+        homes += homes_of(facts.solution, holder)
+    written = next((use for use in operands(call) if use.value is given), Use(given, None))
+    return KeptElsewhere(call, function, keep, written, holder, tuple(homes), _name(facts, call, holder, keep))
+
+
+def _name(facts: Facts, call: Value, holder: Value | None, keep: KeepSummary) -> str:
+    if holder is None:
+        return keep.attribute
+    node = call.syntax.func if isinstance(call.syntax, cst.Call) else None
+    if call.callee.inputs and holder is call.callee.inputs[0] and isinstance(node, cst.Attribute):
+        return facts.shortly(node.value)
+    return facts.name_in(call, holder)
