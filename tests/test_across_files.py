@@ -1300,3 +1300,75 @@ def test_a_loss_whose_backward_has_run_in_another_file_holds_no_activations(
     """
     project = Project(tmp_path, {"learner.py": learner, "run.py": run})
     assert [f for f in project.found() if "TLK102" in f] == [f"run.py: TLK102 {level}"]
+
+
+@pytest.mark.parametrize(
+    ("beside", "leaks"),
+    [
+        ("print(gate_of(net).openness.mean().item())", True),
+        ("gate_of(net).openness = None", True),
+        ("loss = loss + gate_of(net).openness.mean()", False),
+        ("loss = loss + getattr(gate_of(net), 'openness').mean()", False),
+        ("loss = loss + sum(getattr(gate_of(net), name).mean() for name in terms)", False),
+        ("loss = loss + penalty(net)", False),
+    ],
+)
+def test_what_a_layer_leaves_on_itself_is_told_where_no_file_of_the_training_uses_it(
+    tmp_path: Path, beside: str, leaks: bool
+) -> None:
+    files = {
+        "layers.py": """
+            import torch
+            from torch import nn
+
+            class Gate(nn.Module):
+                def __init__(self, width):
+                    super().__init__()
+                    self.weigh = nn.Linear(width, width)
+                    self.openness = None
+
+                def forward(self, x):
+                    share = torch.sigmoid(self.weigh(x))
+                    self.openness = share.exp()
+                    return x * share
+        """,
+        "network.py": """
+            from torch import nn
+            from layers import Gate
+
+            class Network(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.gates = nn.ModuleList([Gate(8) for _ in range(3)])
+
+                def forward(self, x):
+                    for gate in self.gates:
+                        x = gate(x)
+                    return x
+        """,
+        "terms.py": f"""
+            def penalty(net):
+                return sum(gate.{"openness" if "penalty" in beside else "weigh"}.sum() for gate in net.gates)
+        """,
+        "run.py": f"""
+            import torch
+            from network import Network
+            from terms import penalty
+
+            def gate_of(net):
+                return net.gates[0]
+
+            def run(loader, terms):
+                net = Network()
+                optimizer = torch.optim.SGD(net.parameters(), 0.1)
+                for x, y in loader:
+                    loss = (net(x) - y).pow(2).mean()
+                    {beside}
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+        """,
+    }
+    project = Project(tmp_path, files)
+    assert [f for f in project.found() if "TLK111" in f] == (["layers.py: TLK111 warning"] if leaks else [])
+    assert project.found("layers.py", "network.py") == []  # nobody is seen to train it
