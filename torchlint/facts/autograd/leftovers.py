@@ -16,7 +16,7 @@ import libcst as cst
 
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.values.domain import Instance, Module
-from torchlint.facts.values.frameworks import is_module_class, promises, trains_on_result
+from torchlint.facts.values.frameworks import is_forward, is_module_class, promises, trains_on_result
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.writing import Use, text_of
@@ -306,19 +306,14 @@ class Leftovers:
     def _is_trained_elsewhere(self, function: Function, places: list[Place]) -> bool:
         """Whether it runs in the forward of a network that another file trains, and no other file asks for it."""
         names = [place.path for place in places if isinstance(place.owner, Class)]
-        if len(names) < len(places) or not any(map(_is_forward, self._running(function))):
+        if len(names) < len(places) or not any(map(is_forward, self._running(function))):
             return False
         return all(map(self.facts.trains_without, names))
 
     def _is_layer_of_training(self, function: Function) -> bool:
         """Whether it is the forward of a layer that is made in a file that also trains, as one of a list of layers."""
         trains = any(not backward.by_contract for backward in self.solution.graph.backwards)
-        return trains and _is_forward(function) and any(function.owner in made for made in self._made)
-
-
-def _is_forward(function: Function) -> bool:
-    """Whether it is the forward of a class of modules."""
-    return function.name == "forward" and function.owner is not None and is_module_class(function.owner)
+        return trains and is_forward(function) and any(function.owner in made for made in self._made)
 
 
 def _is_differentiated_by_hand(function: Function) -> bool:
