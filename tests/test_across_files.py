@@ -1372,3 +1372,90 @@ def test_what_a_layer_leaves_on_itself_is_told_where_no_file_of_the_training_use
     project = Project(tmp_path, files)
     assert [f for f in project.found() if "TLK111" in f] == (["layers.py: TLK111 warning"] if leaks else [])
     assert project.found("layers.py", "network.py") == []  # nobody is seen to train it
+
+
+@pytest.mark.parametrize(
+    ("given", "taken", "leaks"),
+    [
+        ("loss", "print(tally.means())", True),
+        ("loss", "return tally.means()", True),
+        ("size", "return tally.means()", False),  # who called may train on it: no backward has run over it
+        ("loss.detach()", "return tally.means()", False),
+    ],
+)
+def test_what_others_may_read_of_a_meter_is_not_trained_on_once_its_graph_is_freed(
+    tmp_path: Path, given: str, taken: str, leaks: bool
+) -> None:
+    tally = """
+        class Tally:
+            def __init__(self):
+                self.sums, self.counts = {}, {}
+
+            def note(self, name, value, rows):
+                if name not in self.sums:
+                    self.sums[name], self.counts[name] = 0.0, 0
+                self.sums[name] += value * rows
+                self.counts[name] += rows
+
+            def means(self):
+                return {name: self.sums[name] / self.counts[name] for name in self.sums}
+    """
+    run = f"""
+        import torch
+        from tally import Tally
+
+        def run(loader, net: torch.nn.Module, optimizer):
+            tally = Tally()
+            for x, y in loader:
+                out = net(x)
+                loss, size = (out - y).pow(2).mean(), net(y).abs().mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                tally.note("loss", {given}, len(x))
+                tally.note("rows", len(x), 1)
+            {taken}
+    """
+    project = Project(tmp_path, {"tally.py": tally, "run.py": run})
+    assert [f for f in project.found() if "TLK105" in f] == (["run.py: TLK105 warning"] if leaks else [])
+
+
+@pytest.mark.parametrize(
+    ("body", "leaks"),
+    [
+        ("seen = torch.cat([past, new], dim=1)", True),
+        ("seen = torch.cat([past.detach(), new], dim=1)", False),
+        ("seen = new + past.sum(dim=1, keepdim=True)", True),
+        ("seen = new", False),
+    ],
+)
+def test_a_cache_that_a_network_of_another_file_adds_to_is_carried(tmp_path: Path, body: str, leaks: bool) -> None:
+    files = {
+        "memory.py": f"""
+            import torch
+            from torch import nn
+
+            class Memory(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.lift = nn.Linear(8, 4)
+
+                def forward(self, x, past):
+                    new = self.lift(x).unsqueeze(1)
+                    {body}
+                    return seen.mean(dim=1), seen
+        """,
+        "listen.py": """
+            import torch
+            from memory import Memory
+
+            def listen(stream):
+                memory = Memory().eval()
+                past, hits = torch.zeros(1, 1, 4), 0
+                for x, y in stream:
+                    scores, past = memory(x, past)
+                    hits += (scores.argmax(dim=1) == y).sum().item()
+                return hits
+        """,
+    }
+    assert any("TLK104" in f for f in Project(tmp_path, files).found()) is leaks

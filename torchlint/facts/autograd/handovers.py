@@ -56,7 +56,7 @@ class Handovers:
         homes: list[Place | Value] = list(self._places(function, keep))
         if holder is not None and not (keep.into == 0 and function.owner is not None):
             homes += homes_of(self.solution, holder)
-        if not self.facts.lifetimes.outlives(homes, call.function, call.loop) or self._is_used(function, keep):
+        if not self.facts.lifetimes.outlives(homes, call.function, call.loop) or self._is_used(part, function, keep):
             return None
         written = next((use for use in operands(call) if use.value is argument), Use(argument, None))
         name, statement = self._name(call, holder, keep), self.facts.statement_of(call)
@@ -108,14 +108,18 @@ class Handovers:
         if keep.into == 0 and function.owner is not None:
             yield Place(function.owner.root(), keep.attribute)
 
-    def _is_used(self, function: Function, keep: KeepSummary) -> bool:
-        """Whether what is kept may be trained on: read as an attribute, or by a method, on the way to a backward."""
+    def _is_used(self, part: Value, function: Function, keep: KeepSummary) -> bool:
+        """Whether what is kept may be trained on: read as an attribute, or by a method, on the way to a backward.
+
+        Code that is not seen runs none over a graph that is freed.
+        """
         if any(place in self._trained_places for place in self._places(function, keep)):
             return True
         owner = function.owner
         readers = [owner.method(name) for name in keep.readers] if owner is not None else []
         calls = (call for reader in readers if reader is not None for call in self.solution.callers.get(reader, {}))
-        return any(self.flows.may_be_trained_on(call) for call in calls)
+        is_wanted = self.flows.is_trained_on if self.flows.touches_spent(part) else self.flows.may_be_trained_on
+        return any(map(is_wanted, calls))
 
     @cached_property
     def _trained_places(self) -> frozenset[Place]:
