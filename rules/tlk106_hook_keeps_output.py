@@ -114,6 +114,7 @@ def _cost(kept: HookStore) -> tuple[Level, Memory, str]:
 
 def _evidence(facts: Facts, kept: HookStore) -> Iterator[Step]:
     yield Step(facts.statement_of(kept.hook.registration), f"`{kept.hook.function.name}` becomes a hook here")
-    if kept.forward is not None:
-        yield Step(facts.statement_of(kept.forward), "this forward runs it with gradients on")
+    if kept.seen_at is not None:
+        runs = "this forward runs it" if kept.seen_at is kept.forward else "this call runs it in another file"
+        yield Step(facts.statement_of(kept.seen_at), f"{runs} with gradients on")
     yield Step(kept.store.statement, f"`{kept.name}` keeps it here")

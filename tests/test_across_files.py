@@ -1459,3 +1459,58 @@ def test_a_cache_that_a_network_of_another_file_adds_to_is_carried(tmp_path: Pat
         """,
     }
     assert any("TLK104" in f for f in Project(tmp_path, files).found()) is leaks
+
+
+@pytest.mark.parametrize(
+    ("kept", "call", "found"),
+    [
+        ("out", "learn(net, F.cross_entropy, loader)", ["run.py: TLK106 warning"]),
+        ("out.detach()", "learn(net, F.cross_entropy, loader)", []),
+        ("out", "learn(net, sparse, loader)", []),  # the loss is computed from what the hook keeps
+        ("out", "answers(net, loader)", []),
+        ("out", "learn(other, F.cross_entropy, loader)", []),
+        ("out", "handle.remove(); learn(net, F.cross_entropy, loader)", []),
+        ("out", "learn(net, F.cross_entropy, loader); seen.clear()", ["run.py: TLK106 warning"]),
+    ],
+)
+def test_a_training_of_another_file_runs_the_hooks_of_what_it_is_given(
+    tmp_path: Path, kept: str, call: str, found: list[str]
+) -> None:
+    learning = """
+        import torch
+
+        def learn(net, criterion, loader):
+            optimizer = torch.optim.Adam(net.parameters())
+            for x, y in loader:
+                loss = criterion(net(x), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+        @torch.no_grad()
+        def answers(net, loader):
+            return [net(x).argmax(dim=1) for x, _ in loader]
+    """
+    run = f"""
+        import torch
+        import torch.nn.functional as F
+        from torch import nn
+        from learning import answers, learn
+
+        seen = []
+
+        def note(layer, args, out):
+            seen.append({kept})
+
+        def sparse(out, y):
+            return F.cross_entropy(out, y) + seen[-1].abs().mean()
+
+        def run(loader):
+            seen.clear()
+            net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4))
+            other = nn.Linear(8, 4)
+            handle = net[1].register_forward_hook(note)
+            {call}
+            print(len(seen))
+    """
+    assert Project(tmp_path, {"learning.py": learning, "run.py": run}).found() == found

@@ -34,7 +34,8 @@ class HookStore:
         name: how the program names the holder.
         parts: what is kept, as it is written there.
         grows: True when each forward adds one more; False when the next forward overwrites it.
-        forward: a call of the file that runs the hook with gradients on; None when the file shows no forward at all.
+        forward: a call that runs the hook with gradients on; None when the file shows no forward at all.
+        seen_at: that call, or the one of this file by which another file comes to make it.
         spent: True when a backward runs over the graph of each such forward.
         surely_tensor: True when each part is a tensor for certain; None when one is the tuple of all inputs.
     """
@@ -45,6 +46,7 @@ class HookStore:
     parts: tuple[Use, ...]
     grows: bool
     forward: Value | None
+    seen_at: Value | None
     spent: bool
     surely_tensor: bool | None
 
@@ -117,7 +119,8 @@ class _Search:
         name = text_of(store.target, store.holder or store.value)
         spent = bool(lasting) and all(map(self.flows.is_spent, lasting))
         forward = lasting[0] if lasting else None
-        return HookStore(hook, store, name, tuple(uses), grows, forward, spent, self._are_tensors(hook, uses))
+        seen_at = self.hooks.seen_at(forward) if forward is not None else None
+        return HookStore(hook, store, name, tuple(uses), grows, forward, seen_at, spent, self._are_tensors(hook, uses))
 
     def _lasts(self, hook: Hook, store: Store, homes: list[Place | Value], forward: Value) -> bool:
         """Whether what one forward brings has a graph and is still there after its step."""
