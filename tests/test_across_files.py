@@ -1514,3 +1514,30 @@ def test_a_training_of_another_file_runs_the_hooks_of_what_it_is_given(
             print(len(seen))
     """
     assert Project(tmp_path, {"learning.py": learning, "run.py": run}).found() == found
+
+
+@pytest.mark.parametrize(
+    ("body", "level"),
+    [
+        ("self.recent.append(value)", "note"),
+        ("self.recent.append(value); self.total += value", "warning"),
+        ("self.total += value; self.recent.append(value)", "warning"),
+        ("self.ring[self.at] = value; self.at = (self.at + 1) % 9", "note"),
+        ("self.everything.append(value)", "warning"),
+    ],
+)
+def test_a_window_of_another_file_keeps_as_many_as_it_has_room_for(tmp_path: Path, body: str, level: str) -> None:
+    window = f"""
+        from collections import deque
+
+        class Window:
+            def __init__(self):
+                self.recent, self.total, self.everything = deque(maxlen=9), 0.0, []
+                self.ring, self.at = [None] * 9, 0
+
+            def put(self, value):
+                {body}
+    """
+    each = "window.put(loss)"
+    files = {"window.py": window, "run.py": loop("from window import Window", "window = Window()", each)}
+    assert Project(tmp_path, files).found() == [f"run.py: TLK105 {level}"]

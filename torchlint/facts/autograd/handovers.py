@@ -35,11 +35,11 @@ class Handovers:
         """A record for each call and each holder in another file that keeps a live argument of it step after step."""
         # Asking for a method makes it, with what it keeps.
         for function, keeps in list(self.solution.graph.foreign.keeps.items()):
-            for call in self._calls(function) if keeps else ():
-                for keep in keeps:
-                    record = self._record(call, function, keep) if keep.grows else None
-                    if record is not None:
-                        yield record
+            # A meter that has a window of values and their sum keeps them all by its sum.
+            growing = sorted((keep for keep in keeps if keep.grows), key=lambda keep: keep.bounded)
+            for call in self._calls(function) if growing else ():
+                records = [record for keep in growing if (record := self._record(call, function, keep)) is not None]
+                yield from {(record.name, record.parts): record for record in reversed(records)}.values()
 
     def _calls(self, function: Function) -> list[Value]:
         """The calls of a function in this file, in source order."""
@@ -66,8 +66,8 @@ class Handovers:
         whole = part is argument
         kept = written if whole else Use(part, written.node)
         is_average = keep.averages and self.flows.is_leaf(part)
-        return Record(statement, (kept,), holder or call, name, statement, into, False, not whole, keeper=keeper,
-                      averages=is_average)  # fmt: skip
+        return Record(statement, (kept,), holder or call, name, statement, into, keep.bounded, not whole,
+                      keeper=keeper, averages=is_average)  # fmt: skip
 
     def _live_parts(self, argument: Value, keep: KeepSummary) -> list[Value]:
         """The tensors with a graph that are kept of an argument: itself, or what is in it."""

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from torchlint.facts.autograd.insertions import Insertions
 from torchlint.facts.summaries.summary import KeepSummary
 from torchlint.facts.values.domain import Argument, Container, Derived, is_graphless
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Store, Value
-from torchlint.facts.values.homes import places_of, targets_of
+from torchlint.facts.values.homes import allocations_of, places_of, targets_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -24,6 +25,7 @@ class Keeps:
     def __init__(self, facts: Facts) -> None:
         """Work on ``facts``."""
         self.facts, self.solution, self.flows = facts, facts.solution, facts.flows
+        self._insertions = Insertions(facts.lifetimes)
         self._stores: dict[Function, list[Store]] = defaultdict(list)
         for store in facts.graph.stores:
             self._stores[store.function].append(store)
@@ -56,8 +58,15 @@ class Keeps:
             if position != into:
                 merges = _is_of_dictionary(kept) or (store.call is not None and store.call.callee.name == "update")
                 merges = merges or (averages and any(map(_is_of_dictionary, kept.computed_from())))
-                mode = store.mode.value
-                yield KeepSummary(position, into, attribute, grows, is_computed, mode, readers, merges, averages)
+                yield KeepSummary(position, into, attribute, grows, is_computed, store.mode.value, readers, merges,
+                                  averages, bounded=self._is_bounded(store))  # fmt: skip
+
+    def _is_bounded(self, store: Store) -> bool:
+        """Whether what a store fills has room for so many things only, whichever of several it is."""
+        if store.kind is not Kind.INSERT or store.holder is None:
+            return False
+        made = allocations_of(self.solution, store.holder)
+        return bool(made) and all(self._insertions.is_bounded(store, one) for one in made)
 
     def _kept_through(self, call: Value, callee: Function) -> Iterator[KeepSummary]:
         """What a function keeps by calling another that keeps."""

@@ -138,6 +138,7 @@ class KeepSummary:
         readers: methods of the class whose results hold what is kept.
         merges: the values of a dict are kept, ``rows.update(values)``.
         averages: what is kept already goes into what replaces it, and so do parameters that require grad.
+        bounded: it is put into what has room for so many only: ``deque(maxlen=9)``, a list that is filled in a ring.
     """
 
     position: int
@@ -149,6 +150,7 @@ class KeepSummary:
     readers: tuple[str, ...] = ()
     merges: bool = False
     averages: bool = False
+    bounded: bool = False
 
 
 class EffectKind(Symbol):
