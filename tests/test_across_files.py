@@ -1541,3 +1541,98 @@ def test_a_window_of_another_file_keeps_as_many_as_it_has_room_for(tmp_path: Pat
     each = "window.put(loss)"
     files = {"window.py": window, "run.py": loop("from window import Window", "window = Window()", each)}
     assert Project(tmp_path, files).found() == [f"run.py: TLK105 {level}"]
+
+
+COLLECTOR = """
+    from collections import deque
+
+    class Collector:
+        def __init__(self):
+            self.rows, self.latest, self.window, self.size = [], {}, deque(maxlen=4), 0.0
+
+        def __call__(self, layer, args, out):
+            self.rows.append(out)
+
+        def keep_norm(self, layer, args, out):
+            self.rows.append(out.norm())
+
+        def keep_detached(self, layer, args, out):
+            self.rows.append(out.detach())
+
+        def keep_latest(self, layer, args, out):
+            self.latest[layer] = out
+
+        def keep_window(self, layer, args, out):
+            self.window.append(out)
+
+        def sum_up(self, layer, args, out):
+            self.size += out.abs().mean()
+
+        def mean(self):
+            return sum(row.mean() for row in self.rows)
+
+        def forget(self):
+            self.rows, self.size = [], 0.0
+
+    def note(rows, layer, args, out):
+        rows.append(out)
+"""
+
+
+@pytest.mark.parametrize(
+    ("hook", "more", "leaks"),
+    [
+        ("collector", "pass", True),
+        ("collector.keep_norm", "pass", True),
+        ("collector.sum_up", "pass", True),
+        ("partial(note, rows)", "pass", True),
+        ("collector.keep_detached", "pass", False),
+        ("collector.keep_latest", "pass", False),
+        ("collector.keep_window", "pass", False),
+        ("collector", "collector.forget()", False),
+        ("partial(note, rows)", "rows.clear()", False),
+        ("collector", "loss = loss + collector.rows[-1].mean()", False),
+        ("collector", "loss = loss + collector.mean()", False),
+        ("partial(note, rows)", "loss = loss + rows[-1].mean()", False),
+    ],
+)
+def test_a_hook_of_another_file_keeps_what_it_is_given(tmp_path: Path, hook: str, more: str, leaks: bool) -> None:
+    run = f"""
+        from functools import partial
+        import torch
+        from torch import nn
+        from collector import Collector, note
+
+        def run(loader):
+            net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4))
+            optimizer = torch.optim.Adam(net.parameters())
+            rows, collector = [], Collector()
+            net[1].register_forward_hook({hook})
+            for x, y in loader:
+                loss = (net(x) - y).pow(2).mean()
+                {more}
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            return [row.mean().item() for row in (rows or collector.rows)]
+    """
+    project = Project(tmp_path, {"collector.py": COLLECTOR, "run.py": run})
+    assert project.found() == (["run.py: TLK106 warning"] if leaks else [])
+
+
+def test_a_hook_of_another_file_keeps_no_graph_where_gradients_are_off(tmp_path: Path) -> None:
+    run = """
+        import torch
+        from torch import nn
+        from collector import Collector
+
+        def run(loader, net: nn.Module):
+            collector = Collector()
+            net.head.register_forward_hook(collector)
+            with torch.no_grad():
+                for x, _ in loader:
+                    net(x)
+            return torch.stack(collector.rows)
+    """
+    found = Project(tmp_path, {"collector.py": COLLECTOR, "run.py": run}).found()
+    assert [one for one in found if "TLK106" in one] == []

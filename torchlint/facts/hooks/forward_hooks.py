@@ -92,6 +92,7 @@ class Hooks:
             function = _function_of(atom)
             if function is None:
                 continue
+            function.open()
             bound = isinstance(atom, Instance) or (isinstance(atom, FunctionReference) and atom.bound)
             parameters = function.parameters[1 if bound else 0 :]
             filled = dict(zip(parameters, given, strict=False))

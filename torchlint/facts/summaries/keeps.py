@@ -59,7 +59,8 @@ class Keeps:
                 merges = _is_of_dictionary(kept) or (store.call is not None and store.call.callee.name == "update")
                 merges = merges or (averages and any(map(_is_of_dictionary, kept.computed_from())))
                 yield KeepSummary(position, into, attribute, grows, is_computed, store.mode.value, readers, merges,
-                                  averages, bounded=self._is_bounded(store))  # fmt: skip
+                                  averages, bounded=self._is_bounded(store),
+                                  keyed=store.is_item and not averages)  # fmt: skip
 
     def _is_bounded(self, store: Store) -> bool:
         """Whether what a store fills has room for so many things only, whichever of several it is."""

@@ -139,6 +139,7 @@ class KeepSummary:
         merges: the values of a dict are kept, ``rows.update(values)``.
         averages: what is kept already goes into what replaces it, and so do parameters that require grad.
         bounded: it is put into what has room for so many only: ``deque(maxlen=9)``, a list that is filled in a ring.
+        keyed: it is put under a key, where it replaces what was kept under that one.
     """
 
     position: int
@@ -151,6 +152,7 @@ class KeepSummary:
     merges: bool = False
     averages: bool = False
     bounded: bool = False
+    keyed: bool = False
 
 
 class EffectKind(Symbol):
