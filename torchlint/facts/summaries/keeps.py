@@ -138,9 +138,18 @@ class Keeps:
         targets = targets_of(self.solution, store)
         if store.is_item and store.holder is not None:
             targets = list(places_of(self.solution, store.holder))
-        return any(
-            place in targets for value in store.value.computed_from() for place in places_of(self.solution, value)
-        )
+        return any(place in targets for value in self._behind(store.value) for place in places_of(self.solution, value))
+
+    def _behind(self, value: Value) -> Iterator[Value]:
+        """What a value is computed from in its function, with its graph: nothing behind ``.detach()``."""
+        pending, seen = [value], set[Value]()
+        while pending:
+            current = pending.pop()
+            if current not in seen:
+                seen.add(current)
+                yield current
+                is_end = current.op in (Op.CALL, Op.ATTRIBUTE) and all(map(is_graphless, self.solution.final(current)))
+                pending += () if is_end else current.inputs
 
     def _readers(self, function: Function, attribute: str) -> tuple[str, ...]:
         """The methods of the class whose results hold, or are computed from, an attribute."""
