@@ -1636,3 +1636,53 @@ def test_a_hook_of_another_file_keeps_no_graph_where_gradients_are_off(tmp_path:
     """
     found = Project(tmp_path, {"collector.py": COLLECTOR, "run.py": run}).found()
     assert [one for one in found if "TLK106" in one] == []
+
+
+@pytest.mark.parametrize(
+    ("update", "given", "leaks"),
+    [
+        ("self.level = 0.9 * self.level + 0.1 * loss", "loss", True),
+        ("self.level = 0.9 * self.level + 0.1 * loss.detach()", "loss", False),
+        ("self.level = 0.9 * self.level.detach() + 0.1 * loss", "loss", False),
+        ("self.level = 0.9 * self.level + 0.1 * loss", "loss / self.level", False),
+        ("self.levels.append(loss)", "loss", True),
+        ("self.level = loss", "loss", False),
+    ],
+)
+def test_what_a_criterion_of_another_file_keeps_is_not_what_it_gives(
+    tmp_path: Path, update: str, given: str, leaks: bool
+) -> None:
+    criterion = f"""
+        import torch
+        from torch import nn
+
+        class Levelled(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("level", torch.ones(1))
+                self.levels = []
+
+            def forward(self, out, y):
+                loss = (out - y).pow(2).mean()
+                {update}
+                return {given}
+    """
+    run = """
+        import torch
+        from criterion import Levelled
+
+        class Fitting:
+            def __init__(self, net: torch.nn.Module, optimizer):
+                self.net, self.optimizer, self.criterion = net, optimizer, Levelled()
+
+            def run(self, loader):
+                for x, y in loader:
+                    loss = self.criterion(self.net(x), y)
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+    """
+    project = Project(tmp_path, {"criterion.py": criterion, "run.py": run})
+    assert project.found() == (["run.py: TLK105 warning"] if leaks else [])
+    # What the criterion is given is what is trained: a fix that detaches it there would end the training.
+    assert all(one.repair is None for one in check_paths([tmp_path], settings=Settings(notes=True)))

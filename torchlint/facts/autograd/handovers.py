@@ -15,6 +15,7 @@ import libcst as cst
 from torchlint.facts.autograd.records import Record
 from torchlint.facts.summaries.summary import KeepSummary
 from torchlint.facts.values.domain import Container
+from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Mode, Op, Place, Value
 from torchlint.facts.values.homes import homes_of, places_of
 from torchlint.facts.values.writing import Use, operands
@@ -66,8 +67,12 @@ class Handovers:
         whole = part is argument
         kept = written if whole else Use(part, written.node)
         is_average = keep.averages and self.flows.is_leaf(part)
-        return Record(statement, (kept,), holder or call, name, statement, into, keep.bounded, not whole,
-                      keeper=keeper, averages=is_average)  # fmt: skip
+        # What the call gives may be computed from what it is given: without a graph that is not trained.
+        is_trained = self.flows.may_be_trained_on(call)
+        return Record(statement, (kept,), holder or call, name, statement, into, keep.bounded, not whole or is_trained,
+                      # By what it gives a module flows into the loss; what it keeps may not.
+                      into_container=not (is_forward(function) and keep.into == 0),
+                      keeper=keeper, averages=is_average, returned=is_trained)  # fmt: skip
 
     def _live_parts(self, argument: Value, keep: KeepSummary) -> list[Value]:
         """The tensors with a graph that are kept of an argument: itself, or what is in it."""
@@ -89,6 +94,8 @@ class Handovers:
         if holder is None:
             return keep.attribute
         node = call.syntax.func if isinstance(call.syntax, cst.Call) else None
+        if holder is call.callee and node is not None:
+            return self.facts.shortly(node)
         if call.callee.inputs and holder is call.callee.inputs[0] and isinstance(node, cst.Attribute):
             return self.facts.shortly(node.value)
         return self.facts.name_in(call, holder)

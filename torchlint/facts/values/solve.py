@@ -24,6 +24,7 @@ from torchlint.facts.values.domain import (
     Container,
     Derived,
     History,
+    Instance,
     Module,
     Plain,
     Tensor,
@@ -168,9 +169,11 @@ class Solution:
     def passed(self, call: Value, function: Function, position: int) -> Value | None:
         """What a CALL of ``function`` gives for the parameter at ``position`` (from 0), its receiver for ``self``."""
         given = self.callers[function][call].get(function.parameters[position])
-        if given is None and position == 0 and call.callee.op is Op.ATTRIBUTE:
-            return call.callee.inputs[0]
-        return given
+        if given is not None or position != 0:
+            return given
+        if any(isinstance(atom, Instance) for atom in self.final(call.callee)):
+            return call.callee  # `self.criterion(x)` is for the criterion what `criterion.forward(x)` is
+        return call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else None
 
     def read(self, place: Place, reader: Value) -> Abstract:
         """What a place may hold; ``reader`` is run again when that changes."""
