@@ -1686,3 +1686,35 @@ def test_what_a_criterion_of_another_file_keeps_is_not_what_it_gives(
     assert project.found() == (["run.py: TLK105 warning"] if leaks else [])
     # What the criterion is given is what is trained: a fix that detaches it there would end the training.
     assert all(one.repair is None for one in check_paths([tmp_path], settings=Settings(notes=True)))
+
+
+def test_what_a_layer_in_a_row_keeps_is_told_where_it_is_written(tmp_path: Path) -> None:
+    layer = """
+        import torch
+        from torch import nn
+
+        class Levelled(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("level", torch.ones(1))
+
+            def forward(self, x):
+                if self.training:
+                    self.level = 0.9 * self.level + 0.1 * x.mean()
+                return x / self.level.detach()
+    """
+    run = """
+        import torch
+        from torch import nn
+        from layer import Levelled
+
+        def run(loader):
+            net = nn.Sequential(nn.Linear(8, 8), Levelled(), nn.Linear(8, 4))
+            optimizer = torch.optim.SGD(net.parameters(), 0.1)
+            for x, y in loader:
+                loss = nn.functional.cross_entropy(net(x), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+    """
+    assert Project(tmp_path, {"layer.py": layer, "run.py": run}).found() == ["layer.py: TLK103 note"]

@@ -54,6 +54,8 @@ class Handovers:
             return None
         argument, part = found[0]
         holder = self._holder(call, function, keep)
+        if holder is None and keep.into == 0 and is_forward(function):
+            return None  # a layer in a row: what it is given is written nowhere
         homes: list[Place | Value] = list(self._places(function, keep))
         if holder is not None and not (keep.into == 0 and function.owner is not None):
             homes += homes_of(self.solution, holder)
