@@ -93,9 +93,11 @@ def _finding(facts: Facts, record: Record, retention: Retention) -> Finding:
     elsewhere: tuple[str | LineOf, ...] = ("",)
     if record.kept is not record.statement:
         elsewhere = (" (line ", LineOf(record.kept), ")")
-    through = f" by `{record.into}`" if record.into else ""
+    through = f" by `{record.into}`" if record.into not in ("", record.name) else ""
     advice = "keep it out of the record" if record.trained else f"hand over `{facts.detached(kept)}`"
-    if record.averages:
+    if record.returned:
+        advice = "detach what is kept there"
+    elif record.averages:
         advice = "call it under `torch.no_grad()`"
     level, memory, cost = retention.level, retention.memory, retention.cost()
     if record.bounded:

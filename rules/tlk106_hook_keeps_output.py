@@ -13,6 +13,7 @@ from torchlint.screen import Trigger
 if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.hooks.hook_store import HookStore
+    from torchlint.facts.hooks.hooks_elsewhere import HookElsewhere
 
 REGISTERING = frozenset(
     ["register_forward_hook", "register_forward_pre_hook", "register_module_forward_hook",
@@ -75,6 +76,8 @@ class HookKeepsOutput(Rule):
         for kept in facts.hook_stores:
             if kept.store.statement not in told:
                 yield _finding(facts, kept)
+        for hook in facts.hooks_elsewhere:
+            yield _elsewhere(facts, hook)
 
 
 def _finding(facts: Facts, kept: HookStore) -> Finding:
@@ -100,20 +103,46 @@ def _finding(facts: Facts, kept: HookStore) -> Finding:
     )
 
 
+def _elsewhere(facts: Facts, kept: HookElsewhere) -> Finding:
+    hook, tensor = kept.hook, kept.tensor.name
+    level, memory, cost = _cost_of_growth(spent=kept.spent)
+    owner = f"{hook.function.owner.name}." if hook.function.owner is not None else ""
+    return Finding(
+        node=facts.statement_of(hook.registration),
+        message=(
+            f"`{owner}{hook.function.name}` of {kept.file} keeps the graph of every `{tensor}` that it is given as a"
+            f" hook{cost}; let it detach what it keeps",
+        ),
+        level=level,
+        memory=memory,
+        evidence=(Step(facts.statement_of(hook.registration), "it becomes a hook here"), *_run(facts, kept)),
+        explained_by="TLK201" if facts.inferences.is_inference(kept.forward) else None,
+    )
+
+
 def _cost(kept: HookStore) -> tuple[Level, Memory, str]:
     if not kept.grows:
         return Level.NOTE, Memory.PEAK, ", until the next forward overwrites it"
-    if kept.spent:
-        return Level.WARNING, Memory.HOST_GROWS, ", whose backward runs: host memory grows with each forward"
     if kept.forward is None:
         cost = ": with gradients on memory grows with each forward by all activations before it"
         return Level.WARNING, Memory.DEVICE_GROWS, cost
+    return _cost_of_growth(spent=kept.spent)
+
+
+def _cost_of_growth(*, spent: bool) -> tuple[Level, Memory, str]:
+    if spent:
+        return Level.WARNING, Memory.HOST_GROWS, ", whose backward runs: host memory grows with each forward"
     cost = ", no backward frees it: GPU memory grows with each forward by all activations before it"
     return Level.ERROR, Memory.DEVICE_GROWS, cost
 
 
 def _evidence(facts: Facts, kept: HookStore) -> Iterator[Step]:
     yield Step(facts.statement_of(kept.hook.registration), f"`{kept.hook.function.name}` becomes a hook here")
-    if kept.forward is not None:
-        yield Step(facts.statement_of(kept.forward), "this forward runs it with gradients on")
+    yield from _run(facts, kept)
     yield Step(kept.store.statement, f"`{kept.name}` keeps it here")
+
+
+def _run(facts: Facts, kept: HookStore | HookElsewhere) -> Iterator[Step]:
+    if kept.seen_at is not None:
+        runs = "this forward runs it" if kept.seen_at is kept.forward else "this call runs it in another file"
+        yield Step(facts.statement_of(kept.seen_at), f"{runs} with gradients on")

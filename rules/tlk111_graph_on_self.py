@@ -42,7 +42,8 @@ class GraphOnSelf(Rule):
 
     ## When it is not a leak
     A later loss or backward reads the attribute; it is deleted or set to something without a graph in the same step;
-    it is assigned under `no_grad` or detached. What a layer leaves on itself for code in other files is not judged.
+    it is assigned under `no_grad` or detached. What a layer leaves on itself for other files is judged only where one
+    of them trains it and none uses an attribute of that name.
 
     ## Fix safety
     Safe where the value is a tensor with a graph on every path and no code outside the file is given it; a note has

@@ -1750,3 +1750,421 @@ def test_what_an_object_of_another_file_hooks_when_it_is_called(
     """
     project = Project(tmp_path, {"cams.py": cams, "run.py": run})
     assert [one for one in project.found("run.py") if "TLK303" in one] == found
+
+
+@pytest.mark.parametrize(
+    ("beside", "leaks"),
+    [
+        ("print(gate_of(net).openness.mean().item())", True),
+        ("gate_of(net).openness = None", True),
+        ("loss = loss + gate_of(net).openness.mean()", False),
+        ("loss = loss + getattr(gate_of(net), 'openness').mean()", False),
+        ("loss = loss + sum(getattr(gate_of(net), name).mean() for name in terms)", False),
+        ("loss = loss + penalty(net)", False),
+    ],
+)
+def test_what_a_layer_leaves_on_itself_is_told_where_no_file_of_the_training_uses_it(
+    tmp_path: Path, beside: str, leaks: bool
+) -> None:
+    files = {
+        "layers.py": """
+            import torch
+            from torch import nn
+
+            class Gate(nn.Module):
+                def __init__(self, width):
+                    super().__init__()
+                    self.weigh = nn.Linear(width, width)
+                    self.openness = None
+
+                def forward(self, x):
+                    share = torch.sigmoid(self.weigh(x))
+                    self.openness = share.exp()
+                    return x * share
+        """,
+        "network.py": """
+            from torch import nn
+            from layers import Gate
+
+            class Network(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.gates = nn.ModuleList([Gate(8) for _ in range(3)])
+
+                def forward(self, x):
+                    for gate in self.gates:
+                        x = gate(x)
+                    return x
+        """,
+        "terms.py": f"""
+            def penalty(net):
+                return sum(gate.{"openness" if "penalty" in beside else "weigh"}.sum() for gate in net.gates)
+        """,
+        "run.py": f"""
+            import torch
+            from network import Network
+            from terms import penalty
+
+            def gate_of(net):
+                return net.gates[0]
+
+            def run(loader, terms):
+                net = Network()
+                optimizer = torch.optim.SGD(net.parameters(), 0.1)
+                for x, y in loader:
+                    loss = (net(x) - y).pow(2).mean()
+                    {beside}
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+        """,
+    }
+    project = Project(tmp_path, files)
+    assert [f for f in project.found() if "TLK111" in f] == (["layers.py: TLK111 warning"] if leaks else [])
+    assert project.found("layers.py", "network.py") == []  # nobody is seen to train it
+
+
+@pytest.mark.parametrize(
+    ("given", "taken", "leaks"),
+    [
+        ("loss", "print(tally.means())", True),
+        ("loss", "return tally.means()", True),
+        ("size", "return tally.means()", False),  # who called may train on it: no backward has run over it
+        ("loss.detach()", "return tally.means()", False),
+    ],
+)
+def test_what_others_may_read_of_a_meter_is_not_trained_on_once_its_graph_is_freed(
+    tmp_path: Path, given: str, taken: str, leaks: bool
+) -> None:
+    tally = """
+        class Tally:
+            def __init__(self):
+                self.sums, self.counts = {}, {}
+
+            def note(self, name, value, rows):
+                if name not in self.sums:
+                    self.sums[name], self.counts[name] = 0.0, 0
+                self.sums[name] += value * rows
+                self.counts[name] += rows
+
+            def means(self):
+                return {name: self.sums[name] / self.counts[name] for name in self.sums}
+    """
+    run = f"""
+        import torch
+        from tally import Tally
+
+        def run(loader, net: torch.nn.Module, optimizer):
+            tally = Tally()
+            for x, y in loader:
+                out = net(x)
+                loss, size = (out - y).pow(2).mean(), net(y).abs().mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                tally.note("loss", {given}, len(x))
+                tally.note("rows", len(x), 1)
+            {taken}
+    """
+    project = Project(tmp_path, {"tally.py": tally, "run.py": run})
+    assert [f for f in project.found() if "TLK105" in f] == (["run.py: TLK105 warning"] if leaks else [])
+
+
+@pytest.mark.parametrize(
+    ("body", "leaks"),
+    [
+        ("seen = torch.cat([past, new], dim=1)", True),
+        ("seen = torch.cat([past.detach(), new], dim=1)", False),
+        ("seen = new + past.sum(dim=1, keepdim=True)", True),
+        ("seen = new", False),
+    ],
+)
+def test_a_cache_that_a_network_of_another_file_adds_to_is_carried(tmp_path: Path, body: str, leaks: bool) -> None:
+    files = {
+        "memory.py": f"""
+            import torch
+            from torch import nn
+
+            class Memory(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.lift = nn.Linear(8, 4)
+
+                def forward(self, x, past):
+                    new = self.lift(x).unsqueeze(1)
+                    {body}
+                    return seen.mean(dim=1), seen
+        """,
+        "listen.py": """
+            import torch
+            from memory import Memory
+
+            def listen(stream):
+                memory = Memory().eval()
+                past, hits = torch.zeros(1, 1, 4), 0
+                for x, y in stream:
+                    scores, past = memory(x, past)
+                    hits += (scores.argmax(dim=1) == y).sum().item()
+                return hits
+        """,
+    }
+    assert any("TLK104" in f for f in Project(tmp_path, files).found()) is leaks
+
+
+@pytest.mark.parametrize(
+    ("kept", "call", "found"),
+    [
+        ("out", "learn(net, F.cross_entropy, loader)", ["run.py: TLK106 warning"]),
+        ("out.detach()", "learn(net, F.cross_entropy, loader)", []),
+        ("out", "learn(net, sparse, loader)", []),  # the loss is computed from what the hook keeps
+        ("out", "answers(net, loader)", []),
+        ("out", "learn(other, F.cross_entropy, loader)", []),
+        ("out", "handle.remove(); learn(net, F.cross_entropy, loader)", []),
+        ("out", "learn(net, F.cross_entropy, loader); seen.clear()", ["run.py: TLK106 warning"]),
+    ],
+)
+def test_a_training_of_another_file_runs_the_hooks_of_what_it_is_given(
+    tmp_path: Path, kept: str, call: str, found: list[str]
+) -> None:
+    learning = """
+        import torch
+
+        def learn(net, criterion, loader):
+            optimizer = torch.optim.Adam(net.parameters())
+            for x, y in loader:
+                loss = criterion(net(x), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+        @torch.no_grad()
+        def answers(net, loader):
+            return [net(x).argmax(dim=1) for x, _ in loader]
+    """
+    run = f"""
+        import torch
+        import torch.nn.functional as F
+        from torch import nn
+        from learning import answers, learn
+
+        seen = []
+
+        def note(layer, args, out):
+            seen.append({kept})
+
+        def sparse(out, y):
+            return F.cross_entropy(out, y) + seen[-1].abs().mean()
+
+        def run(loader):
+            seen.clear()
+            net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4))
+            other = nn.Linear(8, 4)
+            handle = net[1].register_forward_hook(note)
+            {call}
+            print(len(seen))
+    """
+    assert Project(tmp_path, {"learning.py": learning, "run.py": run}).found() == found
+
+
+@pytest.mark.parametrize(
+    ("body", "level"),
+    [
+        ("self.recent.append(value)", "note"),
+        ("self.recent.append(value); self.total += value", "warning"),
+        ("self.total += value; self.recent.append(value)", "warning"),
+        ("self.ring[self.at] = value; self.at = (self.at + 1) % 9", "note"),
+        ("self.everything.append(value)", "warning"),
+    ],
+)
+def test_a_window_of_another_file_keeps_as_many_as_it_has_room_for(tmp_path: Path, body: str, level: str) -> None:
+    window = f"""
+        from collections import deque
+
+        class Window:
+            def __init__(self):
+                self.recent, self.total, self.everything = deque(maxlen=9), 0.0, []
+                self.ring, self.at = [None] * 9, 0
+
+            def put(self, value):
+                {body}
+    """
+    each = "window.put(loss)"
+    files = {"window.py": window, "run.py": loop("from window import Window", "window = Window()", each)}
+    assert Project(tmp_path, files).found() == [f"run.py: TLK105 {level}"]
+
+
+COLLECTOR = """
+    from collections import deque
+
+    class Collector:
+        def __init__(self):
+            self.rows, self.latest, self.window, self.size = [], {}, deque(maxlen=4), 0.0
+
+        def __call__(self, layer, args, out):
+            self.rows.append(out)
+
+        def keep_norm(self, layer, args, out):
+            self.rows.append(out.norm())
+
+        def keep_detached(self, layer, args, out):
+            self.rows.append(out.detach())
+
+        def keep_latest(self, layer, args, out):
+            self.latest[layer] = out
+
+        def keep_window(self, layer, args, out):
+            self.window.append(out)
+
+        def sum_up(self, layer, args, out):
+            self.size += out.abs().mean()
+
+        def mean(self):
+            return sum(row.mean() for row in self.rows)
+
+        def forget(self):
+            self.rows, self.size = [], 0.0
+
+    def note(rows, layer, args, out):
+        rows.append(out)
+"""
+
+
+@pytest.mark.parametrize(
+    ("hook", "more", "leaks"),
+    [
+        ("collector", "pass", True),
+        ("collector.keep_norm", "pass", True),
+        ("collector.sum_up", "pass", True),
+        ("partial(note, rows)", "pass", True),
+        ("collector.keep_detached", "pass", False),
+        ("collector.keep_latest", "pass", False),
+        ("collector.keep_window", "pass", False),
+        ("collector", "collector.forget()", False),
+        ("partial(note, rows)", "rows.clear()", False),
+        ("collector", "loss = loss + collector.rows[-1].mean()", False),
+        ("collector", "loss = loss + collector.mean()", False),
+        ("partial(note, rows)", "loss = loss + rows[-1].mean()", False),
+    ],
+)
+def test_a_hook_of_another_file_keeps_what_it_is_given(tmp_path: Path, hook: str, more: str, leaks: bool) -> None:
+    run = f"""
+        from functools import partial
+        import torch
+        from torch import nn
+        from collector import Collector, note
+
+        def run(loader):
+            net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4))
+            optimizer = torch.optim.Adam(net.parameters())
+            rows, collector = [], Collector()
+            net[1].register_forward_hook({hook})
+            for x, y in loader:
+                loss = (net(x) - y).pow(2).mean()
+                {more}
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            return [row.mean().item() for row in (rows or collector.rows)]
+    """
+    project = Project(tmp_path, {"collector.py": COLLECTOR, "run.py": run})
+    assert project.found() == (["run.py: TLK106 warning"] if leaks else [])
+
+
+def test_a_hook_of_another_file_keeps_no_graph_where_gradients_are_off(tmp_path: Path) -> None:
+    run = """
+        import torch
+        from torch import nn
+        from collector import Collector
+
+        def run(loader, net: nn.Module):
+            collector = Collector()
+            net.head.register_forward_hook(collector)
+            with torch.no_grad():
+                for x, _ in loader:
+                    net(x)
+            return torch.stack(collector.rows)
+    """
+    found = Project(tmp_path, {"collector.py": COLLECTOR, "run.py": run}).found()
+    assert [one for one in found if "TLK106" in one] == []
+
+
+@pytest.mark.parametrize(
+    ("update", "given", "leaks"),
+    [
+        ("self.level = 0.9 * self.level + 0.1 * loss", "loss", True),
+        ("self.level = 0.9 * self.level + 0.1 * loss.detach()", "loss", False),
+        ("self.level = 0.9 * self.level.detach() + 0.1 * loss", "loss", False),
+        ("self.level = 0.9 * self.level + 0.1 * loss", "loss / self.level", False),
+        ("self.levels.append(loss)", "loss", True),
+        ("self.level = loss", "loss", False),
+    ],
+)
+def test_what_a_criterion_of_another_file_keeps_is_not_what_it_gives(
+    tmp_path: Path, update: str, given: str, leaks: bool
+) -> None:
+    criterion = f"""
+        import torch
+        from torch import nn
+
+        class Levelled(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("level", torch.ones(1))
+                self.levels = []
+
+            def forward(self, out, y):
+                loss = (out - y).pow(2).mean()
+                {update}
+                return {given}
+    """
+    run = """
+        import torch
+        from criterion import Levelled
+
+        class Fitting:
+            def __init__(self, net: torch.nn.Module, optimizer):
+                self.net, self.optimizer, self.criterion = net, optimizer, Levelled()
+
+            def run(self, loader):
+                for x, y in loader:
+                    loss = self.criterion(self.net(x), y)
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+    """
+    project = Project(tmp_path, {"criterion.py": criterion, "run.py": run})
+    assert project.found() == (["run.py: TLK105 warning"] if leaks else [])
+    # What the criterion is given is what is trained: a fix that detaches it there would end the training.
+    assert all(one.repair is None for one in check_paths([tmp_path], settings=Settings(notes=True)))
+
+
+def test_what_a_layer_in_a_row_keeps_is_told_where_it_is_written(tmp_path: Path) -> None:
+    layer = """
+        import torch
+        from torch import nn
+
+        class Levelled(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("level", torch.ones(1))
+
+            def forward(self, x):
+                if self.training:
+                    self.level = 0.9 * self.level + 0.1 * x.mean()
+                return x / self.level.detach()
+    """
+    run = """
+        import torch
+        from torch import nn
+        from layer import Levelled
+
+        def run(loader):
+            net = nn.Sequential(nn.Linear(8, 8), Levelled(), nn.Linear(8, 4))
+            optimizer = torch.optim.SGD(net.parameters(), 0.1)
+            for x, y in loader:
+                loss = nn.functional.cross_entropy(net(x), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+    """
+    assert Project(tmp_path, {"layer.py": layer, "run.py": run}).found() == ["layer.py: TLK103 note"]

@@ -33,6 +33,7 @@ from torchlint.facts.guards.guarding import IdleGuard, guarded_in_vain, idle_gua
 from torchlint.facts.hooks.circles import Circle, circles
 from torchlint.facts.hooks.forward_hooks import Hooks
 from torchlint.facts.hooks.hook_store import HookStore, hook_stores
+from torchlint.facts.hooks.hooks_elsewhere import HookElsewhere, hooks_elsewhere
 from torchlint.facts.hooks.registrations import HookLifetimes, PiledHook, Registration, registrations
 from torchlint.facts.host.datasets import Hoard, hoards
 from torchlint.facts.host.debugging import Debugging, debuggings
@@ -91,6 +92,7 @@ class Facts(Repairs):
         graph: its value graph.
         solution: the abstract value of each value.
         loaded_in: the other file of the run in which workers read a data set of this one, by its name.
+        trains_without: whether another file of the run trains what is made here, and none uses an attribute of a name.
         modes, flows, steps, lifetimes, unit_tests, inferences: the queries.
     """
 
@@ -104,6 +106,7 @@ class Facts(Repairs):
         if frozen:
             self.solution = self.solution.anew(frozen)
         self.loaded_in = project.loaded_in
+        self.trains_without = project.trains_without
         self.modes = Modes(self.solution, project.guarding)
         self.flows = Flows(self.solution, self.modes)
         self.steps = Steps(self.solution, self.flows)
@@ -190,6 +193,11 @@ class Facts(Repairs):
     def hook_stores(self) -> list[HookStore]:
         """Every place at which a forward hook keeps a graph that no backward wants."""
         return hook_stores(self)
+
+    @cached_property
+    def hooks_elsewhere(self) -> list[HookElsewhere]:
+        """Every forward hook of another file that keeps one graph more with each forward."""
+        return hooks_elsewhere(self)
 
     @cached_property
     def retained_in_vain(self) -> list[Retaining]:

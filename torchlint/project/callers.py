@@ -16,6 +16,7 @@ from functools import cached_property
 from torchlint.frameworks import Holds, method_names
 from torchlint.guarding import Guarding
 from torchlint.imported import imported_names
+from torchlint.project.attributes import BY_NAME, uses_attribute
 from torchlint.project.loaders import LOADER, reads_with_workers
 from torchlint.project.modules import INITIALIZER, Modules
 from torchlint.project.sights import Sights, given_state
@@ -26,6 +27,10 @@ __all__ = ["Callers", "called_guarded", "may_guard"]
 _GUARD = re.compile("no_grad|inference_mode|set_grad_enabled")
 
 _DEFINITION = re.compile(r"\bdef\s+(\w+)")
+
+_BACKWARD = re.compile(r"\bbackward\(")
+
+_READING_BY_NAME = re.compile(rf"\b({'|'.join(sorted(BY_NAME))})\(")
 
 IMPORT_STEPS = 3
 """So many imports lie between a file that calls a method and the one that defines it, at most."""
@@ -166,6 +171,28 @@ class Callers:
                     if tree is not None and reads_with_workers(tree, name):
                         return other
         return None
+
+    def trains_without(self, path: str, attribute: str) -> bool:
+        """Whether a file that reaches ``path`` trains, and no other file uses an ``attribute`` of any object.
+
+        Of a file that does not reach ``path``, directly or through what it imports, only that name counts.
+        """
+        self._sights.ask_everybody()
+        with self._sights.unnoted():
+            others = [other for other in self._given if other != path]
+            trainers = (other for other in others if _BACKWARD.search(self._text_of(other)))
+            return any(path in self._reached_by(other) for other in trainers) and not any(
+                self._may_use(other, path, attribute) for other in others
+            )
+
+    def _may_use(self, other: str, path: str, attribute: str) -> bool:
+        text = self._text_of(other)
+        if re.search(rf"\b{re.escape(attribute)}\b", text) is None and (
+            _READING_BY_NAME.search(text) is None or path not in self._reached_by(other)
+        ):
+            return False
+        tree = self._tree_of(other)
+        return tree is None or uses_attribute(tree, attribute)
 
     @cached_property
     def state(self) -> str:

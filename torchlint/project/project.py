@@ -162,6 +162,10 @@ class Project:
         """See :meth:`Callers.loaded_in`."""
         return self._callers.loaded_in(os.path.abspath(path), name)
 
+    def trains_without(self, path: str, attribute: str) -> bool:
+        """See :meth:`Callers.trains_without`."""
+        return self._callers.trains_without(os.path.abspath(path), attribute)
+
     def importers(self, path: str) -> tuple[str, ...]:
         """See :meth:`Callers.importers`."""
         return self._callers.importers(os.path.abspath(path))
@@ -299,6 +303,9 @@ class _FileImports:
 
     def loaded_in(self, name: str) -> str | None:
         return self.project.loaded_in(self.path, name)
+
+    def trains_without(self, attribute: str) -> bool:
+        return self.project.trains_without(self.path, attribute)
 
     def passed(self, name: str) -> Sequence[Passing]:
         return self.project.passed(self.path, name)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint.facts.values.domain import is_graphless
+from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Key, Op, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.parameters import SAME_OBJECT
@@ -70,6 +71,8 @@ class Chains:
 
     def _is_in_module(self, at: _At) -> bool:
         """Whether a value is computed within the forward of a module of the file, and not only handed through it."""
+        if self._is_open and is_forward(at.value.function):
+            return True
         return any(map(self.steps.calls_module, at.calls))
 
     def _before_call(self, at: _At) -> list[_At]:

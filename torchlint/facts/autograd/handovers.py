@@ -16,6 +16,7 @@ from torchlint.facts.autograd.records import Record
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.summaries.summary import KeepSummary
 from torchlint.facts.values.domain import Container
+from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Mode, Op, Place, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.writing import Use
@@ -35,11 +36,14 @@ class Handovers:
     def found(self) -> Iterator[Record]:
         """A record for each call and each holder in another file that keeps a live argument of it step after step."""
         seen = set[tuple[Value, KeepSummary]]()
-        for kept in kept_elsewhere(self.facts):
-            if kept.keep.grows and (kept.call, kept.keep) not in seen:
-                record = self._record(kept)
-                if record is not None:
-                    seen.add((kept.call, kept.keep))
+        told = set[tuple[Value, str, tuple[Use, ...]]]()
+        # A meter that has a window of values and their sum keeps them all by its sum.
+        for kept in sorted(kept_elsewhere(self.facts), key=lambda kept: kept.keep.bounded):
+            record = self._record(kept) if kept.keep.grows and (kept.call, kept.keep) not in seen else None
+            if record is not None:
+                seen.add((kept.call, kept.keep))
+                if (kept.call, record.name, record.parts) not in told:
+                    told.add((kept.call, record.name, record.parts))
                     yield record
 
     def _record(self, kept: KeptElsewhere) -> Record | None:
@@ -48,7 +52,10 @@ class Handovers:
         parts = self._live_parts(kept.given.value, keep)
         if not parts or not self._keeps_graph(call, keep):
             return None
-        if not kept.outlives(self.facts) or self._is_used(function, keep):
+        is_own = is_forward(function) and keep.into == 0
+        if holder is None and is_own:
+            return None  # a layer in a row: what it is given is written nowhere
+        if not kept.outlives(self.facts) or self._is_used(parts[0], function, keep):
             return None
         part, name, statement = parts[0], kept.name, self.facts.statement_of(call)
         file, into = self.solution.graph.foreign.files[function], self.facts.called(call)
@@ -57,9 +64,13 @@ class Handovers:
         whole = part is kept.given.value
         use = kept.given if whole else Use(part, kept.given.node)
         is_average = keep.averages and self.flows.is_leaf(part)
-        keeps = call if holder is None or self._is_beside(holder, function, keep) else holder
-        return Record(statement, (use,), keeps, name, statement, into, False, not whole, keeper=keeper,
-                      averages=is_average)  # fmt: skip
+        is_beside = holder is not None and not is_own and self._is_beside(holder, function, keep)
+        keeps = call if holder is None or is_beside else holder
+        # What the call gives may be computed from what it is given: without a graph that is not trained.
+        is_trained = self.flows.may_be_trained_on(call)
+        return Record(statement, (use,), keeps, name, statement, into, keep.bounded, not whole or is_trained,
+                      # By what it gives a module flows into the loss; what it keeps may not.
+                      into_container=not is_own, keeper=keeper, averages=is_average, returned=is_trained)  # fmt: skip
 
     def _live_parts(self, argument: Value, keep: KeepSummary) -> list[Value]:
         """The tensors with a graph that are kept of an argument: itself, or what is in it."""
@@ -87,15 +98,19 @@ class Handovers:
         if keep.into == 0 and function.owner is not None:
             yield Place(function.owner.root(), keep.attribute)
 
-    def _is_used(self, function: Function, keep: KeepSummary) -> bool:
-        """Whether what is kept may be trained on: read as an attribute, or by a method, on the way to a backward."""
+    def _is_used(self, part: Value, function: Function, keep: KeepSummary) -> bool:
+        """Whether what is kept may be trained on: read as an attribute, or by a method, on the way to a backward.
+
+        Code that is not seen runs none over a graph that is freed.
+        """
         if any(place in self._trained_places for place in self._places(function, keep)):
             return True
         owner = function.owner
         readers = [owner.method(name) for name in keep.readers] if owner is not None else []
         calls = [(reader, call) for reader in readers if reader for call in self.solution.callers.get(reader, {})]
         training = {backward.function for backward in self.solution.graph.foreign.backwards}
-        return any(reader in training or self.flows.may_be_trained_on(call) for reader, call in calls)
+        is_wanted = self.flows.is_trained_on if self.flows.touches_spent(part) else self.flows.may_be_trained_on
+        return any(reader in training or is_wanted(call) for reader, call in calls)
 
     def _is_beside(self, holder: Value, function: Function, keep: KeepSummary) -> bool:
         """Whether what is trained on of an object is not what it keeps there: a replay buffer gives detached samples.

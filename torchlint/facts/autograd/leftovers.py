@@ -7,6 +7,7 @@ step. An attribute that a later loss reads is no leftover, whoever reads it in t
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ import libcst as cst
 
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.values.domain import Instance, Module
-from torchlint.facts.values.frameworks import is_module_class, promises, trains_on_result
+from torchlint.facts.values.frameworks import is_forward, is_module_class, promises, trains_on_result
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.writing import Use, text_of
@@ -109,7 +110,8 @@ class Leftovers:
         if not spent and (escapes or not self._is_over(store, places, live)):
             return None
         name = f"{text_of(store.target, holder)}[{store.key!r}]".replace("'", '"')
-        return Leftover(store.statement, name, tuple(uses_of(store.value, store.syntax, live)), spent, not escapes)
+        certain = not escapes and self._is_seen_running(store.function)
+        return Leftover(store.statement, name, tuple(uses_of(store.value, store.syntax, live)), spent, certain)
 
     def _of_assignment(self, store: Store) -> Leftover | None:
         places = [target for target in targets_of(self.solution, store) if isinstance(target, Place)]
@@ -132,7 +134,8 @@ class Leftovers:
         if self._is_used_here(store, live):
             return None
         uses = tuple(uses_of(store.value, store.syntax, live))
-        return Leftover(store.statement, text_of(store.target, store.value), uses, spent, not escapes)
+        certain = not escapes and self._is_seen_running(store.function)
+        return Leftover(store.statement, text_of(store.target, store.value), uses, spent, certain)
 
     def _outlives(self, homes: list[Place | Value], store: Store) -> bool:
         return self.lifetimes.outlives(homes, store.function, store.loop, is_step=self.repetitions.is_step)
@@ -247,7 +250,7 @@ class Leftovers:
             bases = place.owner.all_bases() if isinstance(place.owner, Class) else ()
             if not all(promises(base, Holds.MODULE) or base.rpartition(".")[2] in OPEN_BASES for base in bases):
                 return False
-        return self._is_seen_running(store.function)
+        return self._is_seen_running(store.function) or self._is_trained_elsewhere(store.function, places)
 
     def _holds_activations(self, value: Value) -> bool:
         """Whether ``value``'s graph keeps more than nodes: no backward runs over it, or not over all of it."""
@@ -282,27 +285,35 @@ class Leftovers:
 
     def _is_seen_running(self, function: Function) -> bool:
         """Whether the step that runs a function stands in this file, and not only a layer of some network."""
-        pending, seen = [(function, 0)], set[Function]()
-        while pending:
-            current, hops = pending.pop()
-            if current in seen or hops > HOPS:
-                continue
-            seen.add(current)
+        for current in self._running(function):
             calls = self.solution.callers.get(current, {})
             if self.steps.trains(current) or trains_on_result(current) or self._is_layer_of_training(current):
                 return True
             if any(call.loop is not None and any(map(self.repetitions.is_step, call.loop.around())) for call in calls):
                 return True
-            pending += [(call.function, hops + 1) for call in calls]
         return False
+
+    def _running(self, function: Function) -> Iterator[Function]:
+        """A function, those of this file that call it, and those that call these."""
+        pending, seen = [(function, 0)], set[Function]()
+        while pending:
+            current, hops = pending.pop()
+            if current not in seen and hops <= HOPS:
+                seen.add(current)
+                yield current
+                pending += [(call.function, hops + 1) for call in self.solution.callers.get(current, {})]
+
+    def _is_trained_elsewhere(self, function: Function, places: list[Place]) -> bool:
+        """Whether it runs in the forward of a network that another file trains, and no other file asks for it."""
+        names = [place.path for place in places if isinstance(place.owner, Class)]
+        if len(names) < len(places) or not any(map(is_forward, self._running(function))):
+            return False
+        return all(map(self.facts.trains_without, names))
 
     def _is_layer_of_training(self, function: Function) -> bool:
         """Whether it is the forward of a layer that is made in a file that also trains, as one of a list of layers."""
-        owner = function.owner
-        if owner is None or function.name != "forward" or not is_module_class(owner):
-            return False
         trains = any(not backward.by_contract for backward in self.solution.graph.backwards)
-        return trains and any(owner in made for made in self._made)
+        return trains and is_forward(function) and any(function.owner in made for made in self._made)
 
 
 def _is_differentiated_by_hand(function: Function) -> bool:

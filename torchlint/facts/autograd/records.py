@@ -53,6 +53,7 @@ class Record:
         into_container: False for a buffer that is written in place.
         keeper: what keeps it in another file, in words; "" for a holder of this one.
         averages: that computes an average of it, which needs no gradients.
+        returned: that gives back what the program trains on.
     """
 
     statement: cst.CSTNode
@@ -66,6 +67,7 @@ class Record:
     into_container: bool = True
     keeper: str = ""
     averages: bool = False
+    returned: bool = False
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,7 @@ class Hooks:
             function = _function_of(atom)
             if function is None:
                 continue
+            function.open()
             bound = isinstance(atom, Instance) or (isinstance(atom, FunctionReference) and atom.bound)
             parameters = function.parameters[1 if bound else 0 :]
             filled = dict(zip(parameters, given, strict=False))
@@ -148,11 +149,18 @@ class Hooks:
     # -- the forwards that run a hook -----------------------------------------------------------------------------
 
     def forwards(self, hook: Hook) -> list[Value]:
-        """The calls of the file that run ``hook``: of its module or of one that holds it, while it is registered."""
+        """The calls that run ``hook``: of its module or of one that holds it, while it is registered.
+
+        A function of another file runs what this one gives it.
+        """
         calls = dict.fromkeys(self._module_calls(hook.module))
         # `self.head(x)` within `forward` is run by `model(x)`, which tells more of when.
         outermost = [call for call in calls if not any(above in calls for above in self._lifted(call)[1:])]
         return [call for call in outermost or calls if not self._is_outside(hook, call)]
+
+    def seen_at(self, forward: Value) -> Value | None:
+        """A call of a module, or the call of this file by which another file comes to make it."""
+        return next((call for call in self._lifted(forward) if not call.function.is_foreign), None)
 
     def records(self, forward: Value) -> bool:
         """Whether a forward that runs a hook may record a graph."""
@@ -177,9 +185,11 @@ class Hooks:
         if module is None:
             return [call for call in self.facts.calls() if self.facts.steps.calls_module(call)]
         wanted = self._origins(module, owners=True)
+        elsewhere = (value for value in self.solution.graph.foreign.values if value.op is Op.CALL)
+        from_here = [call for call in elsewhere if self.seen_at(call) is not None]
         return [
             call
-            for call in self.facts.calls()
+            for call in (*self.facts.calls(), *from_here)
             if (called := _called_object(call)) is not None
             and self._is_module(called)
             and not wanted.isdisjoint(self._origins(called, parts=True))

@@ -34,7 +34,8 @@ class HookStore:
         name: how the program names the holder.
         parts: what is kept, as it is written there.
         grows: True when each forward adds one more; False when the next forward overwrites it.
-        forward: a call of the file that runs the hook with gradients on; None when the file shows no forward at all.
+        forward: a call that runs the hook with gradients on; None when the file shows no forward at all.
+        seen_at: that call, or the one of this file by which another file comes to make it.
         spent: True when a backward runs over the graph of each such forward.
         surely_tensor: True when each part is a tensor for certain; None when one is the tuple of all inputs.
     """
@@ -45,13 +46,14 @@ class HookStore:
     parts: tuple[Use, ...]
     grows: bool
     forward: Value | None
+    seen_at: Value | None
     spent: bool
     surely_tensor: bool | None
 
 
 def hook_stores(facts: Facts) -> list[HookStore]:
     """Every place at which a forward hook keeps a graph that no backward wants, each once."""
-    search = _Search(facts)
+    search = Search(facts)
     found: dict[cst.CSTNode, HookStore] = {}
     for hook in search.hooks.found:
         for store in facts.graph.stores:
@@ -60,10 +62,11 @@ def hook_stores(facts: Facts) -> list[HookStore]:
     return list(found.values())
 
 
-class _Search:
+class Search:
     """One file's search."""
 
     def __init__(self, facts: Facts) -> None:
+        """Ask ``facts`` for the hooks."""
         self.facts = facts
         self.solution, self.flows, self.lifetimes = facts.solution, facts.flows, facts.lifetimes
         self.hooks = facts.hooks
@@ -99,13 +102,13 @@ class _Search:
         )
         uses = self._brought(hook, store, hook.tensors) if may_keep else []
         homes = self._homes(hook, store) if uses else []
-        if not homes or self._is_wanted(store, homes):
+        if not homes or self.is_wanted(self._held(store, homes), homes):
             return None
         grows = self._grows(store, homes)
         lasting: list[Value] = []
         if forwards := self.hooks.forwards(hook):
             lasting = [call for call in forwards if self._lasts(hook, store, homes, call)]
-            if not lasting or self._is_dropped_by_hooks(homes, store) or self._may_be_trained_on(store, homes, lasting):
+            if not lasting or self.is_dropped_by_hooks(homes, store) or self._may_be_trained_on(store, homes, lasting):
                 return None
         elif (
             not grows
@@ -117,7 +120,8 @@ class _Search:
         name = text_of(store.target, store.holder or store.value)
         spent = bool(lasting) and all(map(self.flows.is_spent, lasting))
         forward = lasting[0] if lasting else None
-        return HookStore(hook, store, name, tuple(uses), grows, forward, spent, self._are_tensors(hook, uses))
+        seen_at = self.hooks.seen_at(forward) if forward is not None else None
+        return HookStore(hook, store, name, tuple(uses), grows, forward, seen_at, spent, self._are_tensors(hook, uses))
 
     def _lasts(self, hook: Hook, store: Store, homes: list[Place | Value], forward: Value) -> bool:
         """Whether what one forward brings has a graph and is still there after its step."""
@@ -253,10 +257,10 @@ class _Search:
             for value in index.computed_from()
         )
 
-    def _is_dropped_by_hooks(self, homes: list[Place | Value], store: Store) -> bool:
-        """Whether another hook (or this one, now and then) sets the holder anew."""
+    def is_dropped_by_hooks(self, homes: list[Place | Value], store: Store | None = None) -> bool:
+        """Whether another hook than the one of ``store`` (or this one, now and then) sets the holder anew."""
         resetters = self.lifetimes.resetters(homes) & self._functions
-        return bool(resetters - {store.function} if store.kind is Kind.ASSIGN else resetters)
+        return bool(resetters - {store.function} if store is not None and store.kind is Kind.ASSIGN else resetters)
 
     def _is_ever_dropped(self, homes: list[Place | Value]) -> bool:
         """Whether the file sets the holder anew anywhere but where it makes its owner."""
@@ -264,12 +268,13 @@ class _Search:
 
     # -- what becomes of it ---------------------------------------------------------------------------------------
 
-    def _is_wanted(self, store: Store, homes: list[Place | Value]) -> bool:
+    def _held(self, store: Store, homes: list[Place | Value]) -> list[Value]:
+        holders = [store.holder] if store.holder is not None and store.kind is Kind.INSERT else []
+        return [store.value, *(home for home in homes if isinstance(home, Value)), *holders]
+
+    def is_wanted(self, held: list[Value], homes: list[Place | Value]) -> bool:
         """Whether a backward starts from what is kept, ends in it, or the program looks at its graph."""
         flows = self.flows
-        held = [store.value, *(home for home in homes if isinstance(home, Value))]
-        if store.holder is not None and store.kind is Kind.INSERT:
-            held.append(store.holder)
         if any(map(flows.is_trained_on, held)) or any(value in self._ends or value in self._read for value in held):
             return True
         reads = (v for v in self.facts.graph.values if v.op in (Op.READ, Op.ATTRIBUTE))

@@ -48,7 +48,8 @@ class KeptElsewhere:
         """Whether what keeps it is known as a list, a dict or the like, which holds what it is given as it is."""
         found = (solution.stored.get(home, ()) if isinstance(home, Place) else (home,) for home in self.homes)
         atoms = (atom for values in found for value in values for atom in solution.final(value))
-        return self.keep.grows and self.keep.is_shared and any(isinstance(atom, Container) for atom in atoms)
+        collects = self.keep.grows and not self.keep.bounded and self.keep.is_shared
+        return collects and any(isinstance(atom, Container) for atom in atoms)
 
     def is_let_go(self, solution: Solution) -> bool:
         """Whether the class that keeps it has another method which sets the attribute anew, after the beginning."""
@@ -92,6 +93,8 @@ def _name(facts: Facts, call: Value, holder: Value | None, keep: KeepSummary) ->
     if holder is None:
         return keep.attribute
     node = call.syntax.func if isinstance(call.syntax, cst.Call) else None
+    if holder is call.callee and node is not None:
+        return facts.shortly(node)
     if call.callee.inputs and holder is call.callee.inputs[0] and isinstance(node, cst.Attribute):
         return facts.shortly(node.value)
     return facts.name_in(call, holder)

@@ -71,6 +71,9 @@ class Imports(Protocol):
     def loaded_in(self, name: str) -> str | None:
         """The other file of the run, if any, in which workers of a loader read a data set of this one."""
 
+    def trains_without(self, attribute: str) -> bool:
+        """Whether another file of the run that reaches this one trains, and none uses such an attribute of objects."""
+
     def passed(self, name: str) -> Sequence[Passing]:
         """What the other files of the run pass to a function or a class of this one, call by call."""
 
@@ -93,6 +96,10 @@ class NoImports:
     def loaded_in(self, name: str) -> str | None:
         """Nobody else is seen."""
         return None
+
+    def trains_without(self, attribute: str) -> bool:
+        """Nobody else is seen."""
+        return False
 
     def passed(self, name: str) -> Sequence[Passing]:
         """Nobody else is seen."""

@@ -65,17 +65,22 @@ class Keeps:
                 mode = store.mode.value
                 shared = store.function.parameters[position] in _shared_by(kept)
                 yield KeepSummary(
-                    position, into, attribute, grows, is_computed, mode, readers, merges, averages, shared
-                )
+                    position, into, attribute, grows, is_computed, mode, readers, merges, averages, shared,
+                    bounded=self._is_bounded(store), keyed=store.is_item and not averages,
+                )  # fmt: skip
 
     def _grows(self, store: Store) -> bool:
-        """Whether a store adds to what is there: not where an old item makes room for it."""
+        """Whether a store adds to what is there: not where it replaces what stood in the same place."""
         if store.kind is Kind.INSERT and store.holder is not None:
-            if (store.key is not None and _is_one_place(store.holder)) or is_cut(store):
-                return False
-            made: list[Value | None] = [*allocations_of(self.solution, store.holder)]
-            return not all(self._insertions.is_bounded(store, one) for one in made or [None])
+            return store.key is None or not _is_one_place(store.holder)
         return store.kind is not Kind.ASSIGN
+
+    def _is_bounded(self, store: Store) -> bool:
+        """Whether an old item makes room for what a store adds, whichever of several containers it fills."""
+        if store.kind is not Kind.INSERT or store.holder is None:
+            return False
+        made: list[Value | None] = [*allocations_of(self.solution, store.holder)]
+        return is_cut(store) or all(self._insertions.is_bounded(store, one) for one in made or [None])
 
     def _kept_through(self, call: Value, callee: Function) -> Iterator[KeepSummary]:
         """What a function keeps by calling another that keeps."""
@@ -152,9 +157,18 @@ class Keeps:
         targets = targets_of(self.solution, store)
         if store.is_item and store.holder is not None:
             targets = list(places_of(self.solution, store.holder))
-        return any(
-            place in targets for value in store.value.computed_from() for place in places_of(self.solution, value)
-        )
+        return any(place in targets for value in self._behind(store.value) for place in places_of(self.solution, value))
+
+    def _behind(self, value: Value) -> Iterator[Value]:
+        """What a value is computed from in its function, with its graph: nothing behind ``.detach()``."""
+        pending, seen = [value], set[Value]()
+        while pending:
+            current = pending.pop()
+            if current not in seen:
+                seen.add(current)
+                yield current
+                is_end = current.op in (Op.CALL, Op.ATTRIBUTE) and all(map(is_graphless, self.solution.final(current)))
+                pending += () if is_end else current.inputs
 
     def _readers(self, function: Function, attribute: str) -> tuple[str, ...]:
         """The methods of the class that may give an attribute on with its graph, or run a backward on it."""

@@ -141,6 +141,8 @@ class KeepSummary:
         merges: the values of a dict are kept, ``rows.update(values)``.
         averages: what is kept already goes into what replaces it, and so do parameters that require grad.
         is_shared: on some path what is kept is the object that is given, or has its memory; a copy has not.
+        bounded: it is put into what has room for so many only: ``deque(maxlen=9)``, a list that is filled in a ring.
+        keyed: it is put under a key, where it replaces what was kept under that one.
     """
 
     position: int
@@ -153,6 +155,8 @@ class KeepSummary:
     merges: bool = False
     averages: bool = False
     is_shared: bool = False
+    bounded: bool = False
+    keyed: bool = False
 
 
 class EffectKind(Symbol):

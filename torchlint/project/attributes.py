@@ -1,0 +1,47 @@
+"""Whether a file makes use of an attribute of objects, told from its text alone: as a tensor, or of its numbers."""
+
+from __future__ import annotations
+
+import ast
+
+from torchlint.python_tree import last_name, walk
+
+__all__ = ["BY_NAME", "uses_attribute"]
+
+NUMBERS = frozenset(["detach", "item", "tolist", "data", "shape", "size", "dim", "dtype", "device"])
+"""Methods and attributes of a tensor whose value has no graph."""
+
+BY_NAME = frozenset(["getattr", "attrgetter", "vars"])
+"""Functions that read attributes whose names are computed."""
+
+
+def uses_attribute(tree: ast.Module, name: str) -> bool:
+    """Whether a file reads an attribute ``name`` of anything and goes on with it, be it by a name that it computes.
+
+    ``block.gate.mean().item()`` only makes a number of it; what a file assigns it does not read.
+    """
+    harmless = {id(read) for node in walk(tree) if _ends_graph(node) for read in _chain(node)}
+    return any(_may_read(node, name) and id(node) not in harmless for node in walk(tree))
+
+
+def _may_read(node: ast.AST, name: str) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr == name and isinstance(node.ctx, ast.Load)
+    if not isinstance(node, ast.Call) or last_name(node.func) not in BY_NAME:
+        return False
+    keys = node.args if last_name(node.func) == "attrgetter" else node.args[1:2]
+    names = [str(key.value) for key in keys if isinstance(key, ast.Constant)]
+    return not keys or len(names) < len(keys) or any(name in one.split(".") for one in names)
+
+
+def _ends_graph(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in NUMBERS
+
+
+def _chain(node: ast.AST) -> list[ast.AST]:
+    """What a method is called on, and what the methods before it were: ``x.gate`` and ``x.gate.mean()``."""
+    found: list[ast.AST] = []
+    while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
+        node = node.func if isinstance(node, ast.Call) else node.value
+        found.append(node)
+    return found
