@@ -176,12 +176,15 @@ class Keeps:
             return ()
         place = Place(function.owner.root(), attribute)
         methods = (method for cls in function.owner.lineage() for method in cls.methods.values())
-        return tuple(method.name for method in methods if self._gives_on(method, place))
+        # Who puts something there reads it for that alone, as far as is seen.
+        return tuple(
+            method.name
+            for method in methods
+            if place in self._places_behind(method) or (method is not function and self._may_give_on(method, place))
+        )
 
-    def _gives_on(self, method: Function, place: Place) -> bool:
-        """Whether the result of a method is seen to be made of what a place holds, or may be, or it trains on that."""
-        if place in self._places_behind(method):
-            return True
+    def _may_give_on(self, method: Function, place: Place) -> bool:
+        """Whether the result of a method may be made of what a place holds, or it trains on that."""
         if place not in self._read_in[method]:
             return False
         return method in self._training or (method.result is not None and self._may_hold_graph(method.result, set()))
