@@ -24,6 +24,7 @@ from torchlint.facts.values.domain import (
     Container,
     Derived,
     History,
+    Instance,
     Module,
     Plain,
     Tensor,
@@ -174,7 +175,8 @@ class Solution:
         if given is not None or position != 0:
             return given
         if function.name in CALLED and function.owner is not None and call.callee.name != function.name:
-            return call.callee
+            # `self.criterion(x)`; a layer in a row of them is written nowhere.
+            return call.callee if any(isinstance(atom, Instance) for atom in self.final(call.callee)) else None
         return call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else None
 
     def read(self, place: Place, reader: Value) -> Abstract:
