@@ -54,7 +54,6 @@ class GradientsZeroedNotFreed(Rule):
     level = Level.NOTE
     harms = (Harm.PEAK,)
     symptoms = (Symptom.SLOW,)
-    unseen = True
     triggers = (Trigger(calls=frozenset(["zero_grad"]), names=frozenset(["zero_grad"])), Trigger(imports=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:

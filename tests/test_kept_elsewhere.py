@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_across_files import Project
+from projects import Project
 
 JOURNAL = """
     import torch

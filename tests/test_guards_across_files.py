@@ -1,0 +1,256 @@
+"""Who calls with gradients off, and in which file: what is guarded elsewhere is no inference with gradients."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import GUARDED, OPEN, TAGGER, Project
+
+from torchlint import check_paths
+from torchlint.config import Settings
+
+
+def test_a_function_whose_callers_in_other_files_all_guard_is_silent(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"tagger.py": TAGGER, "first.py": GUARDED, "second.py": GUARDED})
+    assert project.found() == []
+    assert project.found("tagger.py") == ["tagger.py: TLK201 warning"]
+
+
+def test_of_callers_that_guard_and_callers_that_do_not_the_latter_are_told(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"tagger.py": TAGGER, "first.py": GUARDED, "second.py": OPEN})
+    assert project.found() == ["second.py: TLK201 warning"]
+
+
+def test_where_no_caller_guards_the_function_is_told_and_its_caller_gets_a_note(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"tagger.py": TAGGER, "second.py": OPEN})
+    assert project.found() == ["second.py: TLK201 note", "tagger.py: TLK201 warning"]
+
+
+def test_a_forward_through_which_a_training_runs_is_not_to_be_decorated(tmp_path: Path) -> None:
+    net = """
+        import torch
+        from torch import nn
+
+        class Tides(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.cell = nn.Linear(3, 3)
+
+            def forward(self, x):
+                levels = self.cell(x)
+                return (levels - x).pow(2).mean(), levels.argmax(1).tolist()
+    """
+    forecast = """
+        from tides import Tides
+
+        def forecast(x):
+            net = Tides()
+            net.eval()
+            _, highest = net(x)
+            return highest
+    """
+    project = Project(tmp_path, {"tides.py": net, "forecast.py": forecast})
+    (finding,) = check_paths([project.folder / "forecast.py"], settings=Settings(notes=True))
+    assert finding.code == "TLK201"
+    assert "decorate it there" not in finding.message
+
+
+SHOP = "from tagger import Tagger\n\ndef made():\n    return Tagger()\n"
+COUNTER = """
+    import torch
+    from shop import made
+
+    def sell(batches):
+        with torch.no_grad():
+            return [made().{method}(x) for x in batches]
+"""
+
+
+@pytest.mark.parametrize(("method", "found"), [("predict", []), ("tag", ["tagger.py: TLK201 warning"])])
+def test_who_guards_a_method_may_have_its_object_from_a_third_file(
+    tmp_path: Path, method: str, found: list[str]
+) -> None:
+    files = {"tagger.py": TAGGER, "shop.py": SHOP, "counter.py": COUNTER.format(method=method)}
+    assert Project(tmp_path, files).found() == found
+
+
+STALL = """
+    import torch
+    {imports}
+
+    def sell(path, batches):
+        tagger = torch.load(path)["tagger"]
+        {guard}:
+            return [tagger.predict(x) for x in batches]
+"""
+
+QUIET = """
+    import contextlib
+    import torch
+
+    @contextlib.contextmanager
+    def at_rest(net):
+        with {guard}:
+            yield net
+"""
+
+
+def test_who_guards_a_method_may_be_given_its_object(tmp_path: Path) -> None:
+    guarded = STALL.format(imports="", guard="with torch.no_grad()")
+    assert Project(tmp_path, {"tagger.py": TAGGER, "stall.py": guarded}).found() == []
+    is_open = STALL.format(imports="", guard="if batches")
+    files = {"tagger.py": TAGGER, "stall.py": guarded, "other.py": is_open}
+    assert Project(tmp_path / "mixed", files).found() == ["tagger.py: TLK201 note"]
+
+
+def test_who_imports_another_class_with_the_method_is_given_that_one(tmp_path: Path) -> None:
+    guesser = "class Guesser:\n    def predict(self, x):\n        return x\n"
+    guarded = STALL.format(imports="from guesser import Guesser", guard="with torch.no_grad()")
+    project = Project(tmp_path, {"tagger.py": TAGGER, "stall.py": guarded, "guesser.py": guesser})
+    assert project.found() == ["tagger.py: TLK201 warning"]
+
+
+@pytest.mark.parametrize(
+    ("guard", "found"), [("torch.no_grad()", []), ("torch.enable_grad()", ["tagger.py: TLK201 warning"])]
+)
+def test_a_context_manager_of_the_project_may_be_a_guard(tmp_path: Path, guard: str, found: list[str]) -> None:
+    stall = STALL.format(imports="from quiet import at_rest", guard="with at_rest(tagger)")
+    files = {"tagger.py": TAGGER, "stall.py": stall, "quiet.py": QUIET.format(guard=guard)}
+    assert Project(tmp_path, files).found() == found
+
+
+def test_who_guards_a_function_imports_it(tmp_path: Path) -> None:
+    function = """
+        from torch import nn
+
+        def predict(x):
+            net = nn.Linear(3, 3).eval()
+            return net(x).argmax(1).tolist()
+    """
+    shop = "from tagger import predict\nfrom elsewhere import made\n"
+    files = {"tagger.py": function, "shop.py": shop, "counter.py": COUNTER.format(method="predict")}
+    assert Project(tmp_path, files).found() == ["tagger.py: TLK201 warning"]
+
+
+CLERK = """
+    import torch
+
+    class Clerk:
+        def serve(self, rows):
+            with torch.no_grad():
+                return self.{method}(rows)
+"""
+
+TELLER = """
+    from torch import nn
+    from staff import {base}
+
+    class Teller({base}):
+        def __init__(self):
+            self.net = nn.Linear(3, 3)
+
+        def answer(self, rows):
+            self.net.eval()
+            return self.net(rows).argmax(1).tolist()
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "base", "found"),
+    [
+        ("answer", "Clerk", []),
+        ("answer", "Senior", []),
+        ("ask", "Clerk", ["teller.py: TLK201 warning"]),
+        ("answer", "Other", ["teller.py: TLK201 warning"]),
+    ],
+)
+def test_a_base_class_in_another_file_guards_what_its_subclasses_define(
+    tmp_path: Path, method: str, base: str, found: list[str]
+) -> None:
+    staff = "from clerk import Clerk\n\nclass Senior(Clerk):\n    pass\n\nclass Other:\n    pass\n"
+    files = {"clerk.py": CLERK.format(method=method), "staff.py": staff, "teller.py": TELLER.format(base=base)}
+    assert Project(tmp_path, files).found("teller.py") == found
+
+
+CHECKED = """
+    import torch
+
+    class Recorder:
+        def __init__(self, model, example):
+            model.eval()
+            self.outline = model(example)
+
+    def record(model, example):
+        model.eval()
+        print(model(example).shape)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        ("record(net, torch.rand(2, 3))", []),
+        ("Recorder(net, x)", []),
+        ("record(net, x)", ["trace.py: TLK201 note"]),
+    ],
+)
+def test_one_trace_is_no_inference(tmp_path: Path, call: str, found: list[str]) -> None:
+    trace = f"""
+        import torch
+        from torch import nn
+        from recorders import Recorder, record
+
+        def outline(x):
+            net = nn.Linear(3, 3)
+            return {call}
+    """
+    assert Project(tmp_path, {"recorders.py": CHECKED, "trace.py": trace}).found("trace.py") == found
+
+
+CONVERT = """
+    import torch
+
+    def convert(model):
+        return finish(model)
+
+    def finish(model):
+        for p in model.parameters():
+            p.requires_grad = {flag}
+        return model
+"""
+
+ASK = """
+    import torch
+    from torch import nn
+    from tools import convert
+
+    def ask(x):
+        model = convert(nn.Linear(3, 3))
+        print(model(x).argmax(1))
+"""
+
+
+@pytest.mark.parametrize(("flag", "found"), [("False", []), ("True", ["ask.py: TLK201 warning"])])
+def test_a_model_that_another_file_freezes_records_nothing(tmp_path: Path, flag: str, found: list[str]) -> None:
+    project = Project(tmp_path, {"tools.py": CONVERT.format(flag=flag), "ask.py": ASK})
+    assert project.found("ask.py") == found
+
+
+def test_a_summary_on_random_numbers_in_another_file_is_no_inference(tmp_path: Path) -> None:
+    tools = """
+        import torch
+
+        def complexity(model, size):
+            model.eval()
+            model(torch.rand(size))
+            return 1
+    """
+    use = """
+        from torch import nn
+        from tools import complexity
+
+        def main():
+            print(complexity(nn.Linear(3, 3), (1, 3)))
+    """
+    assert Project(tmp_path, {"tools.py": tools, "use.py": use}).found("use.py") == []

@@ -1,0 +1,436 @@
+"""What one file hands to another: journals and averages that keep it, and what the other files pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import Project
+
+from torchlint import check_paths
+from torchlint.config import Settings
+
+JOURNAL = """
+    class Journal:
+        def __init__(self):
+            self.rows = {}
+            self.names = []
+
+        def note(self, step, values):
+            self.rows.setdefault(step, {}).update(values)
+
+        def note_numbers(self, step, values):
+            self.rows.setdefault(step, {}).update({name: float(value) for name, value in values.items()})
+
+        def note_names(self, values):
+            for name in values:
+                self.names.append(name)
+
+        def note_whole(self, values):
+            self.names.append(values)
+
+        def note_each(self, values):
+            for name, value in values.items():
+                self.rows.setdefault(name, []).append(value)
+
+        def note_all(self, *values):
+            self.names.append(values)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "leaks"),
+    [
+        ("note(step, parts)", True),
+        ("note(step, {'loss': loss.detach()})", False),
+        ("note_numbers(step, parts)", False),
+        ("note_names(parts)", False),
+        ("note_whole(parts)", True),
+        ("note_each(parts)", True),
+        ("note_each({'loss': loss.item()})", False),
+        ("note_all(step, parts['fit'])", True),
+        ("note_all(step, loss.item())", False),
+    ],
+)
+def test_tensors_in_a_dict_that_another_file_keeps_are_told(tmp_path: Path, call: str, leaks: bool) -> None:
+    text = f"""
+        import torch
+        from torch import nn
+        from journal import Journal
+
+        class Engine:
+            def __init__(self, net: nn.Module, journal: Journal):
+                self.net, self.journal = net, journal
+                self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+            def losses(self, x, y):
+                out = self.net(x)
+                return {{"fit": (out - y).pow(2).mean(), "size": out.abs().mean()}}
+
+            def step(self, step, x, y):
+                parts = self.losses(x, y)
+                loss = parts["fit"] + parts["size"]
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                self.journal.{call}
+    """
+    project = Project(tmp_path, {"journal.py": JOURNAL, "engine.py": text})
+    assert [one.partition(" ")[2].partition(" ")[0] for one in project.found()] == (["TLK105"] if leaks else [])
+
+
+AVERAGES = """
+    import torch
+
+    class Average:
+        def __init__(self, weights):
+            self.mean = {name: weight.detach().clone() for name, weight in weights.items()}
+
+        def take_in(self, weights):
+            for name, weight in weights.items():
+                self.mean[name] = 0.9 * self.mean[name] + 0.1 * weight
+
+        def take_in_numbers(self, weights):
+            for name, weight in weights.items():
+                self.mean[name] = 0.9 * self.mean[name] + 0.1 * weight.detach()
+
+        def take_in_gradients(self, weights):
+            for name, weight in weights.items():
+                self.mean[name] = 0.9 * self.mean[name] + 0.1 * weight.grad
+
+        @torch.no_grad()
+        def take_in_guarded(self, weights):
+            self.take_in(weights)
+
+        def take_latest(self, weights):
+            for name, weight in weights.items():
+                self.mean[name] = 0.1 * weight
+
+    def trained(net):
+        return {name: weight for name, weight in net.named_parameters() if weight.requires_grad}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "leaks"),
+    [
+        ("average.take_in(trained(net))", True),
+        ("average.take_in(net.state_dict())", False),
+        ("average.take_in_numbers(trained(net))", False),
+        ("average.take_in_gradients(trained(net))", False),
+        ("average.take_in_guarded(trained(net))", False),
+        ("average.take_latest(trained(net))", False),
+        ("with torch.no_grad(): average.take_in(trained(net))", False),
+    ],
+)
+def test_parameters_that_another_file_averages_are_told(tmp_path: Path, call: str, leaks: bool) -> None:
+    text = f"""
+        import torch
+        from torch import nn
+        from averages import Average, trained
+
+        def fit(loader):
+            net = nn.Linear(8, 3)
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            average = Average(trained(net))
+            for x, y in loader:
+                loss = nn.functional.cross_entropy(net(x), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                {call}
+            return average
+    """
+    project = Project(tmp_path, {"averages.py": AVERAGES, "fit.py": text})
+    assert [one.partition(" ")[2].partition(" ")[0] for one in project.found()] == (["TLK105"] if leaks else [])
+
+
+SEARCH = """
+    import torch
+    from torch import nn
+    from rank import ranked
+
+    class Search:
+        def __init__(self):
+            self.net = nn.Linear(8, 30).eval()
+
+        def find(self, words):
+            return ranked(self.net(torch.tensor(words)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("return [{'row': i, 'score': s} for i, s in enumerate(scores.tolist())]", ["search.py: TLK201 warning"]),
+        ("return [{'row': i, 'score': s} for i, s in enumerate(scores)]", []),
+        ("found = []\n        fill(found, scores)\n        return found", []),
+        ("LAST.append(scores)\n        return [scores.tolist()]", []),
+        ("scores.sum().backward()\n        return [scores.tolist()]", []),
+    ],
+)
+def test_what_another_file_makes_numbers_of_is_thrown_away(tmp_path: Path, body: str, found: list[str]) -> None:
+    rank = f"from elsewhere import fill\n    LAST = []\n    def ranked(scores):\n        {body}\n"
+    assert Project(tmp_path, {"rank.py": f"\n    {rank}", "search.py": SEARCH}).found("search.py") == found
+
+
+class TestWhatOthersPass:
+    """The files of the run that import a file show of which classes the objects are that it is given."""
+
+    NET = """
+        from torch import nn
+
+        class Encoder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.Linear(4, 4)
+
+            def forward(self, x):
+                return self.layers(x)
+
+        def restore(device):
+            return Encoder().to(device).eval()
+    """
+
+    INDEX = """
+        import torch
+
+        class Index:
+            def __init__(self, net):
+                self.net = net
+
+            def encode(self, rows):
+                return [self.net(row).detach().cpu().numpy() for row in rows]
+    """
+
+    @pytest.mark.parametrize(
+        "passed",
+        [
+            "Index(restore('cpu'))",
+            "Index(net=Encoder().cuda())",
+            "net = restore('cpu')\nnet = net.half()\nIndex(net)",
+            "import index\nindex.Index(restore('cpu') if quick else Encoder())",
+            "class Search:\n    def __init__(self):\n        self.net = Encoder()\n        Index(self.net)",
+        ],
+    )
+    def test_is_known(self, tmp_path: Path, passed: str) -> None:
+        imports = "from net import Encoder, restore\nfrom index import Index\nquick = False\n"
+        files = {"net.py": self.NET, "index.py": self.INDEX, "main.py": imports + passed + "\n"}
+        assert Project(tmp_path, files).found() == ["index.py: TLK201 warning"]
+
+    @pytest.mark.parametrize(
+        "passed",
+        [
+            "Index(build())",
+            "net = restore('cpu')\nnet = wrap(net)\nIndex(net)",
+            "def build(net):\n    return Index(net)",
+            "nets = [restore('cpu')]\nIndex(*nets)",
+        ],
+    )
+    def test_stays_unknown_where_something_else_may_have_made_it(self, tmp_path: Path, passed: str) -> None:
+        imports = "from net import Encoder, restore\nfrom index import Index\nfrom other import build, wrap\n"
+        files = {"net.py": self.NET, "index.py": self.INDEX, "main.py": imports + passed + "\n"}
+        assert not Project(tmp_path, files).found()
+
+    def test_is_not_asked_of_files_that_are_not_given(self, tmp_path: Path) -> None:
+        imports = "from net import Encoder, restore\nfrom index import Index\n"
+        files = {"net.py": self.NET, "index.py": self.INDEX, "main.py": imports + "Index(restore('cpu'))\n"}
+        assert not Project(tmp_path, files).found("index.py")
+
+    def test_a_state_goes_through_a_model_of_another_file(self, tmp_path: Path) -> None:
+        files = {
+            "policy.py": """
+                from torch import nn
+
+                class Policy(nn.Module):
+                    def __init__(self):
+                        super().__init__()
+                        self.cell = nn.GRUCell(4, 4)
+                        self.head = nn.Linear(4, 2)
+
+                    def core(self, x, state):
+                        return self.cell(x, state)
+
+                    def act(self, x, state):
+                        state = self.core(x, state)
+                        return self.head(state).argmax(-1), state
+            """,
+            "rollout.py": """
+                import torch
+
+                def play(policy, env, length):
+                    seen, state = env.reset(), torch.zeros(1, 4)
+                    played = 0
+                    while played < length:
+                        action, state = policy.act(seen, state)
+                        seen = env.step(action.item())
+                        played += 1
+            """,
+            "main.py": "from policy import Policy\nfrom rollout import play\nplay(Policy(), make(), 1000)\n",
+        }
+        assert "rollout.py: TLK104 error" in Project(tmp_path, files).found()
+
+
+def test_a_loop_of_another_file_has_no_line_here(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path,
+        {
+            "driver.py": """
+                class Driver:
+                    def __init__(self, net, loader, optimizer):
+                        self.net, self.loader, self.optimizer = net, loader, optimizer
+
+                    def run(self, objective):
+                        for batch in self.loader:
+                            self.optimizer.zero_grad()
+                            objective(self.net, batch).backward()
+                            self.optimizer.step()
+            """,
+            "main.py": """
+                import torch
+                from torch import nn
+                from torch.utils.data import DataLoader
+                import driver
+
+                def main(dataset, net):
+                    loop = driver.Driver(net, DataLoader(dataset), torch.optim.SGD(net.parameters(), lr=0.1))
+
+                    def objective(net, batch):
+                        x, y = batch
+                        return nn.CrossEntropyLoss()(net(x), y)
+
+                    loop.run(objective)
+            """,
+        },
+    )
+    found = check_paths([project.folder], settings=Settings(notes=True))
+    assert [one.message for one in found] == [
+        "`nn.CrossEntropyLoss` is built anew in each turn of the loop in another file: it costs time, and nothing is"
+        " kept in it; build it once, before that loop, or call the function of `torch.nn.functional` that does the same"
+    ]
+
+
+def test_what_a_factory_gives_is_of_its_class(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path,
+        {
+            "painter.py": """
+                import torch
+                from hub import Loadable
+
+                class Painter(Loadable):
+                    def __init__(self, net):
+                        self.net = net
+
+                    @torch.no_grad()
+                    def __call__(self, prompt):
+                        return self.net(prompt)
+            """,
+            "train.py": """
+                import torch
+                from torch import nn
+                from painter import Painter
+
+                def main(net: nn.Module, loader, name):
+                    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+                    painter = Painter.from_pretrained(name)
+                    painter.to("cuda")
+                    for x, y in loader:
+                        picture = painter(x)
+                        loss = (net(picture) - y).pow(2).mean()
+                        optimizer.zero_grad()
+                        loss.backward()
+                        optimizer.step()
+            """,
+        },
+    )
+    assert project.found() == []
+
+
+def test_what_a_decorator_compiles_in_another_file_is_compiled_there(tmp_path: Path) -> None:
+    files = {
+        "boxes.py": """
+            import torch
+            @torch.jit.script
+            def shift(boxes, by):
+                return boxes + torch.exp(by)
+        """,
+        "head.py": """
+            from torch import nn
+            from boxes import shift
+            class Head(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.by = nn.Linear(4, 4)
+                def forward(self, x):
+                    return shift(x, self.by(x))
+        """,
+    }
+    assert Project(tmp_path, files).found() == []
+
+
+@pytest.mark.parametrize(("create", "leaks"), [("True", False), ("False", True)])
+def test_a_gradient_of_another_file_that_is_itself_differentiated_retains_its_graph(
+    tmp_path: Path, create: str, leaks: bool
+) -> None:
+    files = {
+        "slopes.py": f"""
+            import torch
+
+            def slope(y, x, create=True):
+                return torch.autograd.grad(y, [x], torch.ones_like(y), create_graph={create})[0]
+        """,
+        "descent.py": """
+            import torch
+            from torch import nn
+            from slopes import slope
+
+            class Descent(nn.Module):
+                def __init__(self, laws, rounds):
+                    super().__init__()
+                    self.laws, self.rounds = nn.ModuleList(laws), rounds
+
+                def forward(self, given):
+                    ends = {}
+                    for name in given:
+                        x = given[name]
+                        for _ in range(self.rounds):
+                            cost = torch.cat([law(x) for law in self.laws])
+                            x = x - 0.1 * cost * slope(cost, x)
+                        ends[name] = x
+                    return ends
+        """,
+    }
+    assert ("descent.py: TLK102 warning" in Project(tmp_path, files).found()) is leaks
+
+
+@pytest.mark.parametrize(("own", "leaks"), [("training_epoch_end", True), ("other", False)])
+def test_a_method_that_the_framework_has_to_be_overridden_takes_nothing(tmp_path: Path, own: str, leaks: bool) -> None:
+    files = {
+        "pytorch_lightning/core.py": """
+            from torch import nn
+
+            class ModelHooks:
+                def training_epoch_end(self, outputs):
+                    pass
+
+            class LightningModule(ModelHooks, nn.Module):
+                def log(self, name, value):
+                    pass
+        """,
+        "task.py": f"""
+            from torch import nn
+            from pytorch_lightning.core import LightningModule
+
+            class Task(LightningModule):
+                def __init__(self):
+                    super().__init__()
+                    self.net = nn.Linear(3, 3)
+                def training_step(self, batch, batch_idx):
+                    cost = self.net(batch).sum()
+                    return {{"loss": cost, "size": cost.norm()}}
+                def {own}(self, outputs):
+                    pass
+        """,
+    }
+    assert any("TLK105" in one for one in Project(tmp_path, files).found("task.py")) is leaks

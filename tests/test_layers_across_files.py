@@ -1,0 +1,187 @@
+"""Layers, hooks and meters of other files: what they keep of what they compute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import Project
+
+from torchlint import check_paths
+from torchlint.config import Settings
+
+COLLECTOR = """
+    from collections import deque
+
+    class Collector:
+        def __init__(self):
+            self.rows, self.latest, self.window, self.size = [], {}, deque(maxlen=4), 0.0
+
+        def __call__(self, layer, args, out):
+            self.rows.append(out)
+
+        def keep_norm(self, layer, args, out):
+            self.rows.append(out.norm())
+
+        def keep_detached(self, layer, args, out):
+            self.rows.append(out.detach())
+
+        def keep_latest(self, layer, args, out):
+            self.latest[layer] = out
+
+        def keep_window(self, layer, args, out):
+            self.window.append(out)
+
+        def sum_up(self, layer, args, out):
+            self.size += out.abs().mean()
+
+        def mean(self):
+            return sum(row.mean() for row in self.rows)
+
+        def forget(self):
+            self.rows, self.size = [], 0.0
+
+    def note(rows, layer, args, out):
+        rows.append(out)
+"""
+
+
+@pytest.mark.parametrize(
+    ("hook", "more", "leaks"),
+    [
+        ("collector", "pass", True),
+        ("collector.keep_norm", "pass", True),
+        ("collector.sum_up", "pass", True),
+        ("partial(note, rows)", "pass", True),
+        ("collector.keep_detached", "pass", False),
+        ("collector.keep_latest", "pass", False),
+        ("collector.keep_window", "pass", False),
+        ("collector", "collector.forget()", False),
+        ("partial(note, rows)", "rows.clear()", False),
+        ("collector", "loss = loss + collector.rows[-1].mean()", False),
+        ("collector", "loss = loss + collector.mean()", False),
+        ("partial(note, rows)", "loss = loss + rows[-1].mean()", False),
+    ],
+)
+def test_a_hook_of_another_file_keeps_what_it_is_given(tmp_path: Path, hook: str, more: str, leaks: bool) -> None:
+    run = f"""
+        from functools import partial
+        import torch
+        from torch import nn
+        from collector import Collector, note
+
+        def run(loader):
+            net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4))
+            optimizer = torch.optim.Adam(net.parameters())
+            rows, collector = [], Collector()
+            net[1].register_forward_hook({hook})
+            for x, y in loader:
+                loss = (net(x) - y).pow(2).mean()
+                {more}
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            return [row.mean().item() for row in (rows or collector.rows)]
+    """
+    project = Project(tmp_path, {"collector.py": COLLECTOR, "run.py": run})
+    assert project.found() == (["run.py: TLK106 warning"] if leaks else [])
+
+
+def test_a_hook_of_another_file_keeps_no_graph_where_gradients_are_off(tmp_path: Path) -> None:
+    run = """
+        import torch
+        from torch import nn
+        from collector import Collector
+
+        def run(loader, net: nn.Module):
+            collector = Collector()
+            net.head.register_forward_hook(collector)
+            with torch.no_grad():
+                for x, _ in loader:
+                    net(x)
+            return torch.stack(collector.rows)
+    """
+    found = Project(tmp_path, {"collector.py": COLLECTOR, "run.py": run}).found()
+    assert [one for one in found if "TLK106" in one] == []
+
+
+@pytest.mark.parametrize(
+    ("update", "given", "leaks"),
+    [
+        ("self.level = 0.9 * self.level + 0.1 * loss", "loss", True),
+        ("self.level = 0.9 * self.level + 0.1 * loss.detach()", "loss", False),
+        ("self.level = 0.9 * self.level.detach() + 0.1 * loss", "loss", False),
+        ("self.level = 0.9 * self.level + 0.1 * loss", "loss / self.level", False),
+        ("self.levels.append(loss)", "loss", True),
+        ("self.level = loss", "loss", False),
+    ],
+)
+def test_what_a_criterion_of_another_file_keeps_is_not_what_it_gives(
+    tmp_path: Path, update: str, given: str, leaks: bool
+) -> None:
+    criterion = f"""
+        import torch
+        from torch import nn
+
+        class Levelled(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("level", torch.ones(1))
+                self.levels = []
+
+            def forward(self, out, y):
+                loss = (out - y).pow(2).mean()
+                {update}
+                return {given}
+    """
+    run = """
+        import torch
+        from criterion import Levelled
+
+        class Fitting:
+            def __init__(self, net: torch.nn.Module, optimizer):
+                self.net, self.optimizer, self.criterion = net, optimizer, Levelled()
+
+            def run(self, loader):
+                for x, y in loader:
+                    loss = self.criterion(self.net(x), y)
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+    """
+    project = Project(tmp_path, {"criterion.py": criterion, "run.py": run})
+    assert project.found() == (["run.py: TLK105 warning"] if leaks else [])
+    # What the criterion is given is what is trained: a fix that detaches it there would end the training.
+    assert all(one.repair is None for one in check_paths([tmp_path], settings=Settings(notes=True)))
+
+
+def test_what_a_layer_in_a_row_keeps_is_told_where_it_is_written(tmp_path: Path) -> None:
+    layer = """
+        import torch
+        from torch import nn
+
+        class Levelled(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("level", torch.ones(1))
+
+            def forward(self, x):
+                if self.training:
+                    self.level = 0.9 * self.level + 0.1 * x.mean()
+                return x / self.level.detach()
+    """
+    run = """
+        import torch
+        from torch import nn
+        from layer import Levelled
+
+        def run(loader):
+            net = nn.Sequential(nn.Linear(8, 8), Levelled(), nn.Linear(8, 4))
+            optimizer = torch.optim.SGD(net.parameters(), 0.1)
+            for x, y in loader:
+                loss = nn.functional.cross_entropy(net(x), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+    """
+    assert Project(tmp_path, {"layer.py": layer, "run.py": run}).found() == ["layer.py: TLK103 note"]

@@ -1,0 +1,96 @@
+"""Memories of records in another file: whether what they give is trained on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import Project, loop
+
+# -- memories of records -------------------------------------------------------------------------------------------
+
+MEMORY = """
+    import random
+    from collections import deque, namedtuple
+    from dataclasses import dataclass
+    from typing import NamedTuple
+
+    import torch
+
+    Pair = namedtuple("Pair", ["shown", "told"])
+
+    class Row(NamedTuple):
+        shown: torch.Tensor
+        told: torch.Tensor
+
+    @dataclass
+    class Entry:
+        shown: torch.Tensor
+        told: torch.Tensor
+
+    class Memory:
+        def __init__(self):
+            self.data, self.at = [], 0
+
+        def push(self, {parameters}):
+            one = {record}
+            if len(self.data) < 1000:
+                self.data.append(one)
+            else:
+                self.data[self.at] = one
+            self.at = (self.at + 1) % 1000
+
+        def sample(self, number):
+            rows = random.sample(self.data, number)
+            return {drawn}
+
+        def fit(self, optimizer):
+            loss = torch.stack([one.told for one in self.data]).mean()
+            loss.backward()
+            optimizer.step()
+"""
+
+DETACHED = "[torch.stack(column).detach() for column in zip(*rows)]"
+
+
+def remembered(folder: Path, parameters: str, record: str, drawn: str = DETACHED, more: str = "pass") -> list[str]:
+    """What is found where each step pushes ``net(x)`` and trains on a sample."""
+    drawing = "shown, told = memory.sample(8); optimizer.zero_grad()"
+    training = f"(net(shown) - told).pow(2).mean().backward(); optimizer.step(); {more}"
+    train = loop("from memory import Memory", "memory = Memory()", f"memory.push(x, net(x)); {drawing}; {training}")
+    memory = MEMORY.format(parameters=parameters, record=record, drawn=drawn)
+    return Project(folder, {"memory.py": memory, "train.py": train}).found("train.py")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "record"),
+    [
+        ("shown, told", "Pair(shown, told)"),
+        ("shown, told", "Row(shown=shown, told=told)"),
+        ("shown, told", "Entry(shown, told)"),
+        ("shown, told", "(shown, told)"),
+        ("*fields", "Row(*fields)"),
+        ("*fields", "Pair(*fields)"),
+        ("*fields", "fields"),
+    ],
+)
+def test_a_memory_in_another_file_keeps_the_graphs_of_records(tmp_path: Path, parameters: str, record: str) -> None:
+    assert remembered(tmp_path, parameters, record) == ["train.py: TLK105 error"]
+
+
+@pytest.mark.parametrize(
+    ("record", "drawn", "more"),
+    [
+        ("Row(shown, told.detach())", DETACHED, "pass"),
+        ("Row(shown, told.tolist())", DETACHED, "pass"),
+        ("Row(shown, told)", "[torch.stack(column) for column in zip(*rows)]", "pass"),
+        ("Row(shown, told)", "Pair(*map(torch.stack, zip(*rows)))", "pass"),
+        ("Row(shown, told)", "Row(*zip(*rows))", "pass"),
+        ("Row(shown, told)", DETACHED, "memory.fit(optimizer)"),
+        ("Row(shown, told)", DETACHED, "torch.stack([row.told for row in memory.data]).mean().backward()"),
+    ],
+)
+def test_a_memory_that_is_trained_on_or_keeps_no_graph_is_not_told(
+    tmp_path: Path, record: str, drawn: str, more: str
+) -> None:
+    assert "train.py: TLK105 error" not in remembered(tmp_path, "shown, told", record, drawn, more)

@@ -1,0 +1,244 @@
+"""A training whose parts stand in several files: what it differentiates, frees and hands on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import Project
+
+TASK = """
+    from abc import abstractmethod
+    from typing import Optional, Tuple, Union
+    import torch
+    from torch import nn
+
+    class Task(nn.Module):
+        @abstractmethod
+        def cost(self, rows) -> {returned}:
+            raise NotImplementedError
+"""
+
+FITTING = """
+    import tasks
+
+    def fit(task: tasks.Task, loader, optimizer):
+        total = 0
+        for rows in loader:
+            cost, other = task.cost(rows)
+            optimizer.zero_grad()
+            cost.backward()
+            optimizer.step()
+            total += {added}
+        return total
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "added", "leaks"),
+    [
+        ("Tuple[torch.Tensor, int]", "other", False),
+        ("Optional[Tuple[torch.Tensor, float]]", "other", False),
+        ("torch.Tensor | tuple[torch.Tensor, int]", "other * 2", False),
+        ("Tuple[torch.Tensor, int]", "cost", True),
+        ("Tuple[torch.Tensor, torch.Tensor]", "other.mean()", True),
+        ("Tuple[torch.Tensor, ...]", "other.mean()", True),
+    ],
+)
+def test_what_a_method_that_is_left_open_gives_is_what_its_annotation_says(
+    tmp_path: Path, returned: str, added: str, leaks: bool
+) -> None:
+    files = {"tasks.py": TASK.format(returned=returned), "fitting.py": FITTING.format(added=added)}
+    assert any("TLK101" in one for one in Project(tmp_path, files).found()) is leaks
+
+
+BLANKED = """
+    import torch
+    from torch import nn
+    from elsewhere import Decoder
+
+    class Blank(nn.Module):
+        def __init__(self, share):
+            super().__init__()
+            self.share = share
+
+        def forward(self, x):
+            blanks = torch.bernoulli(self.share * torch.ones(x.shape)).to(x.device)
+            return (1 - blanks) * x, blanks
+
+    class Blanked(nn.Module):
+        def __init__(self, share):
+            super().__init__()
+            self.blank, self.decoder = Blank(share), Decoder()
+
+        def forward(self, x):
+            if self.training:
+                shown, blanks = self.blank(x)
+                return self.decoder(shown), blanks
+            return self.decoder(x), torch.ones(x.shape).to(x.device)
+"""
+
+WATCHED = """
+    import torch
+    from elsewhere import Net
+
+    class Fitted:
+        def make(self, share, device):
+            self.net = Net(share).to(device)
+
+        def look(self):
+            self.net.eval()
+"""
+
+BLANKED_LOOK = """
+    from blanked import Blanked
+    from watched import Fitted
+
+    class Blanks(Fitted):
+        def make(self, share, device):
+            self.net = Blanked(share).to(device)
+
+        def collect(self, loader):
+            self.net.eval()
+            kept = []
+            for x in loader:
+                {taken} = self.net(x)
+                kept.append(one)
+            print(len(kept))
+"""
+
+
+@pytest.mark.parametrize(("taken", "leaks"), [("_, one", False), ("one, _", True)])
+def test_of_a_tuple_from_a_module_each_item_is_known_by_itself(tmp_path: Path, taken: str, leaks: bool) -> None:
+    files = {"blanked.py": BLANKED, "watched.py": WATCHED, "look.py": BLANKED_LOOK.format(taken=taken)}
+    assert any("TLK102" in one for one in Project(tmp_path, files).found()) is leaks
+
+
+@pytest.mark.parametrize(("ending", "found"), [(".argmax(-1).tolist()", ["run.py: TLK201 note"]), ("", [])])
+def test_a_helper_of_another_file_runs_a_network_by_its_methods(tmp_path: Path, ending: str, found: list[str]) -> None:
+    files = {
+        "model.py": """
+            from torch import nn
+
+            class Reader(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.inner, self.outer = nn.Linear(4, 4), nn.Linear(4, 4)
+
+                def encode(self, x):
+                    return self.inner(x)
+
+                def decode(self, memory):
+                    return self.outer(memory)
+
+                def forward(self, x):
+                    return self.decode(self.encode(x))
+        """,
+        "search.py": f"""
+            def best(reader, x):
+                memory = reader.encode(x)
+                return reader.decode(memory){ending}
+        """,
+        "run.py": """
+            import torch
+            from model import Reader
+            from search import best
+
+            def main(train, test):
+                reader = Reader()
+                optimizer = torch.optim.SGD(reader.parameters(), 0.1)
+                for x, y in train:
+                    loss = (reader(x) - y).pow(2).mean()
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                reader.eval()
+                return [best(reader, x) for x in test]
+        """,
+    }
+    assert Project(tmp_path, files).found("run.py") == found
+
+
+@pytest.mark.parametrize(
+    ("steps", "given", "level"),
+    [
+        ("loss.backward()", "loss", "warning"),
+        ("loss.backward()", "{'loss': loss, 'rows': len(x)}['loss']", "warning"),
+        ("(0.5 * loss).backward()", "loss", "warning"),
+        ("loss.backward(retain_graph=True)", "loss", "error"),
+        ("loss.detach()", "loss", "error"),
+    ],
+)
+def test_a_loss_whose_backward_has_run_in_another_file_holds_no_activations(
+    tmp_path: Path, steps: str, given: str, level: str
+) -> None:
+    learner = f"""
+        from torch.nn import functional as F
+
+        def fit_batch(net, x, y):
+            loss = F.mse_loss(net(x), y)
+            {steps}
+            return {given}
+    """
+    run = """
+        import torch
+        from learner import fit_batch
+
+        def run(loader):
+            net = torch.nn.Linear(3, 1)
+            optimizer = torch.optim.SGD(net.parameters(), 0.1)
+            seen = []
+            for x, y in loader:
+                optimizer.zero_grad()
+                seen.append(fit_batch(net, x, y))
+                optimizer.step()
+            print(len(seen))
+    """
+    project = Project(tmp_path, {"learner.py": learner, "run.py": run})
+    assert [f for f in project.found() if "TLK102" in f] == [f"run.py: TLK102 {level}"]
+
+
+@pytest.mark.parametrize(
+    ("results", "found"),
+    [("out, self.loss(x, out)", []), ("out, float(self.loss(x, out))", ["model.py: TLK111 warning"])],
+)
+def test_a_base_in_another_file_gives_on_what_a_method_returns(tmp_path: Path, results: str, found: list[str]) -> None:
+    files = {
+        "base.py": f"""
+            from torch import nn
+
+            class Scored(nn.Module):
+                def forward(self, x):
+                    out = self.encode(x)
+                    return {results}
+        """,
+        "model.py": """
+            import torch
+            from torch import nn
+            from base import Scored
+
+            class Tuned(Scored):
+                def __init__(self):
+                    super().__init__()
+                    self.inner, self.width = nn.Linear(4, 4), nn.Parameter(torch.ones(4))
+
+                def encode(self, x):
+                    self.spread = self.width.exp() * x
+                    return self.inner(x)
+
+                def loss(self, x, out):
+                    return (out / self.spread).mean()
+
+                @torch.no_grad()
+                def score(self, loader):
+                    total = 0
+                    for x in loader:
+                        out, _ = self.forward(x)
+                        total += (out / self.spread).mean().item()
+                    return total
+
+                def spread_of(self, x):
+                    return self.encode(x).std().item()
+        """,
+    }
+    assert [one for one in Project(tmp_path, files).found("model.py") if "TLK111" in one] == found
