@@ -46,7 +46,7 @@ def prepare(folder: str) -> None:
         if os.path.basename(folder) != CACHE_FOLDER or os.path.exists(os.path.join(folder, _TAG)):
             return
     else:
-        os.makedirs(folder)
+        os.makedirs(folder, exist_ok=True)  # another process may be making it
     for name, text in ((_TAG, _SIGNATURE), (_IGNORE, "*\n")):
         with open(os.path.join(folder, name), "w", encoding="utf-8") as stream:
             stream.write(text)

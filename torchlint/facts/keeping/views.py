@@ -183,7 +183,10 @@ class Views:
         """What a module gives, where that is no single tensor and a value is an item of it, by a name or a number.
 
         ``model(**batch).hidden_states[layer]`` is a tensor of its own, or a view of one: it is no smaller than itself.
+        What a recurrent layer gives first is known by itself.
         """
+        if self.bases.is_sequence(value):
+            return None
         while value.op in (Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT):
             given = self.solution.graph.indices.get(value, ()) if value.op is Op.SUBSCRIPT else ()
             if any(not isinstance(atom, Plain) for index in given for atom in self.solution.final(index)):
