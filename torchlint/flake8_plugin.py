@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ast
 import logging
-from argparse import Namespace
+from argparse import ArgumentError, Namespace
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -64,19 +65,21 @@ class Plugin:
     @classmethod
     def add_options(cls, manager: Any) -> None:
         """Tell flake8's ``OptionManager``, which has no types, of our own options."""
-        manager.add_option(
-            "--torchlint-no-cache",
-            action="store_true",
-            parse_from_config=True,
-            help="Neither use nor keep what torchlint found in earlier runs.",
-        )
-        manager.add_option(
-            "--torchlint-cache-dir",
-            metavar="DIR",
-            parse_from_config=True,
-            normalize_paths=True,
-            help="Keep what torchlint found there, and not beside the pyproject.toml.",
-        )
+        # A plugin that is installed and named as a local one as well asks twice.
+        with suppress(ArgumentError):
+            manager.add_option(
+                "--torchlint-no-cache",
+                action="store_true",
+                parse_from_config=True,
+                help="Neither use nor keep what torchlint found in earlier runs.",
+            )
+            manager.add_option(
+                "--torchlint-cache-dir",
+                metavar="DIR",
+                parse_from_config=True,
+                normalize_paths=True,
+                help="Keep what torchlint found there, and not beside the pyproject.toml.",
+            )
 
     @classmethod
     def parse_options(cls, options: Namespace) -> None:
