@@ -6,16 +6,15 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from torchlint.facts.hooks.circles import Circles
 from torchlint.facts.values.graph import Function, Kind, Op
 
 if TYPE_CHECKING:
-    from torchlint.facts import Facts
+    from torchlint.facts.hooks.circles import Circles
     from torchlint.facts.hooks.registrations import Registration
 
 
-def closed_by(facts: Facts, initializer: Function) -> list[tuple[str, tuple[int, ...]]]:
-    """The circles that an object is in as its ``__init__`` makes it.
+def closed_by(search: Circles, initializer: Function) -> list[tuple[str, tuple[int, ...]]]:
+    """The circles that an object is in as its ``__init__`` makes it, by the ``search`` of the file that has it.
 
     Returns:
         for each the attribute by which the object comes to hold a function that holds it; and the parameter that is
@@ -23,8 +22,7 @@ def closed_by(facts: Facts, initializer: Function) -> list[tuple[str, tuple[int,
     """
     if initializer.owner is None or not initializer.parameters:
         return []
-    search = Circles(facts)
-    registered = [one for one in facts.registrations if one.call.function is initializer]
+    registered = [one for one in search.facts.registrations if one.call.function is initializer]
     found = [*map(partial(_hooked, search), registered), *_stored(search, initializer)]
     names = dict.fromkeys(name for name in found if name)
     own = list(names) if names and search.is_heavy(initializer.owner) else []
@@ -80,14 +78,14 @@ def _stored(search: Circles, initializer: Function) -> Iterator[str]:
                 yield place.path
 
 
-def handed_to_itself(facts: Facts, method: Function) -> list[tuple[str, int]]:
+def handed_to_itself(search: Circles, method: Function) -> list[tuple[str, int]]:
     """The methods that are not seen to which a method gives a function that holds its object, and at what parameter.
 
     Nothing where the object has no tensors of its own.
     """
     if method.owner is None or not method.parameters:
         return []
-    search, itself = Circles(facts), method.parameters[0]
+    facts, itself = search.facts, method.parameters[0]
     found = [
         (call.callee.name, key + 1)
         for call in facts.steps.calls_in(method)

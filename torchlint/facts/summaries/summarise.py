@@ -11,7 +11,7 @@ import libcst as cst
 from torchlint import torch_api
 from torchlint.facts.autograd.chains import Chains
 from torchlint.facts.hooks import own_circles
-from torchlint.facts.hooks.holding import Holding
+from torchlint.facts.hooks.circles import Circles
 from torchlint.facts.host import emptying, figures, profiling
 from torchlint.facts.keeping import loading
 from torchlint.facts.keeping.copies import Copies
@@ -88,7 +88,7 @@ class _Summariser:
         self.shapes = Shapes(facts.flows, frozenset(self.classes))
         self._sizes, self._views = Sizes(facts), Views(facts.solution, facts.steps)
         self._doings = Doings(facts, EFFECTS, UNDONE)
-        self._holding = Holding(facts.solution, facts.identity)
+        self._circles = Circles(facts)
         self._keeps, self._copies = Keeps(facts), Copies(facts, sees_callers=False)
         self._chains = Chains(facts, is_open=True)
 
@@ -154,7 +154,7 @@ class _Summariser:
 
     def _given_back(self, function: Function) -> Iterator[EffectSummary]:
         """What a function returns: a copy of a model, or a function that holds what it is given."""
-        held = self._holding.held_by(function.result) if function.result is not None else []
+        held = self._circles.holding.held_by(function.result) if function.result is not None else []
         of = tuple(i for i, one in enumerate(function.parameters) if any(one is each.value for each in held))
         if of:
             yield EffectSummary(EffectKind.BINDS, function.name, of, is_returned=True)
@@ -166,9 +166,9 @@ class _Summariser:
         """The circles that an object is in as its ``__init__`` makes it, or will be by what it inherits."""
         if function.name != "__init__":
             return
-        for name, position in own_circles.handed_to_itself(self.facts, function):
+        for name, position in own_circles.handed_to_itself(self._circles, function):
             yield EffectSummary(EffectKind.HANDS_ITSELF, name, (position,))
-        for attribute, of in own_circles.closed_by(self.facts, function):
+        for attribute, of in own_circles.closed_by(self._circles, function):
             yield EffectSummary(EffectKind.CIRCLES, attribute, of)
 
     def _parameter(self, parameter: Value) -> ParameterSummary:
