@@ -16,6 +16,7 @@ import libcst as cst
 from torchlint.facts.autograd.insertions import Insertions
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.turns.lifetimes import MADE
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Carrier, ClassReference, History, Instance, Tensor, sorted_values
 from torchlint.facts.values.graph import Class, Kind, Mode, Op, Place, Store, Value
 from torchlint.facts.values.homes import is_data_of_tensor, places_of, targets_of
@@ -145,10 +146,10 @@ class Records:
         elif value.op is Op.CALL and (functions := self.solution.functions_of(value)):
             is_on = self.facts.modes.records(value)
             results = [f.result for f in functions if is_on and f.result is not None and f.name != "__init__"]
-            for returned in (item for result in results for item in _choices(result)):
+            for returned in (item for result in results for item in _recorded_choices(result)):
                 yield from self._inside(returned, returned.syntax, by, depth - 1, seen)
         elif value.op is Op.PHI:
-            for choice in _choices(value):
+            for choice in _recorded_choices(value):
                 yield from self._inside(choice, choice.syntax, by, depth, seen)
         else:
             for origin in origins(self.facts, value)[1:]:
@@ -266,17 +267,11 @@ def _written_in(value: Value) -> list[tuple[Value, cst.CSTNode | None]]:
     return [(item, written.get(item)) for item in given]
 
 
-def _choices(value: Value) -> list[Value]:
+def _recorded_choices(value: Value) -> list[Value]:
     """What a PHI may be; nothing when it is without a graph on one path (``x.item() if ... else x``)."""
-    pending, found = [value], dict[Value, None]()
-    while pending:
-        current = pending.pop()
-        if current.op is Op.PHI and current not in found:
-            pending += current.inputs
-        elif current.op is Op.CALL and current.callee.op is Op.ATTRIBUTE and current.callee.name in ENDS:
-            return []
-        found[current] = None
-    return [choice for choice in found if choice.op is not Op.PHI]
+    found = choices(value)
+    is_ended = (c.op is Op.CALL and c.callee.op is Op.ATTRIBUTE and c.callee.name in ENDS for c in found)
+    return [] if any(is_ended) else found
 
 
 def _keeps_its_fields(cls: Class) -> bool:

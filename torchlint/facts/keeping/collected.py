@@ -13,7 +13,6 @@ from torchlint.facts.keeping.fates import JOINS, VIEWS, End, Fate, Fates
 from torchlint.facts.keeping.gathering import Gathering, calls_parameter
 from torchlint.facts.keeping.joining import (
     begins_with_numbers,
-    choices,
     is_join,
     is_padding,
     joined_by,
@@ -24,6 +23,7 @@ from torchlint.facts.keeping.optional_moves import OptionalMoves
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.data_passes import cut_through, is_over_few
 from torchlint.facts.turns.repetition import Repetition
+from torchlint.facts.values.choices import with_joins
 from torchlint.facts.values.domain import Container, External, History, Plain, Tensor
 from torchlint.facts.values.extents import Size
 from torchlint.facts.values.frameworks import is_forward, is_given_on_device
@@ -294,13 +294,13 @@ class _Search:
     def _is_old_content(self, item: Value, call: Value) -> bool:
         """Whether an item of a join is what the join of the last turn gave, kept under one name."""
         if item.op is Op.PHI and any(item in loop.phis for loop in self.facts.graph.loops):
-            return call in choices(list(item.inputs[1:]))
+            return call in with_joins(list(item.inputs[1:]))
         places = places_of(self.solution, item)
         kept = [value for place in places for value in self.solution.stored.get(place, ())]
         if item.op is Op.SUBSCRIPT and item.keys[0] is not None:
             holders = [a.allocation for a in self.solution.final(item.inputs[0]) if isinstance(a, Container)]
             kept += [v for made in holders for key, v in self.solution.held.get(made, ()) if key == item.keys[0]]
-        return call in choices(kept)
+        return call in with_joins(kept)
 
     def _is_needed_in_turn(self, old: Value, call: Value, repetition: Repetition) -> bool:
         """Whether each turn reads what was collected so far (decoding), or sets it anew (a window)."""
@@ -337,7 +337,7 @@ class _Search:
 
     def _resets(self, store: Store, call: Value, repetition: Repetition) -> bool:
         """Whether a store sets anew in each turn what ``call`` joins to; the other branch of a test is the first."""
-        if call in choices([store.value]) or not self.gathering.is_within(store.function, store.loop, repetition):
+        if call in with_joins([store.value]) or not self.gathering.is_within(store.function, store.loop, repetition):
             return False
         branches = self._branches(call.statement)
         return not any(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchlint.facts.keeping.fates import FORMS, JOINS, VIEWS
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.torch_calls import WHOLE
 
@@ -35,22 +35,9 @@ def joined_by(facts: Facts, function: Function) -> tuple[int, ...]:
     return ()
 
 
-def choices(values: Iterable[Value]) -> list[Value]:
-    """What values are on the paths that join in them, and the joins themselves."""
-    pending, seen = list(values), dict[Value, None]()
-    while pending:
-        current = pending.pop()
-        if current not in seen:
-            seen[current] = None
-            if current.op is Op.PHI:
-                pending.extend(current.inputs)
-    return list(seen)
-
-
 def _returned(function: Function) -> list[Value]:
     """What a function may return."""
-    results = [function.result] if function.result is not None and not function.is_generator else []
-    return [value for value in choices(results) if value.op is not Op.PHI]
+    return choices(function.result) if not function.is_generator else []
 
 
 def _form_of(facts: Facts, value: Value, depth: int) -> Value | None:

@@ -23,9 +23,10 @@ from torchlint.facts.repeated.belonging import (
     wraps_own_parts,
 )
 from torchlint.facts.repeated.making_over import is_made_over
-from torchlint.facts.repeated.products import Product, Products, choices
+from torchlint.facts.repeated.products import Product, Products
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import Repetition, Turn, changes_with
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import History, Tensor
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Value
 from torchlint.facts.values.literals import literal
@@ -76,6 +77,7 @@ class _Search:
         self.repetitions = facts.repetitions
         self.kinds = Products(facts)
         self.products = self.kinds.found
+        self._loading = {effect.call for effect in facts.effects.of(EffectKind.LOADS)}
 
     def found(self) -> list[Construction]:
         """See :func:`constructions`."""
@@ -102,7 +104,7 @@ class _Search:
         repetition = self.repetitions.of(call, self._is_builder_of)
         if repetition is None:
             return None
-        if any(effect.call is call for effect in self.facts.effects.of(EffectKind.LOADS)):
+        if call in self._loading:
             return None  # what another file builds and reads from a file is told as read
         product, loop = self.products[call], repetition.by
         follows = self._follows_input(call, repetition)

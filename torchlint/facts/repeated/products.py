@@ -12,6 +12,7 @@ import libcst as cst
 from torchlint import torch_api
 from torchlint.facts.repeated.shells import Shells
 from torchlint.facts.turns.handoffs import origins
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import (
     Atom,
     ClassReference,
@@ -206,18 +207,6 @@ class Products:
 
 def _known(products: Iterable[Product | None]) -> list[Product]:
     return [product for product in products if product is not None]
-
-
-def choices(value: Value | None) -> list[Value]:
-    """What ``value`` is on the paths that join in it."""
-    pending, seen = [value] if value is not None else [], dict[Value, None]()
-    while pending:
-        current = pending.pop()
-        if current not in seen:
-            seen[current] = None
-            if current.op is Op.PHI:
-                pending.extend(current.inputs)
-    return [choice for choice in seen if choice.op is not Op.PHI]
 
 
 def _weight(product: Product) -> tuple[bool, bool]:
