@@ -84,8 +84,7 @@ class Gathering:
 
     def _is_written_out(self, iterable: Value) -> bool:
         """Whether a loop runs over a constant with a few items that are written there: ``LAYERS = (3, 6, 9)``."""
-        while iterable.op is Op.CALL and iterable.callee.name in SAME_LENGTH and iterable.arguments:
-            iterable = iterable.arguments[0]
+        iterable = items_behind(iterable)
         if iterable.op is Op.CONTAINER:
             return isinstance(iterable.syntax, cst.Tuple | cst.List | cst.Set)
         stored = [one for place in places_of(self.solution, iterable) for one in self.solution.stored.get(place, ())]
@@ -219,6 +218,13 @@ def _is_cut_by(part: Value, loop: Loop) -> bool:
     counters = {node.value for node in walk(loop.syntax.target) if isinstance(node, cst.Name)}
     within = (node for element in part.syntax.slice for node in walk(element))
     return any(isinstance(node, cst.Name) and node.value in counters for node in within)
+
+
+def items_behind(iterable: Value) -> Value:
+    """``rows`` of ``enumerate(sorted(rows))``: what has the items that a loop runs over, each once."""
+    while iterable.op is Op.CALL and iterable.callee.name in SAME_LENGTH and iterable.arguments:
+        iterable = iterable.arguments[0]
+    return iterable
 
 
 def calls_parameter(call: Value) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.keeping.bases import number_of, slices_of
-from torchlint.facts.keeping.gathering import SAME_LENGTH, Gathering
+from torchlint.facts.keeping.gathering import Gathering, items_behind
 from torchlint.facts.keeping.joining import is_join
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.keeping.views import View, Views
@@ -157,9 +157,8 @@ class _Search:
     def _repetition(self, at: Value, base: Value) -> Repetition | None:
         """What repeats the taking of views of a new base each time: not a loop over the rows, or the items, of one."""
         found = self.gathering.any_repetition(at)
-        over = found.by.iterable if found is not None and isinstance(found.by, Loop) else None
-        while over is not None and over.op is Op.CALL and over.callee.name in SAME_LENGTH and over.arguments:
-            over = over.arguments[0]
+        iterable = found.by.iterable if found is not None and isinstance(found.by, Loop) else None
+        over = items_behind(iterable) if iterable is not None else None
         is_over_rows = over is not None and base in (over, self.views.output_behind(over))
         return self.gathering.any_repetition(base) if is_over_rows else found
 
