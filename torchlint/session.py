@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING
 
@@ -53,8 +52,9 @@ class Session:
         if known is not None:
             return known.diagnostics
         found = self._look(source, job, tree)
-        result = Checked(job.path, found.shown, found.hidden_notes, found.uses_torch)
-        self._learnt.append((job, replace(result, consulted=self._project.consulted())))
+        consulted = self._project.consulted()
+        result = Checked(job.path, found.shown, found.hidden_notes, found.uses_torch, consulted=consulted)
+        self._learnt.append((job, result))
         return found.shown
 
     def close(self) -> None:

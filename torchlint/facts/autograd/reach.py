@@ -231,9 +231,9 @@ class _Walk:
         """The parameters that an attribute was set to, ``self.loader = loader``, where nothing else is kept there."""
         places = places_of(self.solution, source) if source.op in (Op.READ, Op.ATTRIBUTE) else []
         stored = [kept for place in places for kept in self.solution.stored.get(place, ())]
-        if not all(kept.op is Op.PARAMETER for kept in stored):
+        if not stored or not all(kept.op is Op.PARAMETER for kept in stored):
             return []
-        inserted = (store.holder for store in self.facts.graph.stores if store.holder is not None and stored)
+        inserted = (store.holder for store in self.facts.graph.stores if store.holder is not None)
         return [] if any(one in places for holder in inserted for one in places_of(self.solution, holder)) else stored
 
     def _holds_older(self, source: Value) -> bool:
