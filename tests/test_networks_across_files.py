@@ -534,3 +534,65 @@ def test_a_window_of_another_file_keeps_as_many_as_it_has_room_for(tmp_path: Pat
     each = "window.put(loss)"
     files = {"window.py": window, "run.py": loop("from window import Window", "window = Window()", each)}
     assert Project(tmp_path, files).found() == [f"run.py: TLK105 {level}"]
+
+
+def test_weights_that_are_copied_from_weights_say_nothing_of_a_backward(tmp_path: Path) -> None:
+    """What a layer gives rests on its weights, which rest on themselves; that a backward ran over all of it does not
+    follow, nor that the layers which call it are steps of a training."""
+    layers = """
+        import torch
+        from torch import nn
+
+        class Projection(nn.Module):
+            def __init__(self, wide, narrow):
+                super().__init__()
+                self.wide = wide
+                self.weight = nn.Parameter(torch.empty(narrow, wide))
+                self.bias = nn.Parameter(torch.zeros(wide))
+
+            def forward(self, x):
+                x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
+                return x.view(-1, self.wide)
+
+        def narrowed(layer, index):
+            weight = layer.weight.index_select(1, index)
+            smaller = Projection(len(index), weight.size(0))
+            smaller.weight.requires_grad = False
+            smaller.weight.copy_(weight.contiguous())
+            smaller.weight.requires_grad = True
+            return smaller
+    """
+    stack = """
+        from torch import nn
+        from layers import Projection, narrowed
+
+        class Block(nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.inner = Projection(width, width)
+
+            def prune(self, index):
+                self.inner = narrowed(self.inner, index)
+
+            def forward(self, x, past=None):
+                return [self.inner(x), x]
+
+        class Stack(nn.Module):
+            def __init__(self, depth, width, tells=False):
+                super().__init__()
+                self.tells = tells
+                self.rows = nn.ModuleList([Block(width) for _ in range(depth)])
+
+            def forward(self, x, past=None):
+                past = [None] * len(self.rows) if past is None else past
+                told = ()
+                for i, (block, one) in enumerate(zip(self.rows, past)):
+                    if self.tells:
+                        told = told + (x.view(-1),)
+                    x = block(x, past=one)[0]
+                given = (x,)
+                if self.tells:
+                    given = given + (told,)
+                return given
+    """
+    assert Project(tmp_path, {"layers.py": layers, "stack.py": stack}).found() == []

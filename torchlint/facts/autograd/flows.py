@@ -66,12 +66,15 @@ class Flows(Liveness):
 
     def is_spent(self, value: Value) -> bool:
         """Whether a backward runs over all that ``value``'s graph holds (and does not retain it)."""
-        return self._is_spent(value, set())
+        seen = set[Value]()
+        return self._is_spent(value, seen) and not self.spent_roots.isdisjoint(seen)
 
     def _is_spent(self, value: Value, seen: set[Value]) -> bool:
-        if value in self.spent_roots or value in seen:
-            return True
+        if value in seen:
+            return True  # by itself a circle says neither: whoever asks looks whether a backward was met
         seen.add(value)
+        if value in self.spent_roots:
+            return True
         if value.op is Op.PARAMETER:
             given = [argument for argument in self.solution.arguments_of(value) if self.carries(argument)]
             return bool(given) and all(self._is_spent(argument, seen) for argument in given)
