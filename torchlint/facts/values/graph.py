@@ -41,7 +41,7 @@ class Place(NamedTuple):
     path: str
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Value:
     """One value of the program.
 
@@ -73,13 +73,17 @@ class Value:
     mode: Mode
     name: str = ""
     keys: tuple[Key, ...] = ()
-    syntax: cst.CSTNode | None = None
-    statement: cst.CSTNode | None = None
+    syntax: cst.CSTNode | None = field(default=None, repr=False)
+    statement: cst.CSTNode | None = field(default=None, repr=False)
     evaluating: bool = False
     is_bare: bool = False
     place: Place | None = None
     reference: Function | Class | None = None
     users: list[Value] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        """In short: the links of values reach the whole file."""
+        return f"<{self.op.name} {self.index} {self.name} in {self.function.name}>"
 
     @property
     def callee(self) -> Value:
@@ -135,7 +139,7 @@ class Loop:
         phis: one PHI for each variable that the body assigns.
     """
 
-    syntax: cst.CSTNode
+    syntax: cst.CSTNode = field(repr=False)
     function: Function
     parent: Loop | None
     iterable: Value | None = None
@@ -175,8 +179,8 @@ class Store:
     function: Function
     loop: Loop | None
     mode: Mode
-    statement: cst.CSTNode
-    syntax: cst.CSTNode | None = None
+    statement: cst.CSTNode = field(repr=False)
+    syntax: cst.CSTNode | None = field(default=None, repr=False)
     added: Value | None = None
     place: Place | None = None
     holder: Value | None = None
@@ -184,7 +188,7 @@ class Store:
     is_item: bool = False
     key: Key = None
     index: Value | None = None
-    target: cst.CSTNode | None = None
+    target: cst.CSTNode | None = field(default=None, repr=False)
     call: Value | None = None
 
 
@@ -205,7 +209,7 @@ class Backward:
     retains: bool
     function: Function
     loop: Loop | None
-    statement: cst.CSTNode
+    statement: cst.CSTNode = field(repr=False)
     by_contract: bool = False
     inputs: tuple[Value, ...] = ()
     call: Value | None = None
@@ -241,7 +245,7 @@ class Drop:
     value: Value | None
     function: Function
     loop: Loop | None
-    statement: cst.CSTNode
+    statement: cst.CSTNode = field(repr=False)
     index: int
     holder: Value | None = None
     attribute: str = ""
@@ -249,7 +253,7 @@ class Drop:
     is_deleted: bool = False
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Function:
     """A function, a method, a lambda or a module's body.
 
@@ -267,7 +271,7 @@ class Function:
     """
 
     name: str
-    syntax: cst.CSTNode
+    syntax: cst.CSTNode = field(repr=False)
     owner: Class | None
     parent: Function | None
     is_async: bool = False
@@ -278,6 +282,9 @@ class Function:
     result: Value | None = None
     is_foreign: bool = False
     opener: Callable[[], None] | None = None
+
+    def __repr__(self) -> str:
+        return f"<function {self.name}>"
 
     def open(self) -> None:
         """Read what is known of a function of another file: it is put off until it is needed."""
@@ -301,7 +308,7 @@ class Function:
         return any(name == "property" or name.endswith("cached_property") for name in self.decorators)
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Class:
     """A class of the file, or one that it imports from its project.
 
@@ -327,6 +334,9 @@ class Class:
     opener: Callable[[], None] | None = None
     is_opening: bool = False
     _lineage: tuple[Class, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<class {self.name}>"
 
     def lineage(self) -> tuple[Class, ...]:
         """This class and its ancestors in this file, nearest first; a cycle of bases ends."""
