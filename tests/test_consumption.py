@@ -364,3 +364,42 @@ def test_what_a_dict_beside_an_output_holds_is_not_known(item: str, expected: in
     source += "    for x in torch.utils.data.DataLoader(rows):\n        if len(kept):\n"
     source += "            out, h, extra = model(x)\n        else:\n            out, h, extra = model(x[None])\n"
     assert len(Program(f"{source}        kept.append({item})\n    print(len(kept))\n").facts.insertions) == expected
+
+
+def test_a_call_without_gradients_gives_no_graph_though_another_call_of_the_function_is_trained_on() -> None:
+    program = Program(
+        TRAINING
+        + """
+class Tower(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(3, 3)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tower = Tower()
+
+    def forward(self, rows):
+        return self.tower(torch.cat([self.tower(row) for row in rows]))
+
+def fit(net, optimizer, rows, y):
+    F.mse_loss(net(rows), y).backward()
+    optimizer.step()
+
+def evaluate(net, rows):
+    with torch.no_grad():
+        print(net(rows))
+
+def main(rows, y):
+    net = Net()
+    fit(net, torch.optim.SGD(net.parameters(), 0.1), rows, y)
+    evaluate(net, rows)
+"""
+    )
+    assert program.facts.flows.live(program.shown()) is None

@@ -52,6 +52,7 @@ class Steps:
                 self._training_loops[value.function].append(value.loop)
                 self._optimizer_loops[value.function].append(value.loop)
         self._trains: dict[Function, bool] = {}
+        self._forwarding: dict[Function, bool] = {}
         self._steps: dict[Loop, bool] = {}
         self._networks: dict[Class, bool] = {}
 
@@ -110,9 +111,25 @@ class Steps:
             if call.loop is not None and loop in call.loop.around():
                 if any(self.trains(callee) for callee in self.solution.functions_of(call)):
                     return True
-                if self.is_forward(call) and not is_part and not self.walks_modules(loop) and not _counts_few(loop):
+                if is_part or self.walks_modules(loop) or _counts_few(loop):
+                    continue
+                if self._runs_forward(call, DEPTH):
                     return True
         return False
+
+    def _runs_forward(self, call: Value, depth: int) -> bool:
+        """Whether a CALL runs a forward that records a graph, by functions that it calls as well."""
+        if self.is_forward(call):
+            return True
+        if depth == 0 or not self.flows.modes.records(call):
+            return False
+        return any(self._forwards(function, depth - 1) for function in self.solution.functions_of(call))
+
+    def _forwards(self, function: Function, depth: int) -> bool:
+        if function not in self._forwarding:
+            self._forwarding[function] = False  # a circle of calls runs none by itself
+            self._forwarding[function] = any(self._runs_forward(call, depth) for call in self.calls_in(function))
+        return self._forwarding[function]
 
     def is_loader(self, value: Value) -> bool:
         """Whether iterating over ``value`` yields batches, through ``enumerate``, ``tqdm`` and the like."""

@@ -370,7 +370,7 @@ class Calls:
             if isinstance(atom, Argument) or not given:
                 return given
             return _derived(value, given, inherits=atom.inherits is function)
-        if isinstance(atom, Tensor) and atom.inherits is function:
+        if isinstance(atom, Tensor) and (atom.inherits is function or _is_supposed_of(atom, function)):
             if value.mode is Mode.OFF:
                 return NO_GRAPH
             return frozenset([Tensor(atom.history, atom.origin, heir(value))])
@@ -419,6 +419,12 @@ PASSED = frozenset(
      FrameworkObject]
 )  # fmt: skip
 """Alternatives that flow from arguments into parameters as they are; tensors stay symbolic (:class:`Argument`)."""
+
+
+def _is_supposed_of(tensor: Tensor, function: Function) -> bool:
+    """Whether a tensor has a graph since a parameter of ``function`` was seen to have one in some call of it."""
+    origin = tensor.origin
+    return tensor.inherits is None and origin is not None and origin.op is Op.PARAMETER and origin.function is function
 
 
 def _derived(value: Value, given: Abstract, *, inherits: bool) -> Abstract:
