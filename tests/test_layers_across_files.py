@@ -41,8 +41,45 @@ COLLECTOR = """
         def forget(self):
             self.rows, self.size = [], 0.0
 
+        def for_layer(self, name):
+            def hook(layer, args, out):
+                self.rows.append(out)
+
+            return hook
+
     def note(rows, layer, args, out):
         rows.append(out)
+
+    def noting(rows, form=None):
+        def hook(layer, args, out):
+            add(form(out) if form else out)
+
+        def add(row):
+            rows.append(row)
+
+        return hook
+
+    def noting_by_name(table, name):
+        return lambda layer, args, out: table.setdefault(name, []).append(out)
+
+    def noting_detached(rows):
+        def hook(layer, args, out):
+            rows.append(out.detach())
+
+        return hook
+
+    def noting_latest(rows):
+        def hook(layer, args, out):
+            rows[0] = out
+
+        return hook
+
+    def noting_anew(rows):
+        def hook(layer, args, out):
+            rows = []
+            rows.append(out)
+
+        return hook
 """
 
 
@@ -53,6 +90,16 @@ COLLECTOR = """
         ("collector.keep_norm", "pass", True),
         ("collector.sum_up", "pass", True),
         ("partial(note, rows)", "pass", True),
+        ("noting(rows)", "pass", True),
+        ("noting(rows=rows)", "pass", True),
+        ("noting_by_name({}, 'relu')", "pass", True),
+        ("collector.for_layer('relu')", "pass", True),
+        ("noting_detached(rows)", "pass", False),
+        ("noting_latest(rows)", "pass", False),
+        ("noting_anew(rows)", "pass", False),
+        ("noting(rows)", "rows.clear()", False),
+        ("noting(rows)", "loss = loss + rows[-1].mean()", False),
+        ("collector.for_layer('relu')", "loss = loss + collector.mean()", False),
         ("collector.keep_detached", "pass", False),
         ("collector.keep_latest", "pass", False),
         ("collector.keep_window", "pass", False),
@@ -68,7 +115,9 @@ def test_a_hook_of_another_file_keeps_what_it_is_given(tmp_path: Path, hook: str
         from functools import partial
         import torch
         from torch import nn
-        from collector import Collector, note
+        from collector import (
+            Collector, note, noting, noting_anew, noting_by_name, noting_detached, noting_latest
+        )
 
         def run(loader):
             net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4))

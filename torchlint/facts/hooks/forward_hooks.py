@@ -88,22 +88,34 @@ class Hooks:
             given = [value for key, value in pairs if isinstance(key, int)] + given
             named |= {key: value for key, value in pairs if isinstance(key, str)}
             hook = hook.arguments[0]
-        for atom in sorted_values(self.solution.final(hook)) if hook is not None else ():
-            function = _function_of(atom)
-            if function is None:
-                continue
-            function.open()
-            bound = isinstance(atom, Instance) or (isinstance(atom, FunctionReference) and atom.bound)
-            parameters = function.parameters[1 if bound else 0 :]
-            filled = dict(zip(parameters, given, strict=False))
-            filled |= {p: named[p.name] for p in parameters if p.name in named}
-            parameters = [p for p in parameters if p not in filled]
-            positions = list(POSITIONS[name])
-            if name == "register_forward_hook" and is_true(call.argument(-1, "with_kwargs")):
-                positions[1] = 3
+        positions = list(POSITIONS[name])
+        if name == "register_forward_hook" and is_true(call.argument(-1, "with_kwargs")):
+            positions[1] = 3
+        module = callee.inputs[0] if callee.op is Op.ATTRIBUTE else None
+        for function, parameters, filled in self._functions(hook, given, named) if hook is not None else ():
             tensors = tuple(parameters[i] for i in positions if i < len(parameters))
-            module = callee.inputs[0] if callee.op is Op.ATTRIBUTE else None
             yield Hook(call, function, tensors, module, filled)
+
+    def _functions(
+        self, hook: Value, given: list[Value], named: dict[str, Value]
+    ) -> Iterator[tuple[Function, list[Value], dict[Value, Value]]]:
+        """The functions that a hook may be, each with the parameters that a module gives it and what the others get."""
+        for atom in sorted_values(self.solution.final(hook)):
+            function = _function_of(atom)
+            if function is not None:
+                function.open()
+                bound = isinstance(atom, Instance) or (isinstance(atom, FunctionReference) and atom.bound)
+                parameters = function.parameters[1 if bound else 0 :]
+                filled = dict(zip(parameters, given, strict=False))
+                filled |= {p: named[p.name] for p in parameters if p.name in named}
+                yield function, [p for p in parameters if p not in filled], filled
+        for maker in self.solution.functions_of(hook) if not given and not named else ():
+            closure = self.facts.graph.foreign.closures.get(maker)
+            if closure is not None:
+                outer = len(maker.parameters)
+                passed = (self.solution.passed(hook, maker, i) for i in range(outer))
+                pairs = zip(closure.parameters[:outer], passed, strict=True)
+                yield closure, closure.parameters[outer:], {p: value for p, value in pairs if value is not None}
 
     def is_used(self, forward: Value) -> bool:
         """Whether a hook hands what a forward computes to a backward, though its result may be dropped."""

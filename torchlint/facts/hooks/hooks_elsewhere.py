@@ -91,7 +91,7 @@ def _reads(facts: Facts, hook: Hook, keep: KeepSummary, homes: list[Place | Valu
     for value in facts.graph.values:
         if value.op in (Op.READ, Op.ATTRIBUTE) and any(place in homes for place in places_of(facts.solution, value)):
             yield value
-    owner = hook.function.owner
+    owner = hook.function.owner_around
     for name in keep.readers if owner is not None else ():
         reader = owner.method(name) if owner is not None else None
         yield from facts.solution.callers.get(reader, {}) if reader is not None else ()

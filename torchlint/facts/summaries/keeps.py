@@ -50,7 +50,7 @@ class Keeps:
     def _kept_by(self, store: Store) -> Iterator[KeepSummary]:
         """What a store of a function keeps of what the function is given."""
         kept = store.added if store.added is not None else store.value
-        given = dict(self._positions(kept, store.function))
+        given, parameters = dict(self._positions(kept, store.function)), parameters_with_captured(store.function)
         target = self._target(store) if given else None
         if target is None:
             return
@@ -63,7 +63,7 @@ class Keeps:
                 merges = _is_of_dictionary(kept) or (store.call is not None and store.call.callee.name == "update")
                 merges = merges or (averages and any(map(_is_of_dictionary, kept.computed_from())))
                 mode = store.mode.value
-                shared = store.function.parameters[position] in _shared_by(kept)
+                shared = parameters[position] in _shared_by(kept)
                 yield KeepSummary(
                     position, into, attribute, grows, is_computed, mode, readers, merges, averages, shared,
                     bounded=self._is_bounded(store), keyed=store.is_item and not averages,
@@ -86,7 +86,7 @@ class Keeps:
         """What a function keeps by calling another that keeps."""
         binding = self.solution.callers[callee][call]
         for keep in self.of(callee):
-            argument = binding.get(callee.parameters[keep.position])
+            argument = binding.get(parameters_with_captured(callee)[keep.position])
             target = self._target_through(keep, call, callee)
             if argument is None or target is None:
                 continue
@@ -95,14 +95,17 @@ class Keeps:
                 mode = call.mode.value if keep.mode == "inherited" else keep.mode
                 readers = self._readers(call.function, attribute) if into == 0 else ()
                 computed = is_computed or keep.is_computed
-                is_shared = keep.is_shared and call.function.parameters[position] in _shared_by(argument)
+                given = parameters_with_captured(call.function)[position]
+                is_shared = keep.is_shared and given in _shared_by(argument)
                 yield replace(keep, position=position, into=into, attribute=attribute, mode=mode, is_shared=is_shared,
                               is_computed=computed, readers=(*keep.readers, *readers) if into else readers)  # fmt: skip
 
     def _target_through(self, keep: KeepSummary, call: Value, callee: Function) -> tuple[int, str] | None:
         if keep.into < 0:
             return keep.into, keep.attribute
-        holder = self.solution.passed(call, callee, keep.into)
+        parameters = parameters_with_captured(callee)
+        position = keep.into - (len(parameters) - len(callee.parameters))
+        holder = parameters[keep.into] if position < 0 else self.solution.passed(call, callee, position)
         found = self._holder(holder, call.function) if holder is not None else None
         if found is None:
             return None
@@ -126,9 +129,13 @@ class Keeps:
         while holder.op in _THROUGH or _is_item_or_default(holder):
             attribute = holder.name if holder.op is Op.ATTRIBUTE else attribute
             holder = holder.inputs[0] if holder.op in _THROUGH else holder.callee.inputs[0]
-        if holder.op is Op.PARAMETER and holder.function is function:
-            return function.parameters.index(holder), attribute
         place = holder.place
+        if holder.op is Op.READ and place is not None and place.owner is function.parent:
+            stored = self.solution.stored.get(place, ())
+            holder = stored[0] if len(stored) == 1 else holder
+        parameters = parameters_with_captured(function)
+        if holder in parameters:
+            return parameters.index(holder), attribute
         if place is not None and place.owner is self.facts.graph.module:
             return -1, place.path
         return None
@@ -149,7 +156,8 @@ class Keeps:
         found: dict[int, bool] = {}
         for atom in abstract:
             if isinstance(atom, Argument | Derived) and atom.parameter.function is function:
-                found[function.parameters.index(atom.parameter)] = isinstance(atom, Derived)
+                position = parameters_with_captured(function).index(atom.parameter)
+                found[position] = isinstance(atom, Derived)
         yield from found.items()
 
     def _is_added_to_itself(self, store: Store) -> bool:
@@ -172,10 +180,11 @@ class Keeps:
 
     def _readers(self, function: Function, attribute: str) -> tuple[str, ...]:
         """The methods of the class that may give an attribute on with its graph, or run a backward on it."""
-        if function.owner is None:
+        owner = function.owner_around
+        if owner is None:
             return ()
-        place = Place(function.owner.root(), attribute)
-        methods = (method for cls in function.owner.lineage() for method in cls.methods.values())
+        place = Place(owner.root(), attribute)
+        methods = (method for cls in owner.lineage() for method in cls.methods.values())
         # Who puts something there reads it for that alone, as far as is seen.
         return tuple(
             method.name
@@ -229,6 +238,13 @@ class Keeps:
             reads = (value for value in behind if value.op in (Op.READ, Op.ATTRIBUTE))
             self._read_by[method] = frozenset(place for value in reads for place in places_of(self.solution, value))
         return self._read_by[method]
+
+
+def parameters_with_captured(function: Function) -> list[Value]:
+    """What a function is given: its parameters, after those of the function in which it is made with each call."""
+    outer = function.parent
+    is_made = function.owner is None and outer is not None and outer.parent is not None
+    return [*outer.parameters, *function.parameters] if is_made and outer is not None else function.parameters
 
 
 def _is_item_or_default(value: Value) -> bool:

@@ -262,6 +262,10 @@ class Linker:
             self.foreign.tensors.add(function)
         if summary.view is not None:
             self.foreign.views[function] = summary.view
+        if summary.closure is not None:
+            made = self.foreign.closures[function] = self._new_function(function.name, None, unit)
+            made.parent = function
+            self._fill(made, summary.closure, unit)
         if summary.trains and not any(backward.function is function for backward in self.foreign.backwards):
             self._backward(self.value_of((Part(PartKind.UNKNOWN),), unit, function), function, None)
 

@@ -18,7 +18,7 @@ from torchlint.facts.keeping.copies import Copies
 from torchlint.facts.keeping.views import Views
 from torchlint.facts.repeated import compiling, reloading
 from torchlint.facts.summaries.effects import Doings
-from torchlint.facts.summaries.keeps import Keeps
+from torchlint.facts.summaries.keeps import Keeps, parameters_with_captured
 from torchlint.facts.summaries.shapes import Shapes, name_of
 from torchlint.facts.summaries.summary import (
     CallSummary,
@@ -32,6 +32,7 @@ from torchlint.facts.summaries.summary import (
     Shape,
     Summary,
 )
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import (
     History,
     Module,
@@ -150,7 +151,18 @@ class _Summariser:
             makes=makes(self.solution, function),
             gives_tensor=function.result is not None and self._views.bases.is_tensor(function.result),
             view=self._views.given_by(function),
+            closure=self._closure(function),
         )
+
+    def _closure(self, function: Function) -> FunctionSummary | None:
+        """The function that is made in ``function`` and is all that it returns, where that keeps something."""
+        results = choices(function.result) if not function.is_generator else []
+        made = results[0].reference if len(results) == 1 and results[0].op is Op.FUNCTION else None
+        keeps = self._keeps.of(made) if isinstance(made, Function) and made.parent is function else ()
+        if not isinstance(made, Function) or not keeps:
+            return None
+        parameters = map(self._parameter, parameters_with_captured(made))
+        return FunctionSummary(function.name, tuple(parameters), guard=made.guard.value, keeps=keeps)
 
     def _given_back(self, function: Function) -> Iterator[EffectSummary]:
         """What a function returns: a copy of a model, or a function that holds what it is given."""

@@ -260,6 +260,8 @@ class FunctionSummary:
         makes: what it returns is made in it, on every path and with each call.
         gives_tensor: it gives one tensor, for certain.
         view: of what it returns a view, if it does.
+        closure: the function that it makes and returns with each call, where that keeps something: its parameters come
+            after those of this one, as if they were given before.
     """
 
     name: str
@@ -280,6 +282,7 @@ class FunctionSummary:
     makes: bool = False
     gives_tensor: bool = False
     view: ViewSummary | None = None
+    closure: FunctionSummary | None = None
 
 
 @dataclass(frozen=True, slots=True)

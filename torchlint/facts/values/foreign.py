@@ -35,6 +35,7 @@ class Foreign:
         makers: functions that make what they return; what they import from a third file has a say in that.
         tensors: functions that give one tensor.
         views: of what functions return views.
+        closures: the function that a function makes and returns; the parameters of both are given it.
         modules: parameters that are used as modules.
         frozen: parameters that are modules and are told not to require grad.
         evaluated: networks that are made there and put into evaluation mode.
@@ -62,6 +63,7 @@ class Foreign:
     makers: dict[Function, Callable[[], bool]] = field(default_factory=dict)
     tensors: set[Function] = field(default_factory=set)
     views: dict[Function, ViewSummary] = field(default_factory=dict)
+    closures: dict[Function, Function] = field(default_factory=dict)
     modules: list[Value] = field(default_factory=list)
     frozen: list[Value] = field(default_factory=list)
     evaluated: set[Value] = field(default_factory=set)

@@ -293,6 +293,14 @@ class Function:
             opener()
 
     @property
+    def owner_around(self) -> Class | None:
+        """The class whose method it is, or in whose method it is made."""
+        function = self
+        while function.owner is None and function.parent is not None:
+            function = function.parent
+        return function.owner
+
+    @property
     def is_static(self) -> bool:
         """True for a static method, which gets no ``self``."""
         return "staticmethod" in self.decorators
