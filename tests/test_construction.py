@@ -634,3 +634,65 @@ def sweep_slowly(scales):
 )  # fmt: skip
 def test_a_net_whose_weights_are_set_by_what_each_turn_says_is_another_one(set: str, count: int) -> None:
     assert len(built(SWEEP.format(set=set))) == count
+
+
+ADAPTED = """
+import copy
+from meta import clone_of
+
+class Learner(nn.Module):
+    def __init__(self, body, rate=0.1):
+        super().__init__()
+        self.body, self.rate, self.head = body, rate, nn.Linear(3, 3)
+    def forward(self, x):
+        return self.head(self.body(x))
+    def clone(self):
+        return {made}
+
+def fit(tasks, optimizer):
+    learner = Learner(nn.Linear(3, 3))
+    for x, y in tasks:
+        loss = (learner.clone()(x) - y).pow(2).mean() + learner(x).mean()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("Learner(clone_of(self.body), self.rate)", []),
+        ("Learner(clone_of(self.body), self.rate).to(self.device)", []),
+        ("Learner(nn.Linear(3, 3), float(self.rate))", ["learner.clone by loop"]),
+        ("copy.deepcopy(self)", ["learner.clone by loop"]),
+    ],
+)
+def test_a_method_that_makes_its_own_kind_of_its_own_weights_gives_what_is_trained_through(
+    made: str, expected: list[str]
+) -> None:
+    assert built(ADAPTED.format(made=made)) == expected
+
+
+def test_an_attribute_that_is_a_class_or_what_that_class_makes_is_run() -> None:
+    body = """
+class Mean(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Linear(3, 3)
+
+class Pool(nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        self.pool = kind or Mean
+        {then}
+    def forward(self, x):
+        return self.pool(x)
+
+def train(loader, optimizer):
+    pool = Pool(None)
+    for x in loader:
+        pool(x).sum().backward()
+        optimizer.step()
+"""
+    assert built(body.format(then="self.pool = self.pool()")) == []
+    assert built(body.format(then="pass")) == ["self.pool by forward"]

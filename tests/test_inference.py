@@ -713,8 +713,12 @@ class Sampler(nn.Module):
 
 def test_what_an_object_shows_to_a_trainer_elsewhere() -> None:
     assert every_code(SAMPLER) == []
-    assert every_code(SAMPLER.replace("log_prob", "_log_prob")) == ["TLK201", "TLK111"]
-    assert every_code(SAMPLER + "    def best(self):\n        return float(self.log_prob)\n") == ["TLK201", "TLK111"]
+    assert every_code(SAMPLER.replace("log_prob", "_log_prob")) == ["TLK201", "TLK111", "TLK102"]
+    assert every_code(SAMPLER + "    def best(self):\n        return float(self.log_prob)\n") == [
+        "TLK201",
+        "TLK111",
+        "TLK102",
+    ]
 
 
 @pytest.mark.parametrize(("asked", "infers"), [("self.owner.part()", []), ("self.owner.part(x)", [6])])
@@ -850,3 +854,31 @@ def test_a_guard_around_all_of_it_is_safe_where_no_graph_leaves(given: str, safe
     (diagnostic,) = check(Source("program.py", HEAD + body), [rule]).diagnostics
     assert diagnostic.repair is not None
     assert diagnostic.repair.safe == safe
+
+
+@pytest.mark.parametrize(("given", "lines"), [("self.device", []), ("lambda: self.net(x)", [15])])
+def test_a_function_runs_a_network_only_where_it_is_given_one(given: str, lines: list[int]) -> None:
+    body = f"""def either(value, other):
+    if value is not None:
+        return value
+    return other() if callable(other) else other
+
+class Sampler(nn.Module):
+    def __init__(self, parts):
+        super().__init__()
+        self.parts, self.net = nn.ModuleList(parts), nn.Linear(3, 3)
+    @property
+    def device(self):
+        return self.net.device
+    def forward(self, x, y, noise=None):
+        return (either(noise, lambda: self.net(x)) - y).pow(2).mean()
+    def move(self, x, device=None):
+        device = either(device, {given})
+        self.parts.to(device)
+        self.moved = -1
+
+def sample(loader):
+    with torch.no_grad():
+        Sampler([])(loader, loader)
+"""
+    assert found(body) == lines

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from types import UnionType
 
 from torchlint import torch_api
 from torchlint.facts.autograd.arrays import read_as_arrays
@@ -19,7 +20,7 @@ from torchlint.facts.autograd.made_up import Maker, makers
 from torchlint.facts.autograd.older_torch import OlderTorch
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps
-from torchlint.facts.values.domain import Instance, Module
+from torchlint.facts.values.domain import FunctionReference, Instance, Module
 from torchlint.facts.values.frameworks import is_forward, is_module, is_module_class, trains_on_result
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.homes import places_of
@@ -370,18 +371,23 @@ class Inferences:
         return any(
             call.mode is not Mode.OFF
             and (
-                (self.steps.calls_module(call) and self._is_module_in(call.callee, function, by))
-                or (depth > 0 and any(self._runs_forward(f, call, depth - 1) for f in self.solution.functions_of(call)))
+                (self.steps.calls_module(call) and self._is_called_by(by, call, Module | Instance))
+                or (
+                    depth > 0
+                    and self._is_called_by(by, call, Module | Instance | FunctionReference)
+                    and any(self._runs_forward(f, call, depth - 1) for f in self.solution.functions_of(call))
+                )
             )
             for call in self.steps.calls_in(function)
         )
 
-    def _is_module_in(self, callee: Value, function: Function, by: Value) -> bool:
-        """Whether what ``function`` calls is a module in this call of it, though it may be one in another."""
+    def _is_called_by(self, by: Value, call: Value, kinds: UnionType) -> bool:
+        """Whether what a function calls is of such a kind where ``by`` calls it, though it may be so elsewhere."""
+        callee, function = call.callee, call.function
         if callee.op is not Op.PARAMETER or callee.function is not function:
             return True
         given = self.solution.callers.get(function, {}).get(by, {}).get(callee)
-        return given is None or any(isinstance(a, Module | Instance) for a in self.solution.final(given))
+        return given is None or any(isinstance(a, kinds) for a in self.solution.final(given))
 
     def on_a_dummy(self, call: Value) -> bool:
         """Whether a single forward runs on made-up numbers: a shape probe, a summary, an export."""

@@ -26,7 +26,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Op, Value
-from torchlint.facts.values.making import is_remembered, makes
+from torchlint.facts.values.making import gives_own_kind, is_remembered, makes
 from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters
 from torchlint.facts.values.partials import called
 
@@ -82,7 +82,10 @@ class Products:
         callee = call.callee
         if callee.op is Op.EXTERNAL:
             return self._of_external(call, callee.name)
-        for atom in sorted_values(self.solution.final(callee)):
+        alternatives = sorted_values(self.solution.final(callee))
+        if any(isinstance(atom, Instance | Module) for atom in alternatives):
+            return None  # what may be a network by itself is run here
+        for atom in alternatives:
             if isinstance(atom, ClassReference) and is_module_class(atom.cls):
                 is_shell = self._shells.is_shell(call, atom.cls)
                 return Product("module", self._has_parameters(atom.cls) and not is_shell, is_shell=is_shell)
@@ -162,7 +165,7 @@ class Products:
             self._made_by[function] = None  # a cycle of calls builds nothing
             if function.is_foreign:
                 self._made_by[function] = self._made_elsewhere(function)
-            elif not is_remembered(function) and not function.is_generator:
+            elif not (is_remembered(function) or function.is_generator or gives_own_kind(self.solution, function)):
                 self._made_by[function] = self._fresh(function.result, function)
         return self._made_by[function]
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import ClassReference, External
-from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.facts.values.parameters import before_moves
 
 if TYPE_CHECKING:
@@ -19,7 +21,43 @@ def makes(solution: Solution, function: Function) -> bool:
         return is_made is not None and is_made()
     if function.result is None or function.is_generator or is_remembered(function):
         return False
+    if gives_own_kind(solution, function):
+        return False
     return _is_made(solution, function.result)
+
+
+def gives_own_kind(solution: Solution, function: Function) -> bool:
+    """Whether a method of a network gives another of its own class that is made of the weights it has.
+
+    learn2learn's ``maml.clone()`` is one: such a copy is trained through, another network would not do.
+    """
+    owner = function.owner
+    if owner is None or not is_module_class(owner) or function.is_static or not function.parameters:
+        return False
+    built = [value for value in map(before_moves, choices(function.result)) if value.op is Op.CALL]
+    return any(
+        _is_akin(solution, call, owner) and any(_is_part_of(given, function.parameters[0]) for given in call.arguments)
+        for call in built
+    )
+
+
+def _is_akin(solution: Solution, call: Value, owner: Class) -> bool:
+    """Whether a CALL makes an object of ``owner``, of one of its bases or of a class that has it as a base."""
+    made = (atom.cls for atom in solution.final(call.callee) if isinstance(atom, ClassReference))
+    return any(cls in owner.lineage() or owner in cls.lineage() for cls in made)
+
+
+def _is_part_of(given: Value, owner: Value) -> bool:
+    """Whether ``given`` is what a function that is not Python's own makes of ``owner`` or of one of its parts."""
+    if given.op is not Op.CALL or given.callee.name.startswith("builtins."):
+        return False
+    return any(_root(argument) is owner for argument in given.arguments)
+
+
+def _root(value: Value) -> Value:
+    while value.op is Op.ATTRIBUTE:
+        value = value.inputs[0]
+    return value
 
 
 def is_remembered(function: Function) -> bool:
