@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from types import UnionType
 
 from torchlint import torch_api
 from torchlint.facts.autograd.arrays import read_as_arrays
@@ -371,17 +370,17 @@ class Inferences:
         return any(
             call.mode is not Mode.OFF
             and (
-                (self.steps.calls_module(call) and self._is_called_by(by, call, Module | Instance))
+                (self.steps.calls_module(call) and self._is_called_by(by, call, (Module, Instance)))
                 or (
                     depth > 0
-                    and self._is_called_by(by, call, Module | Instance | FunctionReference)
+                    and self._is_called_by(by, call, (Module, Instance, FunctionReference))
                     and any(self._runs_forward(f, call, depth - 1) for f in self.solution.functions_of(call))
                 )
             )
             for call in self.steps.calls_in(function)
         )
 
-    def _is_called_by(self, by: Value, call: Value, kinds: UnionType) -> bool:
+    def _is_called_by(self, by: Value, call: Value, kinds: tuple[type, ...]) -> bool:
         """Whether what a function calls is of such a kind where ``by`` calls it, though it may be so elsewhere."""
         callee, function = call.callee, call.function
         if callee.op is not Op.PARAMETER or callee.function is not function:
