@@ -106,14 +106,16 @@ class Steps:
             return True
         if loop.iterable is not None and self.is_loader(loop.iterable):
             return True
+        owner = loop.function.owner
         is_part = is_within_forward(self.solution, loop.function)
+        is_own = owner is not None and is_module_class(owner)  # a network that runs its parts by its methods
         for call in self.calls_in(loop.function):
             if call.loop is not None and loop in call.loop.around():
                 if any(self.trains(callee) for callee in self.solution.functions_of(call)):
                     return True
                 if is_part or self.walks_modules(loop) or _counts_few(loop):
                     continue
-                if self._runs_forward(call, DEPTH):
+                if self._runs_forward(call, 0 if is_own else DEPTH):
                     return True
         return False
 
