@@ -174,6 +174,7 @@ def test_copies_that_an_object_of_another_file_collects(tmp_path: Path, kept: st
         ("copy.deepcopy(net).eval().requires_grad_(False)", "rows.append(frozen(net))", True),
         ("{k: v.detach().clone() for k, v in net.state_dict().items()}", "rows.append(frozen(net))", True),
         ("_taken(net)", "rows.append((loss.item(), frozen(net)))", True),
+        ("_filled(net)", "rows.append(frozen(net))", True),
         ("copy.deepcopy(net)", "journal.note(frozen(net))", True),
         ("copy.deepcopy(net)", "rows.append(frozen(float(loss)))", False),
         ("copy.deepcopy(net)", "rows.append(frozen({'loss': loss.item()}))", False),
@@ -190,6 +191,12 @@ def test_copies_that_a_helper_of_another_file_makes(tmp_path: Path, returned: st
 
         def _taken(net):
             return copy.deepcopy(net.state_dict())
+
+        def _filled(net):
+            state = {{}}
+            for name, tensor in net.state_dict().items():
+                state[name] = tensor.clone()
+            return state
 
         def frozen(net):
             return {returned}
