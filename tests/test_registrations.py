@@ -85,6 +85,7 @@ def test_a_hook_for_each_step_piles_up(body: str) -> None:
         "loss = net(x).sum()\nloss.grad_fn.register_hook(note)",
         "x.requires_grad_()\nx.register_hook(note)",
         "other = nn.Linear(3, 3)\nother.register_forward_hook(note)",
+        "other = copy_of(net)\nparts = list(filter(callable, other.parts))\nparts[0].register_forward_hook(note)",
         "net._forward_hooks.clear()\nnet.register_forward_hook(note)",
         "if first is None:\n    first = net.register_forward_hook(note)",
         "if not hooked:\n    net.register_forward_hook(note)\n    hooked = True",

@@ -340,13 +340,15 @@ class HookLifetimes:
             elif value.op in (Op.PHI, Op.CONTAINER):
                 pending.extend(value.inputs)
             elif value.op is Op.CALL and _gives_part(value):
-                pending.extend(value.callee.inputs if value.callee.op is Op.ATTRIBUTE else value.arguments[:1])
+                first = 1 if value.callee.name == "builtins.filter" else 0
+                given = value.arguments[first : first + 1]
+                pending.extend(value.callee.inputs if value.callee.op is Op.ATTRIBUTE else given)
             elif value.op is Op.CALL:
                 pending.extend(self._looked_up_in(value))
             elif value.op is Op.PARAMETER:
                 bindings = self.solution.callers.get(value.function, {})
-                given = (bindings[call].get(value) for call in chain if call in bindings)
-                pending.extend(argument for argument in given if argument is not None)
+                bound = (bindings[call].get(value) for call in chain if call in bindings)
+                pending.extend(argument for argument in bound if argument is not None)
 
     def _looked_up_in(self, call: Value) -> list[Value]:
         """What a CALL gives a function of the file that returns a part of it, and makes nothing new."""
