@@ -38,6 +38,9 @@ LEFT = {
     "v = (v, 1) if x else v; y = v if not isinstance(v, (list, tuple)) else 0": {Plain, Container, Tensor},
     "y = v[1] if isinstance(v, tuple) else 0": {Plain, Tensor},
     "if torch.is_tensor(v): print(v)\n    else: print(0)\n    y = v": {Tensor},
+    "y = 0\n    if False: y = v": {Plain},
+    "y = 0\n    if 0: y = v\n    elif x: y = v": {Plain, Tensor},
+    "y = 0\n    if False: y = v\n    else: y = v": {Tensor},
 }
 
 

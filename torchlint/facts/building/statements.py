@@ -144,6 +144,9 @@ class StatementBuilder(ExpressionBuilder):
     # -- compound statements --------------------------------------------------------------------------------------
 
     def _if(self, node: cst.If) -> None:
+        if _is_never(node.test):
+            self._otherwise(node.orelse)
+            return
         test = self.visit(node.test)
         before, unset = self.state.copy(), self.unset
         self.narrow(test, holds=True)
@@ -154,14 +157,17 @@ class StatementBuilder(ExpressionBuilder):
         self.narrow(test, holds=False)
         self.state.rests |= says_at_rest(test, holds=False)
         self.unset = unset if node.orelse is None else unset | unset_where(node.test, holds=False)
-        if isinstance(node.orelse, cst.If):
-            self.statement = node.orelse
-            self._if(node.orelse)
-        elif node.orelse is not None:
-            self.run(node.orelse.body)
+        self._otherwise(node.orelse)
         self.unset = unset
         self._leave_nothing(node.test, after_body)
         self.state = merge([after_body, self.state], self.phi)  # type: ignore[assignment]
+
+    def _otherwise(self, node: cst.If | cst.Else | None) -> None:
+        if isinstance(node, cst.If):
+            self.statement = node
+            self._if(node)
+        elif node is not None:
+            self.run(node.body)
 
     def _leave_nothing(self, test: cst.BaseExpression, after_body: State | None) -> None:
         """After ``if x is not None: x = x.detach()`` the ``x`` of the other way, which has not run, is None."""
@@ -367,6 +373,13 @@ class StatementBuilder(ExpressionBuilder):
         cst.If: _if, cst.For: _for, cst.While: _while, cst.With: _with, cst.Try: _try, cst.TryStar: _try,
         cst.Match: _match, cst.FunctionDef: _function, cst.ClassDef: _class,
     }  # fmt: skip
+
+
+def _is_never(test: cst.BaseExpression) -> bool:
+    """``if False:``, ``if 0:``: what stands there is switched off."""
+    return (isinstance(test, cst.Name) and test.value == "False") or (
+        isinstance(test, cst.Integer) and test.value == "0"
+    )
 
 
 def assigned_in_header(node: cst.For | cst.While) -> set[str]:
