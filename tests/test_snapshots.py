@@ -245,3 +245,38 @@ for day in range(100):
     swarm.work()
 """
     assert len(Program(program, head=HEAD).facts.snapshots) == count
+
+
+REWIND = """
+class Rewind:
+    def __init__(self):
+        self.points = {{}}
+    def after(self, run: "Run"):
+        self.points[run.part] = copy.deepcopy(run.net)
+
+class Run:
+    def __init__(self, net):
+        self.net, self.part, self.rewind = net, 0, Rewind()
+    def fit(self, loader, optimizer):
+        {loop}
+            {part}
+            self.net(x).sum().backward()
+            optimizer.step()
+            self.rewind.after(self)
+
+Run(nn.Linear(3, 3)).fit(loader, optimizer)
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "part", "subjects"),
+    [
+        ("for self.part, x in enumerate(loader):", "pass", ["run.net"]),
+        ("for step, x in enumerate(loader):", "self.part = step", ["run.net"]),
+        ("for x in loader:", "self.part += 1", ["run.net"]),
+        ("for x in loader:", "self.part = 'latest'", []),
+    ],
+)
+def test_a_key_that_counts_the_steps_is_another_one_in_each(loop: str, part: str, subjects: list[str]) -> None:
+    program = Program(REWIND.format(loop=loop, part=part), head=f"{HEAD}optimizer = torch.optim.SGD([], 0.1)\n")
+    assert [snapshot.subject for snapshot in program.facts.snapshots] == subjects

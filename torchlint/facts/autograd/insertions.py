@@ -229,7 +229,7 @@ class Insertions:
         if any(self.steps.is_step(one) and changes_with(index, one) for one in around):
             return True
         if index.op in (Op.READ, Op.ATTRIBUTE):
-            return self._is_counter(index)
+            return self._is_counter(index, hops)
         index = _told_by(index)
         if index.op is not Op.PARAMETER or hops == 0:
             return False
@@ -239,10 +239,13 @@ class Insertions:
             argument is not None and argument is not index and self._changes(argument, at) for argument, at in given
         )
 
-    def _is_counter(self, index: Value) -> bool:
-        """Whether an attribute or a global is added to as the program goes on, and set anew nowhere."""
+    def _is_counter(self, index: Value, hops: int) -> bool:
+        """Whether an attribute or a global is added to as the program goes on, or set to what counts the steps."""
         later = self._later(index)
-        return bool(later) and all(store.kind is Kind.UPDATE for store in later)
+        return bool(later) and all(
+            store.kind is Kind.UPDATE or (hops > 0 and self._changes(store.value, store.loop, hops - 1))
+            for store in later
+        )
 
     def _later(self, index: Value) -> list[Store]:
         """Where an attribute or a global is set once the program runs."""
