@@ -313,3 +313,32 @@ LISTED = """for name in ("low", "high"):
 def test_a_net_of_each_trial_that_holds_itself(given: dict[str, str], circles: int) -> None:
     settings = {"registered": "pass", "task": "print", "net": "net = build(other)", **given}
     assert levels(TRIALS.format(**settings)) == [Level.NOTE] * circles
+
+
+EPISODES = """
+class Flight:
+    def __init__(self, x):
+        self.frames = torch.zeros(len(x), 3)
+        self.finish = functools.partial(self.end, 0.9)
+    def end(self, gamma):
+        return self.frames * gamma
+def fly(net, x):
+    flight = Flight(x)
+    for row in x:
+        with torch.no_grad():
+            flight.frames[0] = net(row)
+    return flight
+def train(net, optimizer, batches):
+    kept = []
+    for x in batches:
+        flight = fly(net, x)
+        {kept}
+        (net(flight.finish()) - 1).pow(2).mean().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("kept", "found"), [("pass", [Level.NOTE]), ("kept.append(flight)", [])])
+def test_a_record_that_a_rollout_gives_to_each_step(kept: str, found: list[Level]) -> None:
+    optimizer = "    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)\n    kept = []"
+    assert levels("import functools\n" + EPISODES.format(kept=kept).replace("    kept = []", optimizer)) == found

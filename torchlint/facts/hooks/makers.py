@@ -58,8 +58,13 @@ class Makers:
             return repetition.by, False
         calls = self._calls_of(owner) if at is None else [at]
         let_go = (one for call in calls for one in self._given_up(call, BUILDERS))
-        trials = (self.repetitions.trial_of(call) or self._rollout_of(call) for call in let_go)
+        trials = (self.repetitions.trial_of(call) or self._rollout_of(call) or self._step_by(call) for call in let_go)
         return next((loop for loop in trials if loop is not None), None), True
+
+    def _step_by(self, call: Value) -> Loop | Function | None:
+        """What asks in each step for an instance that a function of many turns makes: ``flight = fly(env, net)``."""
+        found = self._step_of(call)
+        return found.by if found is not None else None
 
     def _rollout_of(self, call: Value) -> Loop | None:
         """The loop of training each turn of which runs a function with steps of its own, in which ``call`` stands."""
