@@ -21,7 +21,8 @@ class CreateGraphCycle(Rule):
     ## What it does
     Finds `backward(create_graph=True)` in a step that never takes the gradients away again, neither from the
     parameters nor from a tensor that the step itself made to require grad; and in a function that makes a model, a
-    copy for instance, and gives it up with such gradients.
+    copy for instance, and gives it up with such gradients. In a function that is given a model, reads these gradients
+    and is called in no step of the file, that is a note.
 
     ## Why is this bad?
     The graph of a gradient ends in the parameter, and the parameter holds its gradient. Both are objects of C++, so
@@ -85,6 +86,9 @@ def _finding(facts: Facts, cycle: GradientCycle) -> Finding:
         advice = "set its `.grad` to None in each step, or use `torch.autograd.grad`"
         evidence.insert(0, Step(made, "this tensor is made in each step and requires grad"))
     cost = "GPU memory grows each step"
+    if cycle.is_supposed:
+        cost = f"GPU memory grows each time `{cycle.backward.function.name}` is called"
+        advice = "call `zero_grad()` at its end, or use `torch.autograd.grad`"
     if cycle.dropped is not None:
         made = facts.statement_of(cycle.dropped)
         holder = ("the parameters of the model of line ", LineOf(made), " and the graphs of their gradients hold ")
@@ -96,7 +100,7 @@ def _finding(facts: Facts, cycle: GradientCycle) -> Finding:
     return Finding(
         node=statement,
         message=(*holder, f"each other, which no collector frees: {cost}; {advice}"),
-        level=Level.ERROR,
+        level=Level.NOTE if cycle.is_supposed else Level.ERROR,
         memory=Memory.DEVICE_GROWS,
         evidence=tuple(evidence),
     )

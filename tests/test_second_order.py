@@ -64,3 +64,30 @@ def test_what_puts_nothing_into_grad_leaves_nothing() -> None:
 
 def test_a_backward_without_a_loop_is_left_alone() -> None:
     assert Program(f"{MODEL}\ndef look(x, y):\n    {BACKWARD}").facts.gradient_cycles == []
+
+
+CURVATURE = """
+def curvature(net, x, y):
+    F.cross_entropy({net}(x), y).backward(create_graph=True)
+    slopes = [p.grad for p in net.parameters()]
+    return sum(slope.norm() for slope in slopes).item()
+{more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("net", "more", "found"),
+    [
+        ("net", "", [True]),
+        ("model", "", []),
+        ("net", "def tidy(net):\n    net.zero_grad()", []),
+        ("net", "print(curvature(model, x, y))", []),
+        ("net", "for x, y in loader:\n    print(curvature(model, x, y))", [False]),
+        ("net", "def test_it():\n    pass\nimport pytest", []),
+    ],
+)
+def test_a_function_that_works_with_the_gradients_itself_leaves_them_to_the_model_that_it_is_given(
+    net: str, more: str, found: list[bool]
+) -> None:
+    program = Program(f"{MODEL}{CURVATURE.format(net=net, more=more)}")
+    assert [cycle.is_supposed for cycle in program.facts.gradient_cycles] == found

@@ -34,6 +34,7 @@ class GradientCycle:
         zeroed: where gradients are only set to zero, if the program does so.
         dropped: the model that the function of the backward makes and gives up, with its gradients; None where the
             model stays, and only the graphs are lost.
+        is_supposed: nobody is seen to run this more than once.
     """
 
     backward: Backward
@@ -41,6 +42,7 @@ class GradientCycle:
     leaf: Value | None
     zeroed: Value | None
     dropped: Value | None = None
+    is_supposed: bool = False
 
 
 def gradient_cycles(facts: Facts) -> list[GradientCycle]:
@@ -54,7 +56,8 @@ def gradient_cycles(facts: Facts) -> list[GradientCycle]:
         if dropped is not None:
             found.append(GradientCycle(backward, call, None, None, dropped))
         elif not _is_in_step(facts, backward.function, backward.loop):
-            continue
+            if _is_worked_out_here(facts, backward) and not _goes_elsewhere(facts, backward):
+                found.append(GradientCycle(backward, call, None, None, is_supposed=True))
         elif _is_kept(facts, backward, _resets(facts)) and not _goes_elsewhere(facts, backward):
             zeroed = next((c for c in facts.calls() if c.name == "zero_" and _is_gradient(c.callee.inputs[0])), None)
             found.append(GradientCycle(backward, call, None, zeroed))
@@ -82,6 +85,20 @@ def _is_in_step(facts: Facts, function: Function, loop: Loop | None) -> bool:
             return True
         frontier += [(call.function, call.loop) for call in facts.solution.callers.get(at[0], {})]
     return False
+
+
+def _is_worked_out_here(facts: Facts, backward: Backward) -> bool:
+    """Whether a function that nobody calls in this file reads the gradients itself, and nothing takes them away.
+
+    It is given its model, so that what it leaves there outlives it: a curvature, a trace of the Hessian.
+    """
+    function = backward.function
+    if function.parent is None or facts.solution.callers.get(function) or facts.unit_tests.may_have(function):
+        return False
+    reads = any(v.op is Op.ATTRIBUTE and v.name == "grad" and v.function is function for v in facts.graph.values)
+    behind = facts.flows.ancestry.of(backward.root)
+    is_given = any(called_object(v) in function.parameters for v in behind if v.op is Op.CALL)
+    return reads and is_given and not any(True for _ in _resets(facts))
 
 
 def _is_gradient(value: Value) -> bool:
