@@ -25,8 +25,9 @@ class LoadedPerCall(Rule):
     ## What it does
     Finds `torch.load` of a model or of weights, `torch.jit.load`, `torch.hub.load`, `from_pretrained` and the like in
     the steps of a loop, in `forward`, in a framework's step method, in a request handler, or in a helper that one of
-    these calls. Finds as well a pipeline that a training loop reads as a whole, now and then, while parts of it are in
-    memory: `Pipe.from_pretrained(path, vae=vae)` after `unet = Net.from_pretrained(path, subfolder="unet")`.
+    these calls, and all files of an ensemble, one after the other, for each batch. Finds as well a pipeline that a
+    training loop reads as a whole, now and then, while parts of it are in memory: `Pipe.from_pretrained(path, vae=vae)`
+    after `unet = Net.from_pretrained(path, subfolder="unet")`.
 
     ## Why is this bad?
     Reading and unpickling a model takes many times as long as asking it once. While it is read the weights are there

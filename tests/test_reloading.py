@@ -336,3 +336,41 @@ def main(loader: DataLoader, net: nn.Module, trimmer, path="net.pt"):
 )
 def test_what_a_turn_writes_to_the_same_path_is_not_the_same(before: str, found: list[str]) -> None:
     assert reloaded(WRITTEN.format(before=before)) == found
+
+
+ENSEMBLE = """
+def main(net: nn.Module, loader: DataLoader, paths):
+    for x, names in loader:
+        total = 0
+        for {each}:
+            net.load_state_dict(torch.load({path}))
+            total = total + net(x)
+        print(total)
+"""
+
+
+@pytest.mark.parametrize(
+    ("each", "path", "found"),
+    [
+        ("path in paths", "path", ["torch.load by loop"]),
+        ("n, path in enumerate(sorted(paths))", "path", ["torch.load by loop"]),
+        ("n in range(len(paths))", "paths[n]", ["torch.load by loop"]),
+        ("n in range(5)", "f'fold{n}.pt'", ["torch.load by loop"]),
+        ("path in names", "path", []),
+        ("n in range(5)", "names[n]", []),
+        ("n in range(5)", "f'{names}{n}.pt'", []),
+    ],
+)
+def test_all_files_of_an_ensemble_are_read_again_for_each_batch(each: str, path: str, found: list[str]) -> None:
+    assert reloaded(ENSEMBLE.format(each=each, path=path)) == found
+
+
+def test_an_item_by_the_number_of_the_turn_is_another_one() -> None:
+    turns = """
+def main(net: nn.Module, data, paths):
+    for n in range(len(paths)):
+        net.load_state_dict(torch.load({path}))
+        print(net(data).argmax())
+"""
+    assert reloaded(turns.format(path="paths[n]")) == []
+    assert reloaded(turns.format(path="paths[0]")) == ["torch.load by loop"]

@@ -242,3 +242,40 @@ def test_a_base_in_another_file_gives_on_what_a_method_returns(tmp_path: Path, r
         """,
     }
     assert [one for one in Project(tmp_path, files).found("model.py") if "TLK111" in one] == found
+
+
+@pytest.mark.parametrize(
+    ("each", "found"),
+    [("for x in data", ["run.py: TLK301 note"]), ("if data is not None", ["run.py: TLK301 warning"])],
+)
+def test_a_model_for_each_training_of_another_file_is_that_of_a_trial(
+    tmp_path: Path, each: str, found: list[str]
+) -> None:
+    fit = f"""
+        class Trainer:
+            def __init__(self, net, optimizer):
+                self.net, self.optimizer = net, optimizer
+
+            def fit(self, data):
+                {each}:
+                    loss = self.net(data).sum()
+                    loss.backward()
+                    self.optimizer.step()
+                return loss.item()
+    """
+    run = """
+        import torch
+        from fitting import Trainer
+
+        def build(width):
+            return torch.nn.Linear(3, width)
+
+        def average(data, optimizer, runs):
+            scores = []
+            for run in range(runs):
+                net = build(4)
+                scores.append(Trainer(net, optimizer).fit(data))
+            return sum(scores) / len(scores)
+    """
+    project = Project(tmp_path, {"fitting.py": fit, "run.py": run})
+    assert project.found("run.py") == found

@@ -81,8 +81,12 @@ def _of(facts: Facts, load: Load, by: Effect | None = None) -> Reload | None:
     repetition = _repetition(facts, load.call)
     if repetition is None or repetition.turn is Turn.HOLDS:
         return None
-    if _differs(facts, by.given if by is not None else load.call.inputs, repetition):
-        return None
+    names = by.given if by is not None else load.call.inputs
+    if _differs(facts, names, repetition):
+        around = _all_again(facts, names, repetition)
+        if around is None:
+            return None
+        repetition = around
     if isinstance(repetition.by, Loop):
         paths = _written_arguments(facts, load.call) if load.call.function is repetition.by.function else frozenset()
         within = _calls_within(facts, repetition.by)
@@ -153,6 +157,36 @@ def _differs(facts: Facts, names: Sequence[Value], repetition: Repetition) -> bo
         return any(changes_with(source, by) for source in sources)
     asked = [parameter for parameter in by.parameters[1 if by.owner is not None else 0 :] if parameter in sources]
     return not all(_is_one_of_few(facts, parameter) for parameter in asked)
+
+
+def _all_again(facts: Facts, names: Sequence[Value], repetition: Repetition) -> Repetition | None:
+    """The loop over batches each turn of which reads all of the same files, one after the other: an ensemble's."""
+    inner = repetition.by
+    if not isinstance(inner, Loop) or inner.iterable is None:
+        return None
+    batches = next((loop for loop in inner.around()[1:] if _goes_over_batches(facts, loop)), None)
+    if batches is None or repetition.chain[-1].loop is not inner:
+        return None
+    sources = facts.repetitions.sources(names, repetition.chain)
+    others = [source for source in sources if source.loop is not inner or source.op is not Op.ELEMENT]
+    constant = facts.repetitions.sources([inner.iterable, *others])
+    if any(changes_with(source, batches) for source in constant if source.loop is not inner):
+        return None
+    return Repetition(batches, Turn.INFERS, repetition.chain)
+
+
+def _goes_over_batches(facts: Facts, loop: Loop) -> bool:
+    """Whether a loop is one over a loader, or what each turn takes goes into a network in it."""
+    if loop.iterable is not None and facts.steps.is_loader(loop.iterable):
+        return True
+    taken = (
+        part
+        for call in _calls_within(facts, loop)
+        if facts.steps.runs_module(call)
+        for argument in call.arguments
+        for part in argument.computed_from()
+    )
+    return any(part.op is Op.ELEMENT and part.loop is loop for part in taken)
 
 
 def _is_one_of_few(facts: Facts, parameter: Value) -> bool:

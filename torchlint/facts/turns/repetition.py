@@ -193,6 +193,8 @@ class Repetitions:
 
         Nor does a network that goes through a sequence: a forward belongs to one step, whatever it repeats.
         """
+        if function in self.solution.graph.foreign.trainings:
+            return True
         if function not in self._holds:
             self._holds[function] = False
             if is_forward(function) and not self.steps.trains(function):
@@ -319,6 +321,7 @@ class Repetitions:
                 continue
             seen.add(value)
             pending.extend(value.inputs)
+            pending.extend(self.solution.graph.indices.get(value, ()))
             if value.op is Op.PARAMETER:
                 bindings = self.solution.callers.get(value.function, {})
                 for caller in chain:

@@ -120,12 +120,16 @@ class Steps:
         return False
 
     def _runs_forward(self, call: Value, depth: int) -> bool:
-        """Whether a CALL runs a forward that records a graph, by functions that it calls as well."""
+        """Whether a CALL runs a forward that records a graph, by functions that it calls as well.
+
+        What makes an object may try out its layers: that is no step.
+        """
         if self.is_forward(call):
             return True
         if depth == 0 or not self.flows.modes.records(call):
             return False
-        return any(self._forwards(function, depth - 1) for function in self.solution.functions_of(call))
+        functions = self.solution.functions_of(call)
+        return any(self._forwards(function, depth - 1) for function in functions if function.name != "__init__")
 
     def _forwards(self, function: Function, depth: int) -> bool:
         if function not in self._forwarding:
