@@ -696,3 +696,55 @@ def train(loader, optimizer):
 """
     assert built(body.format(then="self.pool = self.pool()")) == []
     assert built(body.format(then="pass")) == ["self.pool by forward"]
+
+
+@pytest.mark.parametrize(
+    ("built_by", "expected"),
+    [
+        ("torch.optim.Adam(net.parameters(), lr=rate)", ["torch.optim.Adam by loop"]),
+        ("torch.optim.Adam([{'params': net.parameters()}], rate)", ["torch.optim.Adam by loop"]),
+        ("torch.optim.LBFGS(net.parameters(), lr=rate)", []),
+        ("torch.optim.Adam([x.clone().requires_grad_()], lr=rate)", []),
+    ],
+)
+def test_an_optimizer_for_each_rate_of_a_schedule(built_by: str, expected: list[str]) -> None:
+    body = (
+        "def update(net, x, rate):\n"
+        f"    optimizer = {built_by}\n"
+        "    net(x).sum().backward()\n"
+        "    optimizer.step()\n\n"
+        "def train(net, batches):\n"
+        "    for step, x in enumerate(batches):\n"
+        "        update(net, x, 0.1 / (1 + step))\n"
+    )
+    assert built(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [
+        ("self.heads.add_module(name, head)", []),
+        ("self.heads[name] = head", []),
+        ("self.names.append(name)", ["net.open by loop in head"]),
+    ],
+)
+def test_a_method_that_adds_to_the_layers_what_it_gives_makes_one_more(kept: str, expected: list[str]) -> None:
+    body = f"""
+class Survey(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.heads, self.names = nn.ModuleDict(), []
+    def open(self, name):
+        head = nn.Linear(3, 3)
+        {kept}
+        return head
+
+def run(names, loader):
+    net, optimizer = Survey(), optim.Adam([torch.zeros(3, requires_grad=True)])
+    for name in names:
+        head = net.open(name)
+        for x in loader:
+            head(x).sum().backward()
+            optimizer.step()
+"""
+    assert built(body) == expected

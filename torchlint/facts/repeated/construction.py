@@ -6,6 +6,7 @@ optimizer for a model that is new as well), and what a builder builds counts whe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -157,7 +158,7 @@ class _Search:
         loop = repetition.by
         if not isinstance(loop, Loop):
             return False
-        made_of = [*call.inputs, *(set_by(self.facts, call) if product.weighs else ())]
+        made_of = [*_decisive(call, product), *(set_by(self.facts, call) if product.weighs else ())]
         sources = self.repetitions.sources(made_of, repetition.chain)
         if any(self._is_trained_thing(s) and s.loop is not None and loop in s.loop.around() for s in sources):
             return True  # an optimizer for what is new as well
@@ -242,6 +243,16 @@ class _Search:
                 if node is call.syntax:
                     return dotted(small.targets[0].target)
         return None
+
+
+def _decisive(call: Value, product: Product) -> Sequence[Value]:
+    """What decides which thing a CALL builds: of an optimizer what it trains, its rates could be set in place.
+
+    LBFGS goes through many steps in one of its own.
+    """
+    trained = call.argument(0, "params")
+    is_of_one_step = product.kind == "optimizer" and not call.callee.name.endswith(".LBFGS")
+    return [trained] if is_of_one_step and trained is not None else call.inputs
 
 
 def _dropped_in(loop: cst.CSTNode) -> set[str]:

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import ClassReference, External
-from torchlint.facts.values.frameworks import is_module_class
-from torchlint.facts.values.graph import Class, Function, Op, Value
+from torchlint.facts.values.frameworks import is_module, is_module_class
+from torchlint.facts.values.graph import Class, Function, Kind, Op, Value
 from torchlint.facts.values.parameters import before_moves
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
+
+ADDING = frozenset(["add_module", "register_module"])
+"""Methods of a module that make what they are given one of its layers."""
 
 
 def makes(solution: Solution, function: Function) -> bool:
@@ -23,7 +26,36 @@ def makes(solution: Solution, function: Function) -> bool:
         return False
     if gives_own_kind(solution, function):
         return False
-    return _is_made(solution, function.result)
+    return _is_made(solution, function.result) and not keeps_what_it_gives(solution, function)
+
+
+def keeps_what_it_gives(solution: Solution, function: Function) -> bool:
+    """Whether a function adds what it returns to layers that it was given: ``self.heads.add_module(name, head)``.
+
+    Who calls it has one more each time, and not another one.
+    """
+    given = set(map(before_moves, choices(function.result)))
+    kept = [
+        (store.holder, store.value)
+        for store in solution.graph.stores
+        if store.function is function and store.kind is Kind.INSERT and store.holder is not None
+    ]
+    kept += [
+        (user.callee.inputs[0], argument)
+        for value in given
+        for user in value.users
+        if user.op is Op.CALL
+        and user.callee.op is Op.ATTRIBUTE
+        and user.callee.name in ("add_module", "register_module")
+        for argument in user.arguments
+    ]
+    return any(
+        before_moves(value) in given
+        and _root(holder) in function.parameters
+        and any(map(is_module, solution.final(holder)))
+        for holder, value in kept
+        if holder is not None
+    )
 
 
 def gives_own_kind(solution: Solution, function: Function) -> bool:
