@@ -270,6 +270,24 @@ def test_two_runs_give_the_same_figures(judged: dict[str, list[Row]]) -> None:
     assert to_json(again) == to_json([row for name in names for row in judged[name]])
 
 
+@pytest.mark.parametrize(("runs", "verdict"), [(2, Verdict.HOLDS), (9, Verdict.FAILS)])
+@needs_fork
+def test_what_the_heap_shows_of_a_clean_program_has_to_show_twice(tmp_path: Path, runs: int, verdict: Verdict) -> None:
+    tally = tmp_path / "tally"
+    source = f"""
+        def main(loader, device):
+            with open({str(tally)!r}, "a+") as tally:
+                tally.write("x")
+                tally.seek(0)
+                is_moved = len(tally.read()) <= {runs}
+            kept = [bytearray(10_000) if is_moved else None for _ in loader]
+            return len(kept)
+        """
+    rows = rows_of(folder_of(tmp_path / "programs", "harms=host", {"clean_a": source}))
+    assert rows["clean_a"].verdict is verdict
+    assert len(tally.read_text()) == 4
+
+
 # -- programs that go wrong -------------------------------------------------------------------------------------------
 
 MISHAPS = {

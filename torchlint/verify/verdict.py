@@ -26,6 +26,9 @@ PEAK_MARGIN = 1.02
 CALL_MARGIN = 1.1
 """Calls and operations this many times the repaired program's are churn; below, the repair itself may explain it."""
 
+HEAP = "heap bytes a step"
+"""The unit of what is found of the C heap."""
+
 HEAP_MARGIN = 2048
 """Bytes of C heap a step that are growth: what the interpreter and the probes leave is some hundred."""
 
@@ -272,17 +275,17 @@ def _host(figures: Figures, reference: Figures | None) -> Judgement:
     heap = _Growth.of("heap.bytes", figures, reference)
     objects = _Growth.of("objects.live", figures, reference)
     if objects is None:
-        return _unmeasured(Harm.HOST, "heap bytes a step")
+        return _unmeasured(Harm.HOST, HEAP)
     if heap is not None and heap.excess > HEAP_MARGIN + figures.payload:
         sentence = f"the C heap grows by {heap}"
-        return Judgement(Harm.HOST, Answer.LEAKS, "heap bytes a step", heap.mine, sentence, heap.reference)
+        return Judgement(Harm.HOST, Answer.LEAKS, HEAP, heap.mine, sentence, heap.reference)
     if objects.excess > 0:
         sentence = f"tracked objects grow by {objects}"
         return Judgement(Harm.HOST, Answer.LEAKS, "objects a step", objects.mine, sentence, objects.reference)
     if heap is None:
-        return _unmeasured(Harm.HOST, "heap bytes a step", "the C heap tells its size with glibc only")
+        return _unmeasured(Harm.HOST, HEAP, "the C heap tells its size with glibc only")
     sentence = "neither tracked objects nor the C heap grow"
-    return Judgement(Harm.HOST, Answer.QUIET, "heap bytes a step", heap.mine, sentence, heap.reference)
+    return Judgement(Harm.HOST, Answer.QUIET, HEAP, heap.mine, sentence, heap.reference)
 
 
 def _workers(figures: Figures, reference: Figures | None) -> Judgement:
