@@ -179,3 +179,42 @@ def test_what_a_walk_over_all_layers_takes_into_the_loss_is_not_left(asked: str,
     more = f"; terms = []\n    {walk}\n    loss = loss + sum(terms)"
     assert left(layer("self.side = self.c(h)", more)) == []
     assert left(layer("self.side = self.c(h)", more.replace(use, "print(part.side.sum().item())"))) != []
+
+
+GIVEN = """
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.map = nn.Linear(3, 3), nn.Linear(3, 3), None
+    def forward(self, x):
+        h = self.a(x).softmax(1)
+        self.map = h
+        return self.b(h)
+    def look(self):
+        return self.map.detach().numpy()
+
+def train(model, loader, optimizer):
+    for x, y in loader:
+        loss = F.cross_entropy(model(x), y){more}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+{rest}
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "rest", "found"),
+    [
+        ("", "", [("self.map", True)]),
+        (" + model.map.mean()", "", []),
+        ("", "def penalty(model):\n    return model.map.mean()", []),
+        ("", "def shown(model):\n    return model.map.detach()", [("self.map", True)]),
+        ("", "train(build(), loader, optimizer)", [("self.map", True)]),
+        ("", "class Other(nn.Linear):\n    pass\ntrain(Other(3, 3), loader, optimizer)", []),
+    ],
+)
+def test_a_layer_beside_a_training_that_is_handed_its_network(
+    more: str, rest: str, found: list[tuple[str, bool]]
+) -> None:
+    assert left(GIVEN.format(more=more, rest=rest)) == found

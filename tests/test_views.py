@@ -61,6 +61,23 @@ def test_what_has_memory_of_its_own_or_may_have(expression: str) -> None:
     assert view(expression) == "own"
 
 
+@pytest.mark.parametrize(
+    ("bound", "told"), [("FEW", "part"), ("few", "part"), ("self.few", "part"), ("many", "own"), ("self.many", "own")]
+)
+def test_a_slice_ends_at_a_number_that_is_known(bound: str, told: str) -> None:
+    body = f"""FEW = 20
+class Probe:
+    def __init__(self, net: nn.Module, many):
+        self.net, self.few, self.many = net, 4, many
+    def run(self, x, many, few=3):
+        h = torch.softmax(self.net(x), -1)
+        print(h[:{bound}])
+"""
+    program = Program(body, head=HEAD)
+    found = Views(program.facts.solution, program.facts.steps).of(program.shown())
+    assert ("own" if found is None else "part") == told
+
+
 def test_a_column_of_what_may_have_only_one() -> None:
     assert view("unknown(x)[:, 0]") == "perhaps"
     assert view("unknown(x)[:, 1]") == "part"

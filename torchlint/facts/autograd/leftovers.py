@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import constant_of
-from torchlint.facts.values.domain import Instance, Module
+from torchlint.facts.values.domain import FunctionReference, Instance, Module
 from torchlint.facts.values.frameworks import is_forward, is_module_class, promises, trains_on_result
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
@@ -129,6 +129,8 @@ class Leftovers:
         heavy = [part for part in live if self._holds_activations(part)]
         spent, live = not heavy, heavy or live
         escapes = any(read in self.flows.escaped or read in self.flows.shown for read in reads)
+        if not spent and not escapes and self._is_given_to_training(store.function, live):
+            spent = True
         if not spent and (escapes or not self._is_over(store, places, live)):
             return None
         if self._is_used_here(store, live):
@@ -309,6 +311,26 @@ class Leftovers:
         if len(names) < len(places) or not any(map(is_forward, self._running(function))):
             return False
         return all(map(self.facts.trains_without, names))
+
+    def _is_given_to_training(self, function: Function, live: list[Value]) -> bool:
+        """Whether it leaves with what a forward gives, in a file that trains a network which it is handed.
+
+        ``def train(model, loader)`` is hardly written beside a network for any other one.
+        """
+        is_given_on = all(part in self.flows.escaped and part not in self.flows.shown for part in live)
+        return is_given_on and self._trains_given_network and any(map(is_forward, self._running(function)))
+
+    @cached_property
+    def _trains_given_network(self) -> bool:
+        """Whether a backward of the file runs over what a parameter gives that is called, whose class is not seen."""
+        behind = self.flows.ancestry.of_all(
+            backward.root for backward in self.solution.graph.backwards if not backward.by_contract
+        )
+        networks = {value.callee for value in behind if value.op is Op.CALL and value.callee.op is Op.PARAMETER}
+        return any(
+            not any(isinstance(atom, Instance | FunctionReference) for atom in self.solution.final(network))
+            for network in networks
+        )
 
     def _is_layer_of_training(self, function: Function) -> bool:
         """Whether it is the forward of a layer that is made in a file that also trains, as one of a list of layers."""

@@ -8,7 +8,14 @@ from typing import ClassVar
 import libcst as cst
 
 from torchlint.facts.building.guards import is_setter, mode_of_argument, mode_of_guard
-from torchlint.facts.building.names import BUILTINS, changes_receiver, constant_key, constant_of, path_of
+from torchlint.facts.building.names import (
+    BUILTINS,
+    changes_receiver,
+    constant_key,
+    constant_of,
+    named_bounds,
+    path_of,
+)
 from torchlint.facts.building.spreading import SpreadBuilder
 from torchlint.facts.summaries.summary import PartKind
 from torchlint.facts.values.graph import Class, Function, Key, Kind, Loop, Op, Reset, Value
@@ -108,6 +115,8 @@ class ExpressionBuilder(SpreadBuilder):
         indices = tuple(self.visit(at.slice.value) for at in node.slice if isinstance(at.slice, cst.Index))
         value = self.make(Op.SUBSCRIPT, (base,), node, keys=(constant_key(node),))
         self.graph.indices[value] = indices
+        for bound in named_bounds(node):
+            self.graph.bounds[bound] = self.visit(bound)
         if path is not None:
             self.state.variables[path] = value
         return value

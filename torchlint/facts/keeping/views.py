@@ -18,6 +18,7 @@ from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Container, Plain, Tensor
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.homes import is_data_of_tensor, places_of
+from torchlint.facts.values.literals import literal
 from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.solve import Solution
 
@@ -89,7 +90,7 @@ class Views:
         if found is None:
             return None
         base, parts = found.base, found.parts
-        if not self.windows and any(_is_one_of_many(part, base) for part in parts if _is_window(part)):
+        if not self.windows and any(_is_one_of_many(part, base) for part in parts if self._is_window(part)):
             return None  # window after window they may be all of it
         if not _has_known_numbers(found):
             return None  # and so may row after row
@@ -98,7 +99,7 @@ class Views:
         width = self.bases.width(base)
         if width == 1 and all(self._selects_column(part) for part in parts):
             return None
-        by_width = width is not None and not all(map(_is_window, parts))
+        by_width = width is not None and not all(map(self._is_window, parts))
         sure = by_width or any(self._surely_smaller(part, base) for part in parts)
         return View(base, parts[-1], sure, found.entered.get(base.function))
 
@@ -108,7 +109,7 @@ class Views:
         found = self._walk(result.inputs[0], function.parameters) if result and len(result.inputs) == 1 else None
         if found is None or found.base not in function.parameters:
             return None
-        if not _has_known_numbers(found) or any(map(_is_window, found.parts)):
+        if not _has_known_numbers(found) or any(map(self._is_window, found.parts)):
             return None
         return ViewSummary(
             position=function.parameters.index(found.base),
@@ -249,7 +250,7 @@ class Views:
             return ("none", None)  # an item of a tuple or a list, and not of a tensor
         indices = iter(self.solution.graph.indices.get(value, ()))
         kinds = [
-            _range(element.slice) if isinstance(element.slice, cst.Slice)
+            self._range(element.slice) if isinstance(element.slice, cst.Slice)
             else self._index(element.slice, next(indices, None), entered)
             for element in slices_of(value)
         ]  # fmt: skip
@@ -309,10 +310,10 @@ class Views:
             return told.is_smaller
         if part.op is not Op.SUBSCRIPT or _pieces_of(part.inputs[0]) is not None:
             return True
-        if _is_window(part) and not self.windows:
+        if self._is_window(part) and not self.windows:
             return False
         slices = [element.slice for element in slices_of(part)]
-        if len(slices) != 2 or not isinstance(slices[0], cst.Slice) or _slice(slices[0]) != "whole":
+        if len(slices) != 2 or not isinstance(slices[0], cst.Slice) or self._slice(slices[0]) != "whole":
             return not self.bases.is_last_state(base)
         second = slices[1]
         number = number_of(second.value) if isinstance(second, cst.Index) else None
@@ -322,40 +323,46 @@ class Views:
         slices = [element.slice for element in slices_of(part)] if part.op is Op.SUBSCRIPT else []
         return len(slices) == 2 and isinstance(slices[0], cst.Slice) and isinstance(slices[1], cst.Index)
 
+    def _range(self, node: cst.Slice) -> str:
+        """What a range takes: one that ends at a variable may be all, a window between two variables is a part."""
+        if _lies_anywhere(node):
+            return "part"
+        taken = self._slice(node)
+        return "whole" if taken == "unknown" else taken
+
+    def _slice(self, node: cst.Slice) -> str:
+        """What a slice takes: a part when it ends, or begins, at a number that is known."""
+        if node.step is not None and (number_of(node.step) or 1) > 1:
+            return "part"
+        lower, upper = self._bound(node.lower), self._bound(node.upper)
+        if node.upper is not None and upper is None:
+            return "unknown"
+        if upper is not None and upper > 0:
+            return "part"
+        if lower is not None and lower < 0:
+            return "part"
+        if node.lower is not None and lower is None:
+            return "unknown"
+        return "whole"  # all of it, or nearly
+
+    def _is_window(self, part: Value) -> bool:
+        """``x[i : i + n]``, ``x[:, top:bottom, left:right]``, and nothing else that makes it smaller."""
+        slices = [element.slice for element in slices_of(part)] if part.op is Op.SUBSCRIPT else []
+        ranges = [node for node in slices if isinstance(node, cst.Slice)]
+        return (
+            len(ranges) == len(slices) and any(map(_lies_anywhere, ranges)) and "part" not in map(self._slice, ranges)
+        )
+
+    def _bound(self, node: cst.BaseExpression | None) -> int | None:
+        """The number at which a slice begins or ends, be it that of a constant or of a default."""
+        written = number_of(node)
+        known = None if node is None or written is not None else self.solution.graph.bounds.get(node)
+        number = literal(self.solution, known) if known is not None else written
+        return number if isinstance(number, int) else None
+
 
 def _has_known_numbers(walked: _Walked) -> bool:
     return all(any(is_known_with(number, value) for value in walked.way) for number in walked.numbers)
-
-
-def _range(node: cst.Slice) -> str:
-    """What a range takes: one that ends at a variable may be all, a window between two variables is a part."""
-    if _lies_anywhere(node):
-        return "part"
-    taken = _slice(node)
-    return "whole" if taken == "unknown" else taken
-
-
-def _slice(node: cst.Slice) -> str:
-    """What a slice takes: a part when it ends, or begins, at a number that is written there."""
-    if node.step is not None and (number_of(node.step) or 1) > 1:
-        return "part"
-    lower, upper = number_of(node.lower), number_of(node.upper)
-    if node.upper is not None and upper is None:
-        return "unknown"
-    if upper is not None and upper > 0:
-        return "part"
-    if lower is not None and lower < 0:
-        return "part"
-    if node.lower is not None and lower is None:
-        return "unknown"
-    return "whole"  # all of it, or nearly
-
-
-def _is_window(part: Value) -> bool:
-    """``x[i : i + n]``, ``x[:, top:bottom, left:right]``, and nothing else that makes it smaller."""
-    slices = [element.slice for element in slices_of(part)] if part.op is Op.SUBSCRIPT else []
-    ranges = [node for node in slices if isinstance(node, cst.Slice)]
-    return len(ranges) == len(slices) and any(map(_lies_anywhere, ranges)) and "part" not in map(_slice, ranges)
 
 
 def _is_one_of_many(part: Value, base: Value) -> bool:
