@@ -62,7 +62,15 @@ def test_what_has_memory_of_its_own_or_may_have(expression: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bound", "told"), [("FEW", "part"), ("few", "part"), ("self.few", "part"), ("many", "own"), ("self.many", "own")]
+    ("bound", "told"),
+    [
+        ("FEW", "part"),
+        ("few", "part"),
+        ("self.few", "part"),
+        ("many", "own"),
+        ("any", "own"),
+        ("self.many", "own"),
+    ],
 )
 def test_a_slice_ends_at_a_number_that_is_known(bound: str, told: str) -> None:
     body = f"""FEW = 20
@@ -70,8 +78,13 @@ class Probe:
     def __init__(self, net: nn.Module, many):
         self.net, self.few, self.many = net, 4, many
     def run(self, x, many, few=3):
+        any = self.other(x)
         h = torch.softmax(self.net(x), -1)
         print(h[:{bound}])
+    def both(self, x):
+        self.run(x, len(x))
+    def other(self, x, most=2):
+        return len(x)
 """
     program = Program(body, head=HEAD)
     found = Views(program.facts.solution, program.facts.steps).of(program.shown())

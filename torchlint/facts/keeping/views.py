@@ -354,10 +354,12 @@ class Views:
         )
 
     def _bound(self, node: cst.BaseExpression | None) -> int | None:
-        """The number at which a slice begins or ends, be it that of a constant or of a default."""
-        written = number_of(node)
-        known = None if node is None or written is not None else self.solution.graph.bounds.get(node)
-        number = literal(self.solution, known) if known is not None else written
+        """The number at which a slice begins or ends, be it of a constant, or of a default that all calls leave."""
+        known = self.solution.graph.bounds.get(node) if node is not None else None
+        if known is None:
+            return number_of(node)
+        is_open = known.op is Op.PARAMETER and not self.solution.callers.get(known.function)
+        number = literal(self.solution, known) if not is_open else None
         return number if isinstance(number, int) else None
 
 
