@@ -507,3 +507,65 @@ def test_a_model_that_is_read_from_a_dictionary_and_given_up(made: str, body: st
 def test_what_is_no_model_is_let_go_of() -> None:
     body = "net = self.nets[name]; del net; gc.collect()"
     assert found(SHELF.format(made="open(name).read()", body=body)) == []
+
+
+POOL = """
+class Pool:
+    def __init__(self):
+        self.net = nn.Linear(3, 3)
+        self.predict = self.bound(self.net)
+    def bound(self, net):
+        def predict(x):
+            return net(x).tolist()
+        return predict
+    def change(self, name):
+        {}
+        self.net = nn.Linear(3, 3)
+        self.predict = self.bound(self.net)
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "held"),
+    [
+        ("del self.net\n        gc.collect()", ["self.net: self.predict function"]),
+        ("del self.net\n        self.predict = None\n        gc.collect()", []),
+        ("del self.net", []),
+        ("del self.net\n        gc.collect()\n        self.predict = None\n        torch.cuda.empty_cache()", []),
+    ],
+)
+def test_what_lets_go_only_after_memory_was_asked_back_is_too_late(lines: str, held: list[str]) -> None:
+    assert found(POOL.format(lines)) == held
+
+
+PRETRAINED = """
+def pretrain(data):
+    encoder, decoder = nn.Linear(9, 3), nn.Linear(3, 9)
+    optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()])
+    for x in data:
+        loss = (decoder(encoder(x)) - x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return {given}
+
+def main(data):
+    {taken} = pretrain(data)
+    other = pretrain(data)
+    rate = optimizer.param_groups[0]["lr"]
+    del encoder
+    gc.collect()
+    train(nn.Linear(3, 3), rate, other)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "taken", "held"),
+    [
+        ("encoder, optimizer", "encoder, optimizer", ["encoder: optimizer parameters"]),
+        ("encoder, decoder, optimizer", "encoder, _, optimizer", ["encoder: optimizer parameters"]),
+        ("encoder, decoder", "encoder, optimizer", []),
+    ],
+)
+def test_of_what_one_function_gives_together_one_may_hold_the_other(given: str, taken: str, held: list[str]) -> None:
+    assert found(PRETRAINED.format(given=given, taken=taken)) == held

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchlint import torch_api
 from torchlint.facts.hooks.holding import Holding
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Container, Instance, Tool
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import places_of
@@ -112,7 +115,20 @@ class Holders:
             return "function" if any(self._how(one, held, depth - 1, seen) == "itself" for one in inside) else ""
         if made.op is Op.ATTRIBUTE and self._is_method(made):
             return "function" if self.objects(made.inputs[0]) & held else ""
-        return ""
+        return self._how_along_with(made, held, depth, seen) if made.op is Op.ELEMENT else ""
+
+    def _how_along_with(self, item: Value, held: frozenset[Value], depth: int, seen: set[Value]) -> str:
+        """``net, optimizer = build()``: what an item of a tuple that a function makes has of the others."""
+        call = item.inputs[0]
+        functions = self.solution.functions_of(call) if call.op is Op.CALL else []
+        made = choices(functions[0].result) if len(functions) == 1 else []
+        if len(made) != 1 or made[0].op is not Op.CONTAINER or not isinstance(made[0].syntax, cst.Tuple):
+            return ""
+        items = dict(zip(made[0].keys, made[0].inputs, strict=True))
+        others = [one for one in held if one.op is Op.ELEMENT and one.inputs[0] is call]
+        there = frozenset(v for one in others if one.keys[0] in items for v in self.objects(items[one.keys[0]]))
+        own = items.get(item.keys[0])
+        return self._how(own, there, depth - 1, set(seen)) if there and own is not None else ""
 
     def _is_method(self, value: Value) -> bool:
         if value.name in ("forward", "__call__"):

@@ -285,7 +285,7 @@ class Unloadings:
         assert drop.holder is not None
         owners = {a.cls.root() for a in self.solution.final(drop.holder) if isinstance(a, Instance)}
         prefix = drop.path.rpartition(".")[0]
-        released = self._released_by(drop.function)
+        released = self._released_by(drop.function, self._asked_back_at(drop))
         for place, values in self.solution.stored.items():
             if place in places or place.owner not in owners or place in released or "." in place.path:
                 continue
@@ -295,17 +295,27 @@ class Unloadings:
                     yield Holder(f"{prefix}.{place.path}", how, value)
                     break
 
-    def _released_by(self, function: Function) -> set[Place]:
-        """Attributes that a function, or one that it calls, sets to something else, deletes or empties."""
+    def _asked_back_at(self, drop: Drop) -> int | None:
+        """The last place behind a drop at which its function asks for the memory; what lets go later is too late."""
+        asking = (c.index for c in self._calls(drop.function) if c.index >= drop.index and tidies(self.facts, c))
+        return max(asking, default=None) if drop.loop is None else None
+
+    def _released_by(self, function: Function, until: int | None = None) -> set[Place]:
+        """Attributes that a function, or one that it calls, sets to something else, deletes or empties.
+
+        With ``until`` what the function itself does behind that value does not count.
+        """
         functions = {function}
         for call in self._calls(function):
             functions.update(self.solution.functions_of(call))
         released: set[Place] = set()
         for drop in self.facts.graph.drops:
-            if drop.function in functions and drop.holder is not None:
+            is_late = until is not None and drop.function is function and drop.index > until
+            if drop.function in functions and drop.holder is not None and not is_late:
                 released.update(self.solution.places(drop.holder, drop.attribute))
         for store in self.facts.graph.stores:
-            if store.function in functions and store.kind is Kind.ASSIGN:
+            is_late = until is not None and store.function is function and store.value.index > until
+            if store.function in functions and store.kind is Kind.ASSIGN and not is_late:
                 released.update(t for t in targets_of(self.solution, store) if isinstance(t, Place))
         for reset in self.facts.graph.resets:
             if reset.function in functions:
