@@ -286,6 +286,13 @@ def encoded(key):
 """
 TOKENS = 'net(**reader(key, return_tensors="pt").to("cuda")).pooler_output'
 ROUTE = '@app.post("/ask")\ndef ask(query):\n    return encoded(query.strip()).tolist()\n'
+ASKED_OF_FLASK = """
+from flask import Flask, request
+site = Flask(__name__)
+@site.route("/ask", methods=["POST"])
+def ask():
+    return str(encoded(hash(request.get_json()['text'].encode())))
+"""
 CLICK = "def ask(query):\n    return encoded(query).tolist()\ngradio.Button().click(ask, None, None)\n"
 
 
@@ -300,6 +307,8 @@ CLICK = "def ask(query):\n    return encoded(query).tolist()\ngradio.Button().cl
             TOKENS,
             1,
         ),
+        (ASKED_OF_FLASK, "net(torch.tensor([len(key)]))", 1),
+        (ASKED_OF_FLASK.replace("request.get_json()['text']", "'a fixed one'"), "net(torch.tensor([len(key)]))", 0),
         (ROUTE + '@app.get("/size")\ndef size():\n    return {"entries": len(known)}', TOKENS, 1),
         (ROUTE + '@app.get("/size")\ndef size():\n    if len(known) > 9:\n        known.popitem()', TOKENS, 0),
         (ROUTE, 'reader.decode(reader(key, return_tensors="pt").input_ids[0])', 0),

@@ -34,6 +34,12 @@ SAME_TEXT = frozenset(
 )  # fmt: skip
 """Methods by which a text stays as much as it was."""
 
+REQUESTS = ("flask.request.", "quart.request.", "bottle.request.")
+"""How the names of what belongs to the request begin where a framework has it in a global.
+
+https://flask.palletsprojects.com/en/stable/reqcontext/
+"""
+
 HOPS = 8
 """How many values back a line is looked for."""
 
@@ -51,16 +57,17 @@ class RequestedTexts:
         return None if self._tokenized.isdisjoint(key.computed_from()) else self.handler_giving(key)
 
     def handler_giving(self, key: Value) -> Function | None:
-        """The function that a server calls for each request, where ``key`` is made of what it is given."""
+        """The function that a server calls for each request, where ``key`` is made of what it is asked."""
         pending, seen = [key], set[Value]()
         while pending:
             value = pending.pop()
             if value in seen:
                 continue
             seen.add(value)
+            is_asked = value.op is Op.PARAMETER or (value.op is Op.EXTERNAL and value.name.startswith(REQUESTS))
+            if is_asked and value.function in self.facts.repetitions.request_handlers:
+                return value.function
             if value.op is Op.PARAMETER:
-                if value.function in self.facts.repetitions.request_handlers:
-                    return value.function
                 pending.extend(self.solution.arguments_of(value))
             pending.extend(value.inputs)
         return None
