@@ -196,3 +196,25 @@ def test_the_helper_of_a_step_that_stands_elsewhere(body: str, count: int) -> No
     helper = "def clear(optimizer):\n    optimizer.zero_grad(set_to_none=False)\n"
     source = f"from elsewhere import make\n{helper}def step(optimizer, loss, at):\n    {body}\n"
     assert len(Program(TRAINING + source).facts.zeroings) == count
+
+
+SEVERAL = """
+def clear(optimizers):
+    for optimizer in optimizers:
+        optimizer.zero_grad(set_to_none=False)
+
+def fit(net, batches, optimizers):
+    for x in batches:
+        {first}
+        net(x).sum().backward()
+        for optimizer in optimizers:
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "count"), [("clear(optimizers)", 1), ("if len(x) > 9: clear(optimizers)", 0), ("pass", 0)]
+)
+def test_several_optimizers_step_in_one_step(first: str, count: int) -> None:
+    fit = SEVERAL.format(first=first) + "fit(model, loader, [torch.optim.SGD(model.parameters(), 0.1), optimizer])\n"
+    assert len(Program(TRAINING + fit).facts.zeroings) == count

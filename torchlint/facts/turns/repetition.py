@@ -102,11 +102,19 @@ class Repetitions:
         stepping, backwards = defaultdict(list), defaultdict(list)
         for call in self.facts.calls():
             if self.steps_optimizer(call):
-                stepping[call.function].append(call.loop)
+                stepping[call.function].append(self._beyond_several(call))
         for backward in self.facts.graph.backwards:
             if not backward.by_contract:
                 backwards[backward.function].append(backward.loop)
         return {**backwards, **stepping}
+
+    def _beyond_several(self, stepping: Value) -> Loop | None:
+        """The loop in which an optimizer steps; ``for optimizer in optimizers: optimizer.step()`` is part of a turn."""
+        loop, subject = stepping.loop, stepping.callee.inputs[0]
+        if loop is None or subject.op is not Op.ELEMENT or subject.loop is not loop:
+            return loop
+        runs_backward = (b.loop is not None and loop in b.loop.around() for b in self.facts.graph.backwards)
+        return loop if any(runs_backward) else loop.parent
 
     def steps_optimizer(self, call: Value) -> bool:
         """``optimizer.step()``, ``scaler.step(optimizer)``."""
