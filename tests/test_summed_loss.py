@@ -173,3 +173,33 @@ def test_the_layers_of_one_network_are_no_independent_losses() -> None:
     members = "losses = []\nfor h in heads:\n    losses.append(h(x).sum())\nloss = torch.stack(losses).mean()"
     assert summed(layers, before=heads) == []
     assert summed(members, before=heads) == ["losses"]
+
+
+EXITS = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem, self.stages = nn.Linear(3, 3), nn.ModuleList(nn.Linear(3, 3) for _ in range(4))
+    def exits(self, x):
+        {body}
+
+net = Net()
+for x, y in loader:
+    loss = 0
+    for depth, out in enumerate(net.exits(x), 1):
+        loss = loss + F.cross_entropy(out, y) / depth
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "h = self.stem(x)\n        for stage in self.stages:\n            yield stage(h)",
+        "for stage in self.stages:\n            x = stage(x)\n            yield x",
+    ],
+)
+def test_what_a_generator_makes_of_one_forward_is_one_loss(body: str) -> None:
+    assert Program(TRAINING + EXITS.format(body=body)).facts.summed_losses == []

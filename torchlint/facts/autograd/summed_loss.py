@@ -221,6 +221,8 @@ class _Search:
             if value in seen or not may_be_recorded(self.solution, value):
                 continue
             seen.add(value)
+            if value.op is Op.ELEMENT and value.loop is loop and self._is_yielded_of_one(value):
+                return False
             is_forward = value.op is Op.CALL and (
                 self.facts.steps.calls_module(value) or value.callee.name.endswith(".functional_call")
             )
@@ -235,6 +237,13 @@ class _Search:
                 results = [f.result for f in self.solution.functions_of(value)] if value.op is Op.CALL else []
                 pending += [(s, (inside and not is_place) or s in results) for s in self.flows.ancestry.sources(value)]
         return runs_forward or None
+
+    def _is_yielded_of_one(self, item: Value) -> bool:
+        """``for out in net.exits(x)``: whether a generator computes each item from what all of them share."""
+        calls = [part for part in item.computed_from() if part.op is Op.CALL]
+        generators = {f for call in calls for f in self.solution.functions_of(call) if f.is_generator}
+        live = (v for v in self.facts.graph.values if v.function in generators and self.flows.live(v) is not None)
+        return any(value.loop is None or value in value.loop.phis for value in live)
 
     def _is_of_layers(self, summand: Value, loop: Loop) -> bool:
         """``for feature, head in zip(features, self.heads)``: each layer has its part of what one forward gave."""
