@@ -11,6 +11,7 @@ from torchlint.screen import Trigger
 if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.autograd.accumulations import Accumulation
+    from torchlint.facts.autograd.records import Record
     from torchlint.facts.autograd.retention import Retention
     from torchlint.facts.values.writing import Use
 
@@ -22,7 +23,7 @@ class GraphInRunningState(Rule):
     Finds running averages, buffers, target copies, fast weights and perturbations that are updated from themselves
     and from parameters or activations with a graph: `self.mean = 0.9 * self.mean + 0.1 * x.mean(0)`,
     `t.mul_(m).add_(s)` on a teacher's parameters, `self.load += gate.sum(0)` on a registered buffer. The loop is often
-    not to be seen: `forward` or `update` is its body.
+    not to be seen: `forward` or `update` is its body. What a class of another file averages is told where it is called.
 
     ## Why is this bad?
     The state's history grows by some nodes with each step and never ends: kilobytes of host memory a step, and
@@ -61,7 +62,7 @@ class GraphInRunningState(Rule):
     level = Level.ERROR
     harms = (Harm.NODES, Harm.BYTES)
     symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.HOST_GROWS)
-    triggers = (Trigger(accumulates=True),)
+    triggers = (Trigger(accumulates=True), Trigger(imports=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each state that is updated with a graph and not trained through."""
@@ -76,6 +77,9 @@ class GraphInRunningState(Rule):
         for accumulation in facts.supposed_accumulations:
             if accumulation.is_state and not facts.flows.is_trained_on(accumulation.held):
                 yield _supposed(facts, accumulation)
+        for record in facts.records:
+            if record.averages:
+                yield _elsewhere(facts, record)
 
     def _finding(self, facts: Facts, accumulation: Accumulation, carriers: list[Use], retention: Retention) -> Finding:
         return Finding(
@@ -90,6 +94,22 @@ class GraphInRunningState(Rule):
             evidence=(*retention.evidence(), Step(accumulation.statement, f"`{accumulation.name}` keeps it here")),
             fix=facts.detach("Detach what the state is updated from", carriers, allow_any_tensor=True),
         )  # fmt: skip
+
+
+def _elsewhere(facts: Facts, record: Record) -> Finding:
+    """What a class of another file averages with each call: ``average.update(model)``."""
+    given = record.parts[0]
+    retention = facts.cost_of(given)
+    return Finding(
+        node=record.statement,
+        message=(
+            f"`{record.into}` updates a state from itself and the parameters of `{facts.name_of(given)}` with gradients"
+            " on: its graph grows with every step", *retention.cost(), "; call it under `torch.no_grad()`",
+        ),
+        level=retention.level,
+        memory=retention.memory,
+        evidence=(Step(record.kept, record.keeper),),
+    )  # fmt: skip
 
 
 def _supposed(facts: Facts, accumulation: Accumulation) -> Finding:

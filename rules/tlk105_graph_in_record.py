@@ -74,7 +74,7 @@ class GraphInRecord(Rule):
         told = {accumulation.statement for accumulation in facts.accumulations}
         told |= {insertion.statement for insertion in facts.insertions}
         for record in facts.records:
-            if record.statement in told or record.kept in told:
+            if record.statement in told or record.kept in told or record.averages:
                 continue
             retention = facts.retention(record.holder, record.parts) if record.into_container else None
             if record.into_container and retention is None:
@@ -97,8 +97,6 @@ def _finding(facts: Facts, record: Record, retention: Retention) -> Finding:
     advice = "keep it out of the record" if record.trained else f"hand over `{facts.detached(kept)}`"
     if record.returned:
         advice = "detach what is kept there"
-    elif record.averages:
-        advice = "call it under `torch.no_grad()`"
     level, memory, cost = retention.level, retention.memory, retention.cost()
     if record.bounded:
         level, memory, cost = Level.NOTE, Memory.PEAK, (", as many as it has room for",)

@@ -106,6 +106,15 @@ AVERAGES = """
             for name, weight in weights.items():
                 self.mean[name] = 0.1 * weight
 
+        def follow(self, net):
+            for name, weight in net.named_parameters():
+                if weight.requires_grad:
+                    self.mean[name] = 0.9 * self.mean[name] + (1 - 0.9) * weight
+
+        def follow_numbers(self, net):
+            for name, weight in net.named_parameters():
+                self.mean[name] = 0.9 * self.mean[name] + 0.1 * weight.data
+
     def trained(net):
         return {name: weight for name, weight in net.named_parameters() if weight.requires_grad}
 """
@@ -121,6 +130,10 @@ AVERAGES = """
         ("average.take_in_guarded(trained(net))", False),
         ("average.take_latest(trained(net))", False),
         ("with torch.no_grad(): average.take_in(trained(net))", False),
+        ("average.follow(net)", True),
+        ("average.follow_numbers(net)", False),
+        ("with torch.no_grad(): average.follow(net)", False),
+        ("average.follow(net.requires_grad_(False))", False),
     ],
 )
 def test_parameters_that_another_file_averages_are_told(tmp_path: Path, call: str, leaks: bool) -> None:
@@ -142,7 +155,7 @@ def test_parameters_that_another_file_averages_are_told(tmp_path: Path, call: st
             return average
     """
     project = Project(tmp_path, {"averages.py": AVERAGES, "fit.py": text})
-    assert [one.partition(" ")[2].partition(" ")[0] for one in project.found()] == (["TLK105"] if leaks else [])
+    assert [one.partition(" ")[2].partition(" ")[0] for one in project.found()] == (["TLK103"] if leaks else [])
 
 
 SEARCH = """
@@ -434,3 +447,89 @@ def test_a_method_that_the_framework_has_to_be_overridden_takes_nothing(tmp_path
         """,
     }
     assert any("TLK105" in one for one in Project(tmp_path, files).found("task.py")) is leaks
+
+
+BOARD = """
+    import torch
+
+    class Meter:
+        def __init__(self):
+            self.total = 0
+        def update(self, value, n):
+            {detached}
+            self.total += value * n
+
+    class Board:
+        def __init__(self, *names):
+            self.meters = {{name: Meter() for name in names}}
+        def put(self, n, **values):
+            for name, value in values.items():
+                self.meters[name].update(value, n)
+"""
+
+RANKS = """
+    import random
+
+    class Memory:
+        def __init__(self, room):
+            self.items, self.ranks = [], []
+        def add(self, item):
+            self.items.append(item)
+            self.ranks.append(1.0)
+        def draw(self, n):
+            weights = [float(rank) ** 0.5 for rank in self.ranks]
+            places = random.choices(range(len(self.items)), weights=weights, k=n)
+            return places, [{drawn} for place in places]
+        def rank(self, places, values):
+            for place, value in zip(places, values):
+                self.ranks[place] = value + 1e-5
+"""
+
+TRAINED = """
+    import torch
+    from torch import nn
+    from records import {name}
+
+    def fit(net: nn.Module, loader, optimizer):
+        records = {made}
+        for x, y in loader:
+            error = (net(x) - y).pow(2).mean(1)
+            optimizer.zero_grad()
+            error.mean().backward()
+            optimizer.step()
+            {each}
+"""
+
+
+@pytest.mark.parametrize(
+    ("detached", "leaks"),
+    [("value = value.detach() if torch.is_tensor(value) else value", False), ("pass", True)],
+)
+def test_what_an_object_does_with_values_is_not_what_a_dict_does(tmp_path: Path, detached: str, leaks: bool) -> None:
+    run = TRAINED.format(name="Board", made="Board('error')", each="records.put(len(x), error=error.mean())")
+    project = Project(tmp_path, {"records.py": BOARD.format(detached=detached), "run.py": run})
+    assert project.found("run.py") == (["run.py: TLK105 warning"] if leaks else [])
+
+
+@pytest.mark.parametrize(
+    ("drawn", "leaks"), [("self.items[place]", True), ("self.items[place] * self.ranks[place]", False)]
+)
+def test_who_reads_only_numbers_of_what_is_kept_wants_no_graph(tmp_path: Path, drawn: str, leaks: bool) -> None:
+    run = """
+        import torch
+        from torch import nn
+        from records import Memory
+
+        def fit(net: nn.Module, loader, optimizer):
+            memory = Memory(900)
+            for x, y in loader:
+                memory.add(x[0])
+                places, rows = memory.draw(8)
+                error = (net(torch.stack(rows)) - y).pow(2).mean(1)
+                optimizer.zero_grad()
+                error.mean().backward()
+                optimizer.step()
+                memory.rank(places, error)
+    """
+    project = Project(tmp_path, {"records.py": RANKS.format(drawn=drawn), "run.py": run})
+    assert project.found("run.py") == (["run.py: TLK105 warning"] if leaks else [])

@@ -74,7 +74,7 @@ class Insertions:
             return []
         if keeps_no_graph(self.solution, store.holder) or is_data_of_tensor(self.solution, store.holder):
             return []
-        if self._is_handed_to_method(store) or self._is_worked_on(store):
+        if self.is_handed_to_method(store) or self._is_worked_on(store):
             return []
         homes = self._homes_of_root(store.holder)
         outlives = bool(homes) and self.lifetimes.outlives(homes, store.function, store.loop, is_step=self.is_step)
@@ -97,7 +97,7 @@ class Insertions:
         owner, holder = store.function.owner, store.holder
         if owner is None or holder is None or store.function.name == "__init__" or store.is_item:
             return None
-        if self.solution.callers.get(store.function) or self._is_handed_to_method(store):
+        if self.solution.callers.get(store.function) or self.is_handed_to_method(store):
             return None
         homes = self._homes_of_root(holder)
         is_own = any(isinstance(home, Place) and home.owner is owner.root() for home in homes)
@@ -132,7 +132,7 @@ class Insertions:
         statement = value.statement or value.syntax
         return Insertion(statement, value, tuple(uses_of(item, written, parts)), name, value, False)
 
-    def _is_handed_to_method(self, store: Store) -> bool:
+    def is_handed_to_method(self, store: Store) -> bool:
         """``meter.add(loss)`` of a class of the project: what its ``add`` keeps is told where that does."""
         if store.call is None or store.holder is None or not self.solution.functions_of(store.call):
             return False

@@ -13,12 +13,14 @@ from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.keeping.snapshots import is_cut
 from torchlint.facts.keeping.views import RESHAPED
 from torchlint.facts.summaries.summary import KeepSummary
-from torchlint.facts.values.domain import Argument, Container, Derived, is_graphless
+from torchlint.facts.values.domain import Argument, Container, Derived, History, Tensor, is_graphless
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import allocations_of, places_of, targets_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+
+WEIGHTS = frozenset(["parameters", "named_parameters"])
 
 _THROUGH = (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE)
 
@@ -49,13 +51,17 @@ class Keeps:
 
     def _kept_by(self, store: Store) -> Iterator[KeepSummary]:
         """What a store of a function keeps of what the function is given."""
+        if self._insertions.is_handed_to_method(store):
+            return  # `self.meters[name].update(value)`: what that keeps is known by itself
         kept = store.added if store.added is not None else store.value
         given, parameters = dict(self._positions(kept, store.function)), parameters_with_captured(store.function)
+        averages = self._is_added_to_itself(store)
+        if averages and not given:
+            given = dict.fromkeys(self._averaged_networks(kept, store.function), True)
         target = self._target(store) if given else None
         if target is None:
             return
         into, attribute = target
-        averages = self._is_added_to_itself(store)
         grows = averages or self._grows(store)
         readers = self._readers(store.function, attribute) if into == 0 else ()
         for position, is_computed in given.items():
@@ -68,6 +74,16 @@ class Keeps:
                     position, into, attribute, grows, is_computed, mode, readers, merges, averages, shared,
                     bounded=self._is_bounded(store), keyed=store.is_item and not averages,
                 )  # fmt: skip
+
+    def _averaged_networks(self, kept: Value, function: Function) -> Iterator[int]:
+        """The parameters whose own parameters, with gradients on, go into an average: ``average.update(net)``."""
+        if not any(isinstance(atom, Tensor) and atom.history is History.LIVE for atom in self.solution.final(kept)):
+            return
+        given = parameters_with_captured(function)
+        for value in self._behind(kept):
+            if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in WEIGHTS:
+                if value.callee.inputs[0] in given:
+                    yield given.index(value.callee.inputs[0])
 
     def _grows(self, store: Store) -> bool:
         """Whether a store adds to what is there: not where it replaces what stood in the same place."""
@@ -190,7 +206,22 @@ class Keeps:
             method.name
             for method in methods
             if place in self._places_behind(method) or (method is not function and self._may_give_on(method, place))
+            if not self._reads_numbers_only(method, place)
         )
+
+    def _reads_numbers_only(self, method: Function, place: Place) -> bool:
+        """``[float(p) for p in self.ranks]``: whether all that a method makes of what a place holds has no graph."""
+        pending = [value for value in self._reading[method] if place in places_of(self.solution, value)]
+        seen, is_read = set(pending), bool(pending)
+        while pending:
+            for user in pending.pop().users:
+                if user in seen or all(map(is_graphless, self.solution.final(user))):
+                    continue
+                if user.op not in (Op.ELEMENT, Op.SUBSCRIPT, Op.NARROWED, Op.PHI):
+                    return False
+                seen.add(user)
+                pending.append(user)
+        return is_read
 
     def _may_give_on(self, method: Function, place: Place) -> bool:
         """Whether the result of a method may be made of what a place holds, or it trains on that."""
@@ -226,9 +257,18 @@ class Keeps:
     def _read_in(self) -> dict[Function, set[Place]]:
         """The attributes and globals that each function reads."""
         table: dict[Function, set[Place]] = defaultdict(set)
+        for function, values in self._reading.items():
+            for value in values:
+                table[function].update(places_of(self.solution, value))
+        return table
+
+    @cached_property
+    def _reading(self) -> dict[Function, list[Value]]:
+        """The values by which each function reads attributes and globals."""
+        table: dict[Function, list[Value]] = defaultdict(list)
         for value in self.facts.graph.values:
             if value.op in (Op.READ, Op.ATTRIBUTE):
-                table[value.function].update(places_of(self.solution, value))
+                table[value.function].append(value)
         return table
 
     def _places_behind(self, method: Function) -> frozenset[Place]:
