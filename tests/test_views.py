@@ -69,6 +69,7 @@ def test_what_has_memory_of_its_own_or_may_have(expression: str) -> None:
         ("self.few", "part"),
         ("many", "own"),
         ("any", "own"),
+        ("told", "part"),
         ("self.many", "own"),
     ],
 )
@@ -77,12 +78,12 @@ def test_a_slice_ends_at_a_number_that_is_known(bound: str, told: str) -> None:
 class Probe:
     def __init__(self, net: nn.Module, many):
         self.net, self.few, self.many = net, 4, many
-    def run(self, x, many, few=3):
+    def run(self, x, many, told, few=3):
         any = self.other(x)
         h = torch.softmax(self.net(x), -1)
         print(h[:{bound}])
     def both(self, x):
-        self.run(x, len(x))
+        self.run(x, len(x), FEW)
     def other(self, x, most=2):
         return len(x)
 """
@@ -251,3 +252,30 @@ def test_a_list_of_one_call_is_bounded_where_no_data_are_seen(
 ) -> None:
     program = Program(COUNTED.format(loop=loop, kept=kept, result=result))
     assert [found.is_bounded for found in program.facts.kept_views] == expected
+
+
+WINDOWS = """
+def collect(folder):
+    kept = {{}}
+    for path in {files}:
+        trace = torch.from_numpy(np.load(path))
+        kept[path] = {taken}
+    return kept
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "taken", "count"),
+    [
+        ("sorted(glob.glob(folder))", "trace[:, :20]", 1),
+        ("Path(folder).rglob('*.npy')", "trace[:, :20]", 1),
+        ("os.listdir(folder)", "trace[:, :20].clone()", 0),
+        ("('a.npy', 'b.npy')", "trace[:, :20]", 0),
+    ],
+)
+def test_a_loop_over_the_files_of_a_folder_brings_a_tensor_in_each_turn(files: str, taken: str, count: int) -> None:
+    program = Program(
+        WINDOWS.format(files=files, taken=taken),
+        head=f"{HEAD}import glob, os\nimport numpy as np\nfrom pathlib import Path\n",
+    )
+    assert len(program.facts.kept_views) == count

@@ -23,6 +23,10 @@ MOST_PARTS = 12
 """A loop that counts to so much goes over heads, scales, or layers; one that counts farther, over data."""
 
 
+LISTING = frozenset(["glob.glob", "glob.iglob", "os.listdir", "os.scandir", "os.walk"])
+LISTING_METHODS = frozenset(["glob", "rglob", "iterdir"])
+"""Functions and methods of paths that give the files of a folder."""
+
 SAME_LENGTH = frozenset(["builtins.enumerate", "builtins.sorted", "builtins.reversed", "builtins.list"])
 """Functions that give as many items as they are given."""
 
@@ -133,6 +137,13 @@ class Gathering:
     def brings_data(self, by: Loop | Function) -> bool:
         """Whether each turn brings a new batch, or more; a few files, types or groups are one step's own."""
         return isinstance(by, Function) or self.repetitions.turn(by) is not Turn.OTHER or self.is_pass(by)
+
+    def goes_over_files(self, by: Loop | Function) -> bool:
+        """``for path in sorted(glob.glob(pattern))``: whether what repeats goes over the files of a folder."""
+        if not isinstance(by, Loop) or by.iterable is None:
+            return False
+        calls = (part.callee for part in by.iterable.computed_from() if part.op is Op.CALL)
+        return any(c.name in (LISTING_METHODS if c.op is Op.ATTRIBUTE else LISTING) for c in calls)
 
     def is_over_data(self, by: Loop | Function, item: Value) -> bool:
         """Whether what repeats is seen to go over a data set, of which ``item`` is computed turn by turn."""

@@ -89,7 +89,7 @@ class _Search:
             items = self._items(store.value, store.syntax)
             found = [(item, view) for item in items if (view := self.views.of(item.value)) is not None]
             repetition = self._repetition(at, found[0][1].base) if found else None
-            if repetition is None or not self.gathering.brings_data(repetition.by):
+            if repetition is None or not self._brings_data(repetition.by):
                 continue
             if store.is_item and not self.gathering.adds_item(store, repetition.by):
                 continue
@@ -126,6 +126,9 @@ class _Search:
     @cached_property
     def _handed_over(self) -> list[KeptElsewhere]:
         return [kept for kept in kept_elsewhere(self.facts) if kept.is_in_container(self.solution)]
+
+    def _brings_data(self, by: Loop | Function) -> bool:
+        return self.gathering.brings_data(by) or self.gathering.goes_over_files(by)
 
     def _is_local(self, made: Value, by: Loop | Function) -> bool:
         """Whether a container is a variable of the function that fills it, and of no object."""

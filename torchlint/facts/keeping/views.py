@@ -354,12 +354,17 @@ class Views:
         )
 
     def _bound(self, node: cst.BaseExpression | None) -> int | None:
-        """The number at which a slice begins or ends, be it of a constant, or of a default that all calls leave."""
+        """The number at which a slice begins or ends, be it of a constant, or what all calls that are seen pass."""
         known = self.solution.graph.bounds.get(node) if node is not None else None
         if known is None:
             return number_of(node)
-        is_open = known.op is Op.PARAMETER and not self.solution.callers.get(known.function)
-        number = literal(self.solution, known) if not is_open else None
+        passed = [known]
+        if known.op is Op.PARAMETER:
+            calls = self.solution.callers.get(known.function, {})
+            passed = [given for call in calls for given in self.solution.given_by(call, known) or known.inputs]
+            passed = passed if len(passed) >= len(calls) else []
+        numbers = {literal(self.solution, one) for one in passed}
+        number = next(iter(numbers)) if len(numbers) == 1 else None
         return number if isinstance(number, int) else None
 
 
