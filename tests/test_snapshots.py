@@ -280,3 +280,17 @@ Run(nn.Linear(3, 3)).fit(loader, optimizer)
 def test_a_key_that_counts_the_steps_is_another_one_in_each(loop: str, part: str, subjects: list[str]) -> None:
     program = Program(REWIND.format(loop=loop, part=part), head=f"{HEAD}optimizer = torch.optim.SGD([], 0.1)\n")
     assert [snapshot.subject for snapshot in program.facts.snapshots] == subjects
+
+
+def test_a_position_that_is_handed_round_counts_nothing() -> None:
+    body = """
+class Frames:
+    def __init__(self):
+        self.at, self.kept = 0, {}
+    def move(self, to):
+        self.at = to
+    def read(self):
+        self.kept[self.at] = copy.deepcopy(model)
+        self.move(self.at)
+"""
+    assert Program(TRAINING + body, head=HEAD).facts.snapshots == []

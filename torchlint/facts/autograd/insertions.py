@@ -236,7 +236,8 @@ class Insertions:
         calls = self.solution.callers.get(index.function, {})
         given = ((calls[call].get(index), call.loop) for call in calls)
         return any(
-            argument is not None and argument is not index and self._changes(argument, at) for argument, at in given
+            argument is not None and argument is not index and self._changes(argument, at, hops - 1)
+            for argument, at in given
         )
 
     def _is_counter(self, index: Value, hops: int) -> bool:
