@@ -64,6 +64,31 @@ def test_a_loop_that_counts_to_a_number_is_a_step_only_if_it_trains() -> None:
     assert steps("for i in range(10):\n    model(x).sum().backward()", "for") == [True]
 
 
+@pytest.mark.parametrize(
+    ("header", "is_step"),
+    [
+        ("for part in parts:", True),
+        ("for i in range(0, n, 2):", False),
+        ("for i in range(x.shape[0]):", False),
+        ("for i in range(len(x)):", False),
+        ("for i in range(many):", True),
+    ],
+)
+def test_a_batch_that_a_helper_takes_piece_by_piece_is_one_step(header: str, is_step: bool) -> None:
+    source = f"""
+def score(part):
+    return model(part).mean()
+
+def loss(x, parts, many):
+    n, width = x.size()
+    found = []
+    {header}
+        found.append(score(x))
+    return found
+"""
+    assert steps(source, "for") == [is_step]
+
+
 def test_an_epoch_holds_steps() -> None:
     source = "for epoch in range(3):\n    for x in loader:\n        model(x).sum().backward()"
     assert steps(source, "for epoch", "for x") == [True, True]

@@ -108,14 +108,15 @@ class Steps:
             return True
         owner = loop.function.owner
         is_part = is_within_forward(self.solution, loop.function)
-        is_own = owner is not None and is_module_class(owner)  # a network that runs its parts by its methods
+        # A network that runs its parts by its methods, a batch that is taken piece by piece: one step.
+        is_one = (owner is not None and is_module_class(owner)) or _counts_to_size(loop)
         for call in self.calls_in(loop.function):
             if call.loop is not None and loop in call.loop.around():
                 if any(self.trains(callee) for callee in self.solution.functions_of(call)):
                     return True
                 if is_part or self.walks_modules(loop) or _counts_few(loop):
                     continue
-                if self._runs_forward(call, 0 if is_own else DEPTH):
+                if self._runs_forward(call, 0 if is_one else DEPTH):
                     return True
         return False
 
@@ -277,6 +278,15 @@ def called_object(call: Value) -> Value:
     """The object that a CALL calls, or of which it calls the ``forward``."""
     callee = call.callee
     return callee.inputs[0] if callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__") else callee
+
+
+def _counts_to_size(loop: Loop) -> bool:
+    """``for start in range(0, len(x), 2)``: whether a loop counts up to the size of something."""
+    if loop.iterable is None or loop.iterable.op is not Op.CALL or loop.iterable.callee.name != "builtins.range":
+        return False
+    parts = (part for bound in loop.iterable.arguments for part in bound.computed_from())
+    sized = (part.callee if part.op is Op.CALL else part for part in parts if part.op in (Op.CALL, Op.ATTRIBUTE))
+    return any(one.name in ("size", "shape", "builtins.len") for one in sized)
 
 
 def _is_loader(atom: Atom) -> bool:
