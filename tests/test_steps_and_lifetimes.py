@@ -71,7 +71,9 @@ def test_a_loop_that_counts_to_a_number_is_a_step_only_if_it_trains() -> None:
         ("for i in range(0, n, 2):", False),
         ("for i in range(x.shape[0]):", False),
         ("for i in range(len(x)):", False),
+        ("while x.shape[1] >= many:", False),
         ("for i in range(many):", True),
+        ("while many:", True),
     ],
 )
 def test_a_batch_that_a_helper_takes_piece_by_piece_is_one_step(header: str, is_step: bool) -> None:
@@ -86,7 +88,7 @@ def loss(x, parts, many):
         found.append(score(x))
     return found
 """
-    assert steps(source, "for") == [is_step]
+    assert steps(source, header.partition(" ")[0]) == [is_step]
 
 
 def test_an_epoch_holds_steps() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cached_property
 
+import libcst as cst
+
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.forwards import is_within_forward
@@ -23,9 +25,13 @@ from torchlint.facts.values.handing_on import handlers_of, is_of_some_events
 from torchlint.facts.values.parameters import has_parameters
 from torchlint.facts.values.solve import Solution
 from torchlint.frameworks import Holds, Row, method_names
+from torchlint.tree import dotted, walk
 
 DEPTH = 4
 """How many calls deep a backward is looked for."""
+
+SIZES = frozenset(["size", "shape", "len"])
+"""What tells how large something is."""
 
 LAYERS = frozenset(["children", "named_children", "modules", "named_modules"])
 """Methods that nothing but a module has, and that give its layers."""
@@ -281,12 +287,17 @@ def called_object(call: Value) -> Value:
 
 
 def _counts_to_size(loop: Loop) -> bool:
-    """``for start in range(0, len(x), 2)``: whether a loop counts up to the size of something."""
+    """``for i in range(0, len(x), 2)``, ``while x.shape[1] > n``: whether a loop goes through the size of something."""
+    if isinstance(loop.syntax, cst.While):
+        return any(
+            isinstance(node, cst.Name | cst.Attribute) and (dotted(node) or "").rpartition(".")[2] in SIZES
+            for node in walk(loop.syntax.test)
+        )
     if loop.iterable is None or loop.iterable.op is not Op.CALL or loop.iterable.callee.name != "builtins.range":
         return False
     parts = (part for bound in loop.iterable.arguments for part in bound.computed_from())
     sized = (part.callee if part.op is Op.CALL else part for part in parts if part.op in (Op.CALL, Op.ATTRIBUTE))
-    return any(one.name in ("size", "shape", "builtins.len") for one in sized)
+    return any(one.name.rpartition(".")[2] in SIZES for one in sized)
 
 
 def _is_loader(atom: Atom) -> bool:
