@@ -748,3 +748,11 @@ def run(names, loader):
             optimizer.step()
 """
     assert built(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"), [("len(rows)", ["nn.Linear by loop"]), ("rows[0]", []), ("len(x[step])", [])]
+)
+def test_how_many_items_a_list_has_does_not_depend_on_what_they_are(size: str, expected: list[str]) -> None:
+    body = f"rows = [x[step] for layer in args.layers]\nmix = nn.Linear({size}, 2)\nx = mix(x)"
+    assert built(train(body)) == expected

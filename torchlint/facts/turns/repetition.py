@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.turns.forwards import is_within_forward
 from torchlint.facts.turns.micro_steps import are_micro_steps
 from torchlint.facts.turns.serving import decorated_by, rows_of_method
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Tool
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import (
@@ -328,8 +329,7 @@ class Repetitions:
             if value in seen:
                 continue
             seen.add(value)
-            pending.extend(value.inputs)
-            pending.extend(self.solution.graph.indices.get(value, ()))
+            pending.extend(_counted(value) or (*value.inputs, *self.solution.graph.indices.get(value, ())))
             if value.op is Op.PARAMETER:
                 bindings = self.solution.callers.get(value.function, {})
                 for caller in chain:
@@ -337,6 +337,17 @@ class Repetitions:
                         given = bindings[caller][value]
                         pending.extend(caller.arguments if given is None else (given,))
         return seen
+
+
+def _counted(value: Value) -> list[Value]:
+    """Of what ``len(rows)`` depends where the lists are written there: not on what is in them."""
+    if value.op is not Op.CALL or value.callee.name != "builtins.len" or len(value.arguments) != 1:
+        return []
+    lists = choices(value.arguments[0])
+    if not all(one.op is Op.CONTAINER for one in lists):
+        return []
+    items = (item for one in lists for item in one.inputs if item.loop is not one.loop)
+    return [value.callee, *(item.loop.iterable for item in items if item.loop and item.loop.iterable)]
 
 
 def _logged_at(call: Value) -> Value | None:
