@@ -533,3 +533,41 @@ def test_who_reads_only_numbers_of_what_is_kept_wants_no_graph(tmp_path: Path, d
     """
     project = Project(tmp_path, {"records.py": RANKS.format(drawn=drawn), "run.py": run})
     assert project.found("run.py") == (["run.py: TLK105 warning"] if leaks else [])
+
+
+NORMALIZER = """
+    import torch
+    from torch import nn
+
+    class Normalizer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mean = 0.0
+        def learn(self, x, {inner}):
+            {learn}
+        def forward(self, x, update=True):
+            {forward}
+            return x - float(self.mean)
+"""
+
+LEARN = "self.mean = 0.9 * self.mean + 0.1 * x"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ("*rest", LEARN, "if update: self.learn(x)"),
+        ("update", f"if update: {LEARN}", "self.learn(x, update)"),
+        ("update", f"if update: {LEARN}", "self.learn(x, update=update)"),
+        ("*rest", "pass", f"if update: {LEARN}"),
+    ],
+)
+@pytest.mark.parametrize(("told", "leaks"), [("", True), (", update=True", True), (", update=False", False)])
+def test_what_a_call_switches_off_keeps_nothing(
+    tmp_path: Path, parts: tuple[str, str, str], told: str, leaks: bool
+) -> None:
+    inner, learn, forward = parts
+    run = TRAINED.format(name="Normalizer", made="Normalizer()", each=f"records(error{told})")
+    normalizer = NORMALIZER.format(inner=inner, learn=learn, forward=forward)
+    project = Project(tmp_path, {"records.py": normalizer, "run.py": run})
+    assert project.found("run.py") == (["run.py: TLK105 warning"] if leaks else [])

@@ -15,6 +15,7 @@ from torchlint.facts.summaries.summary import KeepSummary
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.graph import Function, Loop, Place, Value
 from torchlint.facts.values.homes import homes_of
+from torchlint.facts.values.literals import literal
 from torchlint.facts.values.solve import Solution
 from torchlint.facts.values.writing import Use, operands
 
@@ -68,8 +69,16 @@ def kept_elsewhere(facts: Facts) -> Iterator[KeptElsewhere]:
     for function, keeps in list(solution.graph.foreign.keeps.items()):
         for call in _calls(facts, function) if keeps else ():
             for keep in keeps:
+                if _is_told_not_to(solution, call, function, keep):
+                    continue
                 for given in solution.given_by(call, function.parameters[keep.position]):
                     yield _kept(facts, call, function, keep, given)
+
+
+def _is_told_not_to(solution: Solution, call: Value, function: Function, keep: KeepSummary) -> bool:
+    """``normalizer(states, update=False)``: whether the call switches off what keeps."""
+    told = solution.passed(call, function, keep.only_if) if keep.only_if > 0 else None
+    return told is not None and literal(solution, told) is False
 
 
 def _calls(facts: Facts, function: Function) -> list[Value]:

@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchlint.facts.autograd.insertions import Insertions
 from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.keeping.snapshots import is_cut
@@ -16,6 +18,8 @@ from torchlint.facts.summaries.summary import KeepSummary
 from torchlint.facts.values.domain import Argument, Container, Derived, History, Tensor, is_graphless
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import allocations_of, places_of, targets_of
+from torchlint.facts.values.literals import literal
+from torchlint.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -73,6 +77,7 @@ class Keeps:
                 yield KeepSummary(
                     position, into, attribute, grows, is_computed, mode, readers, merges, averages, shared,
                     bounded=self._is_bounded(store), keyed=store.is_item and not averages,
+                    only_if=self._condition(store.syntax or store.statement, store.function),
                 )  # fmt: skip
 
     def _averaged_networks(self, kept: Value, function: Function) -> Iterator[int]:
@@ -107,6 +112,9 @@ class Keeps:
             if argument is None or target is None:
                 continue
             into, attribute = target
+            only_if = self._condition_through(keep, call, callee)
+            if only_if is None:
+                continue
             for position, is_computed in self._positions(argument, call.function):
                 mode = call.mode.value if keep.mode == "inherited" else keep.mode
                 readers = self._readers(call.function, attribute) if into == 0 else ()
@@ -114,7 +122,29 @@ class Keeps:
                 given = parameters_with_captured(call.function)[position]
                 is_shared = keep.is_shared and given in _shared_by(argument)
                 yield replace(keep, position=position, into=into, attribute=attribute, mode=mode, is_shared=is_shared,
-                              is_computed=computed, readers=(*keep.readers, *readers) if into else readers)  # fmt: skip
+                              is_computed=computed, readers=(*keep.readers, *readers) if into else readers,
+                              only_if=only_if)  # fmt: skip
+
+    def _condition(self, node: cst.CSTNode | None, function: Function) -> int:
+        """The parameter by which callers decide on what stands there, ``if update:`` around it; -1 if there is none."""
+        names = [parameter.name for parameter in parameters_with_captured(function)]
+        inner = node
+        while inner is not None and inner is not function.syntax:
+            outer = self.facts.parents.get(inner)
+            if isinstance(outer, cst.If) and outer.body is inner and dotted(outer.test) in names:
+                return names.index(dotted(outer.test) or "")
+            inner = outer
+        return -1
+
+    def _condition_through(self, keep: KeepSummary, call: Value, callee: Function) -> int | None:
+        """The parameter by which callers decide whether a function keeps by another; None where it says no itself."""
+        own = self._condition(call.syntax, call.function)
+        flag = parameters_with_captured(callee)[keep.only_if] if keep.only_if >= 0 else None
+        told = self.solution.callers[callee][call].get(flag) if flag is not None else None
+        if told is not None and literal(self.solution, told) is False:
+            return None
+        given = parameters_with_captured(call.function)
+        return own if own >= 0 or told not in given else given.index(told)
 
     def _target_through(self, keep: KeepSummary, call: Value, callee: Function) -> tuple[int, str] | None:
         if keep.into < 0:

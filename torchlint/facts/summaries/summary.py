@@ -143,6 +143,7 @@ class KeepSummary:
         is_shared: on some path what is kept is the object that is given, or has its memory; a copy has not.
         bounded: it is put into what has room for so many only: ``deque(maxlen=9)``, a list that is filled in a ring.
         keyed: it is put under a key, where it replaces what was kept under that one.
+        only_if: the parameter, from 0, that has to be true for that: ``if update:``; -1 where there is none.
     """
 
     position: int
@@ -157,6 +158,7 @@ class KeepSummary:
     is_shared: bool = False
     bounded: bool = False
     keyed: bool = False
+    only_if: int = -1
 
 
 class EffectKind(Symbol):
