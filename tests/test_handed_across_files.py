@@ -559,6 +559,7 @@ LEARN = "self.mean = 0.9 * self.mean + 0.1 * x"
         ("*rest", LEARN, "if update: self.learn(x)"),
         ("update", f"if update: {LEARN}", "self.learn(x, update)"),
         ("update", f"if update: {LEARN}", "self.learn(x, update=update)"),
+        ("update=False", f"if update: {LEARN}", "self.learn(x, update)"),
         ("*rest", "pass", f"if update: {LEARN}"),
     ],
 )

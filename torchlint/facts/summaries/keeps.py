@@ -12,6 +12,7 @@ import libcst as cst
 
 from torchlint.facts.autograd.insertions import Insertions
 from torchlint.facts.autograd.records import makes_record
+from torchlint.facts.autograd.retaining import PARAMETERS
 from torchlint.facts.keeping.snapshots import is_cut
 from torchlint.facts.keeping.views import RESHAPED
 from torchlint.facts.summaries.summary import KeepSummary
@@ -23,8 +24,6 @@ from torchlint.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-
-WEIGHTS = frozenset(["parameters", "named_parameters"])
 
 _THROUGH = (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE)
 
@@ -86,7 +85,7 @@ class Keeps:
             return
         given = parameters_with_captured(function)
         for value in self._behind(kept):
-            if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in WEIGHTS:
+            if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in PARAMETERS:
                 if value.callee.inputs[0] in given:
                     yield given.index(value.callee.inputs[0])
 
@@ -141,6 +140,8 @@ class Keeps:
         own = self._condition(call.syntax, call.function)
         flag = parameters_with_captured(callee)[keep.only_if] if keep.only_if >= 0 else None
         told = self.solution.callers[callee][call].get(flag) if flag is not None else None
+        if told is None and flag is not None and flag.inputs:
+            told = flag.inputs[0]
         if told is not None and literal(self.solution, told) is False:
             return None
         given = parameters_with_captured(call.function)
