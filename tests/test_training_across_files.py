@@ -279,3 +279,43 @@ def test_a_model_for_each_training_of_another_file_is_that_of_a_trial(
     """
     project = Project(tmp_path, {"fitting.py": fit, "run.py": run})
     assert project.found("run.py") == found
+
+
+@pytest.mark.parametrize(
+    ("own", "given", "found"),
+    [
+        ("None", "pairwise", []),
+        ("None", "nn.Linear(3, 3)", ["run.py: TLK301 warning"]),
+        ("nn.Linear(3, 3)", "pairwise", ["run.py: TLK301 warning"]),
+    ],
+)
+def test_a_wrapper_of_another_file_round_a_loss_of_another_file_has_no_weights(
+    tmp_path: Path, own: str, given: str, found: list[str]
+) -> None:
+    losses = f"""
+        from torch import nn
+
+        class Pairwise(nn.Module):
+            def forward(self, x, y):
+                return (x - y).abs()
+
+        class Wrapper(nn.Module):
+            def __init__(self, inner):
+                super().__init__()
+                self.inner, self.own = inner, {own}
+            def forward(self, x, y):
+                return self.inner(x, y).min()
+
+        pairwise = Pairwise()
+    """
+    run = f"""
+        import torch
+        from torch import nn
+        from losses import Wrapper, pairwise
+
+        @torch.no_grad()
+        def score(net: nn.Module, loader):
+            return [Wrapper({given})(net(x), y).item() for x, y in loader]
+    """
+    project = Project(tmp_path, {"losses.py": losses, "run.py": run})
+    assert project.found("run.py") == found

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from torchlint import torch_api
-from torchlint.facts.values.domain import Instance, Module, Unknown
+from torchlint.facts.values.domain import Argument, Instance, Module, Unknown
 from torchlint.facts.values.graph import Class, Op, Value
 from torchlint.facts.values.parameters import before_moves, has_parameters, may_train
 
@@ -18,6 +18,9 @@ COPIERS = frozenset(["copy.deepcopy", "copy.copy"])
 
 HAD = frozenset([Op.PARAMETER, Op.ATTRIBUTE, Op.READ, Op.CONSTANT])
 """How a value comes to be that is not made where it is used."""
+
+IMPORTED = frozenset([Op.EXTERNAL, Op.GIVEN])
+"""How a value comes to be that another file has."""
 
 CHOSEN = frozenset([Op.SUBSCRIPT, Op.ELEMENT])
 """How a value is taken out of another."""
@@ -43,7 +46,7 @@ class Shells:
 
     def _is_no_new_model(self, argument: Value) -> bool:
         """Whether an argument is a model that was there before, made of one, or no model at all."""
-        if was_there(self.solution, argument):
+        if was_there(self.solution, argument) or argument.op in IMPORTED:
             return True
         if argument.op is Op.CALL:
             if (product := self.product(argument)) is not None:
@@ -66,7 +69,13 @@ class Shells:
             return True
         family = {ancestor.root() for ancestor in cls.lineage()}
         kept = (value for owner in family for _, values in self.solution.stored_with(owner) for value in values)
-        return any(may_train(self.solution, value) and not was_there(self.solution, value) for value in kept)
+        own = (value for value in kept if not (was_there(self.solution, value) or self._is_passed(value)))
+        return any(may_train(self.solution, value) for value in own)
+
+    def _is_passed(self, kept: Value) -> bool:
+        """Whether what a class of another file keeps is what it is given, and nothing else."""
+        atoms = self.solution.of(kept)
+        return kept.op is Op.GIVEN and bool(atoms) and all(isinstance(atom, Argument) for atom in atoms)
 
 
 def was_there(solution: Solution, value: Value) -> bool:
