@@ -25,7 +25,7 @@ class GraphOnSelf(Rule):
     The graph stays until the next step overwrites the attribute, that is, beside the graph of that next step: two of
     them are in memory at the peak, one for each object that keeps one. A value that is computed once and cached
     with its graph keeps it to the end. Where a backward has run over the graph, only its nodes stay, a few kilobytes
-    of host memory: a note.
+    of host memory: a note. So it is for what a layer leaves on itself beside a training that is handed its network.
 
     ## Example
     ```python

@@ -64,7 +64,7 @@ class Handovers:
         # A container has no `detach`: what is in it is to be detached where it is put in.
         whole = part is kept.given.value
         use = kept.given if whole else Use(part, kept.given.node)
-        is_average = keep.averages and (self.flows.is_leaf(part) or self._trains(part))
+        is_average = keep.averages and self._is_trained(part)
         is_beside = holder is not None and not is_own and self._is_beside(holder, function, keep)
         keeps = call if holder is None or is_beside else holder
         # What the call gives may be computed from what it is given: without a graph that is not trained.
@@ -77,7 +77,7 @@ class Handovers:
         """The tensors with a graph that are kept of an argument: itself, or what is in it."""
         if self.flows.live(argument) is not None:
             return [argument]
-        if keep.averages and keep.is_computed and (self.flows.is_leaf(argument) or self._trains(argument)):
+        if keep.averages and keep.is_computed and self._is_trained(argument):
             return [argument]
         # Who goes over a dict goes over its keys.
         containers = [atom.allocation for atom in self.solution.final(argument) if isinstance(atom, Container)]
@@ -88,10 +88,10 @@ class Handovers:
         parameters = [part for part in held if keep.averages and keep.is_computed and self.flows.is_leaf(part)]
         return self.flows.live_parts(argument) or parameters[:1]
 
-    def _trains(self, network: Value) -> bool:
-        """Whether a value is a network whose parameters require gradients."""
-        is_network = any(map(is_module, self.solution.final(network)))
-        return is_network and not is_frozen(self.solution, network)
+    def _is_trained(self, value: Value) -> bool:
+        """Whether a value is a parameter, or a network whose parameters require gradients."""
+        is_network = any(map(is_module, self.solution.final(value)))
+        return self.flows.is_leaf(value) or (is_network and not is_frozen(self.solution, value))
 
     def _keeps_graph(self, call: Value, keep: KeepSummary) -> bool:
         """Whether gradients are on where the tensor is kept, or do not matter since it is kept as it is."""

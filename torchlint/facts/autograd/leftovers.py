@@ -127,10 +127,9 @@ class Leftovers:
         if any(self.flows.is_trained_on(read) or read in self.flows.inspected for read in reads):
             return None
         heavy = [part for part in live if self._holds_activations(part)]
-        spent, live = not heavy, heavy or live
         escapes = any(read in self.flows.escaped or read in self.flows.shown for read in reads)
-        if not spent and not escapes and self._is_given_to_training(store.function, live):
-            spent = True
+        live = heavy or live
+        spent = not heavy or (not escapes and self._is_given_to_training(store.function, live))
         if not spent and (escapes or not self._is_over(store, places, live)):
             return None
         if self._is_used_here(store, live):

@@ -98,7 +98,7 @@ def _is_worked_out_here(facts: Facts, backward: Backward) -> bool:
     reads = any(v.op is Op.ATTRIBUTE and v.name == "grad" and v.function is function for v in facts.graph.values)
     behind = facts.flows.ancestry.of(backward.root)
     is_given = any(called_object(v) in function.parameters for v in behind if v.op is Op.CALL)
-    return reads and is_given and not any(True for _ in _resets(facts))
+    return reads and is_given and next(_resets(facts), None) is None
 
 
 def _is_gradient(value: Value) -> bool:

@@ -288,15 +288,15 @@ def all_parameters(params: cst.Parameters) -> list[cst.Param]:
     return found
 
 
-__all__ = [
-    "BUILTINS", "NEW_SCOPES", "ScopeNames", "all_parameters", "assigned_in", "bound_targets", "constant_key",
-    "constant_of", "import_names", "path_of", "scope_names", "target_names",
-]  # fmt: skip
-
-
 def named_bounds(node: cst.Subscript) -> Iterator[cst.BaseExpression]:
     """The variables and attributes at which the slices of ``x[begin:self.end]`` begin and end."""
     for element in node.slice:
         if isinstance(element.slice, cst.Slice):
             bounds = (element.slice.lower, element.slice.upper)
             yield from (bound for bound in bounds if isinstance(bound, cst.Name | cst.Attribute))
+
+
+__all__ = [
+    "BUILTINS", "NEW_SCOPES", "ScopeNames", "all_parameters", "assigned_in", "bound_targets", "constant_key",
+    "constant_of", "import_names", "named_bounds", "path_of", "scope_names", "target_names",
+]  # fmt: skip

@@ -60,9 +60,8 @@ class Copies:
         made = self.of(function.result)
         if made is None:
             return None
-        if made.op is not Op.CALL or external_name(self.facts, made) != DEEPCOPY:
-            return "state_dict", ()
-        if self._is_model_or_state(made.arguments[0]):
+        is_deepcopy = made.op is Op.CALL and external_name(self.facts, made) == DEEPCOPY
+        if not is_deepcopy or self._is_model_or_state(made.arguments[0]):
             return "state_dict", ()
         if made.arguments[0] in function.parameters:
             return DEEPCOPY, (function.parameters.index(made.arguments[0]),)

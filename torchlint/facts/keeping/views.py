@@ -18,8 +18,8 @@ from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Container, Plain, Tensor
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.homes import is_data_of_tensor, places_of
-from torchlint.facts.values.literals import literal
 from torchlint.facts.values.novelty import unpacked
+from torchlint.facts.values.origins import agreed
 from torchlint.facts.values.solve import Solution
 
 RESHAPED = frozenset(
@@ -358,13 +358,8 @@ class Views:
         known = self.solution.graph.bounds.get(node) if node is not None else None
         if known is None:
             return number_of(node)
-        passed = [known]
-        if known.op is Op.PARAMETER:
-            calls = self.solution.callers.get(known.function, {})
-            passed = [given for call in calls for given in self.solution.given_by(call, known) or known.inputs]
-            passed = passed if len(passed) >= len(calls) else []
-        numbers = {literal(self.solution, one) for one in passed}
-        number = next(iter(numbers)) if len(numbers) == 1 else None
+        is_open = known.op is Op.PARAMETER and not self.solution.callers.get(known.function)
+        number = None if is_open else agreed(self.solution, known)
         return number if isinstance(number, int) else None
 
 

@@ -17,6 +17,7 @@ from torchlint.facts.values.domain import History, Instance, Tensor, Tool
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.making import ADDING
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.writing import text_of
 from torchlint.tree import dotted, walk
@@ -28,7 +29,7 @@ LISTS = frozenset(["torch.nn.ModuleList", "torch.nn.ParameterList", "torch.nn.Se
 DICTS = frozenset(["torch.nn.ModuleDict", "torch.nn.ParameterDict"])
 """Containers of torch whose contents belong to the module that holds them."""
 
-REGISTERING = frozenset(["add_module", "register_module", "register_parameter", "register_buffer"])
+REGISTERING = ADDING | {"register_parameter", "register_buffer"}
 """Methods of a module that give it something under a name, and replace what had that name."""
 
 

@@ -26,7 +26,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Op, Value
-from torchlint.facts.values.making import gives_own_kind, is_remembered, keeps_what_it_gives, makes
+from torchlint.facts.values.making import keeps_what_it_gives, makes, may_build
 from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters
 from torchlint.facts.values.partials import called
 
@@ -165,7 +165,7 @@ class Products:
             self._made_by[function] = None  # a cycle of calls builds nothing
             if function.is_foreign:
                 self._made_by[function] = self._made_elsewhere(function)
-            elif not (is_remembered(function) or function.is_generator or gives_own_kind(self.solution, function)):
+            elif may_build(self.solution, function):
                 made = self._fresh(function.result, function)
                 self._made_by[function] = None if made and keeps_what_it_gives(self.solution, function) else made
         return self._made_by[function]

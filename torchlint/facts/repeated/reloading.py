@@ -167,10 +167,8 @@ def _all_again(facts: Facts, names: Sequence[Value], repetition: Repetition) -> 
     batches = next((loop for loop in inner.around()[1:] if _goes_over_batches(facts, loop)), None)
     if batches is None or repetition.chain[-1].loop is not inner:
         return None
-    sources = facts.repetitions.sources(names, repetition.chain)
-    others = [source for source in sources if source.loop is not inner or source.op is not Op.ELEMENT]
-    constant = facts.repetitions.sources([inner.iterable, *others])
-    if any(changes_with(source, batches) for source in constant if source.loop is not inner):
+    sources = facts.repetitions.sources([*names, inner.iterable], repetition.chain)
+    if any(changes_with(source, batches) for source in sources if source.loop is not inner):
         return None
     return Repetition(batches, Turn.INFERS, repetition.chain)
 

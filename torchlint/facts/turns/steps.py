@@ -293,9 +293,7 @@ def _counts_to_size(loop: Loop) -> bool:
             isinstance(node, cst.Name | cst.Attribute) and (dotted(node) or "").rpartition(".")[2] in SIZES
             for node in walk(loop.syntax.test)
         )
-    if loop.iterable is None or loop.iterable.op is not Op.CALL or loop.iterable.callee.name != "builtins.range":
-        return False
-    parts = (part for bound in loop.iterable.arguments for part in bound.computed_from())
+    parts = (part for bound in _counted_to(loop) for part in bound.computed_from())
     sized = (part.callee if part.op is Op.CALL else part for part in parts if part.op in (Op.CALL, Op.ATTRIBUTE))
     return any(one.name.rpartition(".")[2] in SIZES for one in sized)
 
@@ -328,7 +326,12 @@ def _is_layer(item: Value) -> bool:
 
 def _counts_few(loop: Loop) -> bool:
     """Whether a loop counts to a number that is written there, as over ten classes: bounded, whatever it keeps."""
+    bounds = _counted_to(loop)
+    return bool(bounds) and all(bound.op is Op.CONSTANT for bound in bounds)
+
+
+def _counted_to(loop: Loop) -> tuple[Value, ...]:
+    """What a loop gives ``range`` that goes over its numbers; nothing for any other loop."""
     iterable = loop.iterable
-    if iterable is None or iterable.op is not Op.CALL or iterable.callee.name != "builtins.range":
-        return False
-    return all(argument.op is Op.CONSTANT for argument in iterable.arguments)
+    is_range = iterable is not None and iterable.op is Op.CALL and iterable.callee.name == "builtins.range"
+    return iterable.arguments if iterable is not None and is_range else ()

@@ -22,11 +22,14 @@ def makes(solution: Solution, function: Function) -> bool:
     if function.is_foreign:
         is_made = solution.graph.foreign.makers.get(function)
         return is_made is not None and is_made()
-    if function.result is None or function.is_generator or is_remembered(function):
-        return False
-    if gives_own_kind(solution, function):
+    if function.result is None or not may_build(solution, function):
         return False
     return _is_made(solution, function.result) and not keeps_what_it_gives(solution, function)
+
+
+def may_build(solution: Solution, function: Function) -> bool:
+    """Whether nothing about a function says that it gives what was there before, or that many calls give one object."""
+    return not (function.is_generator or is_remembered(function) or _gives_own_kind(solution, function))
 
 
 def keeps_what_it_gives(solution: Solution, function: Function) -> bool:
@@ -44,9 +47,7 @@ def keeps_what_it_gives(solution: Solution, function: Function) -> bool:
         (user.callee.inputs[0], argument)
         for value in given
         for user in value.users
-        if user.op is Op.CALL
-        and user.callee.op is Op.ATTRIBUTE
-        and user.callee.name in ("add_module", "register_module")
+        if user.op is Op.CALL and user.callee.op is Op.ATTRIBUTE and user.callee.name in ADDING
         for argument in user.arguments
     ]
     return any(
@@ -58,7 +59,7 @@ def keeps_what_it_gives(solution: Solution, function: Function) -> bool:
     )
 
 
-def gives_own_kind(solution: Solution, function: Function) -> bool:
+def _gives_own_kind(solution: Solution, function: Function) -> bool:
     """Whether a method of a network gives another of its own class that is made of the weights it has.
 
     learn2learn's ``maml.clone()`` is one: such a copy is trained through, another network would not do.
