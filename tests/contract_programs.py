@@ -430,7 +430,30 @@ def predict(x):
     model = torch.load("model.pt")
     return model(x).tolist()
 
-KNOWN(predict, "text", "text").launch()
+KNOWN(ARGUMENT=predict)
+""",
+    "TLK302",
+    finds=True,
+)
+
+DECORATED_TO_ANSWER = ContractProgram(
+    """
+@KNOWN
+def predict(x):
+    model = torch.load("model.pt")
+    return model(x).tolist()
+""",
+    "TLK302",
+    finds=True,
+)
+
+DECORATED_TO_BE_DEPLOYED = ContractProgram(
+    """
+@KNOWN(num_replicas=2)
+class Answers:
+    async def METHOD(self, request):
+        model = torch.load("model.pt")
+        return model(request.x).tolist()
 """,
     "TLK302",
     finds=True,
@@ -572,6 +595,7 @@ _BY_KIND = {
     Holds.GUARDED: GUARDS_ITSELF,
     Holds.HANDLERS: HANDLES_CLICKS,
     Holds.ROUTES: HANDLES_REQUESTS,
+    Holds.DECORATES: DECORATED_TO_BE_DEPLOYED,
     Holds.STARTS: STARTS_RECORDING,
     Holds.HANDS_ON: OUTPUT_OF_A_STEP,
     Holds.INFERS: CALLED_FOR_INFERENCE,
@@ -583,6 +607,7 @@ _OF_FUNCTIONS = {
     Holds.KEEPS: SUMMED_BY_A_FUNCTION,
     Holds.EACH_STEP: GIVEN_A_STEP,
     Holds.HANDLERS: HANDLES_ALL,
+    Holds.DECORATES: DECORATED_TO_ANSWER,
     Holds.STARTS: STARTS_RECORDING_FOR_LIFE,
     Holds.GIVES_TRAINED: TRANSFORMED_OUTPUT,
 }

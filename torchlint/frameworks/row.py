@@ -39,6 +39,7 @@ class Holds(Symbol):
     GIVES_TRAINED = "the framework calls the function that it is given with what it has run a backward over"
     HANDS_ITSELF = "the object calls the function that it is given, or that it decorates, with itself"
     ROUTES = "the object decorates functions that are called once for each request"
+    DECORATES = "what the function decorates is called once for each request; of a class, the method"
     STARTS = "the call is given a function that is called once, before the first request"
 
 

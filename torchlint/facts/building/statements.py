@@ -325,13 +325,11 @@ class StatementBuilder(ExpressionBuilder):
         return self.make(Op.FUNCTION, (), node, name=function.name, reference=function)
 
     def _decorate(self, function: Function, node: cst.FunctionDef) -> None:
-        names = []
-        for decorator in node.decorators:
-            value = self.visit(decorator.decorator)
+        decorators = self._decorators(node)
+        function.decorators = tuple(name.removeprefix("builtins.") for name, _ in decorators)
+        for name, value in decorators:
             if value.op is Op.CALL:
                 self.graph.decorated[value] = function
-            name = (value.callee if value.op is Op.CALL else value).name
-            names.append(name.removeprefix("builtins."))
             if function.is_async:
                 continue  # torch's guards wrap a call, and calling an async function runs none of it
             if name in SETTERS and value.op is Op.CALL:
@@ -340,7 +338,11 @@ class StatementBuilder(ExpressionBuilder):
                 function.guard = mode_of_guard(value) or SWITCHES[name]
             elif may_guard(name):
                 function.guard = Mode.UNKNOWN
-        function.decorators = tuple(names)
+
+    def _decorators(self, node: cst.FunctionDef | cst.ClassDef) -> list[tuple[str, Value]]:
+        """What decorates a definition, each with its full dotted name, that of what is called if it is a call."""
+        values = [self.visit(decorator.decorator) for decorator in node.decorators]
+        return [((value.callee if value.op is Op.CALL else value).name, value) for value in values]
 
     def _class(self, node: cst.ClassDef) -> None:
         bases, parents = [], []
@@ -351,7 +353,8 @@ class StatementBuilder(ExpressionBuilder):
                 bases += [value.name] if value.reference.is_foreign else []
             else:
                 bases.append(value.name if value.op is Op.EXTERNAL else dotted(argument.value) or "")
-        cls = Class(node.name.value, node, len(self.graph.classes), tuple(bases), tuple(parents))
+        decorators = tuple(name for name, _ in self._decorators(node))
+        cls = Class(node.name.value, node, len(self.graph.classes), tuple(bases), tuple(parents), decorators)
         self.graph.classes.append(cls)
         outside, self.cls = self.cls, cls
         before = self.state

@@ -292,8 +292,8 @@ class Repetitions:
                 return True
             if runs_without_gradients(function) and (function.name.endswith("_step") or "batch" in function.name):
                 return True
-            if is_called_each_step(function):
-                return True
+        if is_called_each_step(function):
+            return True
         return function in self.request_handlers or function in self.steps.handed_over_for_each_step
 
     def is_told_step(self, function: Function) -> bool:

@@ -101,8 +101,17 @@ def is_called_each_epoch(function: Function) -> bool:
 
 
 def is_called_each_step(function: Function) -> bool:
-    """Whether a framework or a server calls this method once for each step or request."""
-    return promised(function, Holds.EACH_STEP) is not None
+    """Whether a framework or a server calls this function or method once for each step or request."""
+    return promised(function, Holds.EACH_STEP) is not None or _is_decorated_handler(function)
+
+
+def _is_decorated_handler(function: Function) -> bool:
+    """``@bentoml.api``, or ``__call__`` of a class under ``@serve.deployment``."""
+    own = (row for name in function.decorators for row in promises(name, Holds.DECORATES))
+    if any(not row.methods for row in own):
+        return True
+    names = function.owner.decorators if function.owner is not None else ()
+    return any(function.name in row.methods for name in names for row in promises(name, Holds.DECORATES))
 
 
 def is_given_on_device(parameter: Value) -> bool:

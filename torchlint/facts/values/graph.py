@@ -324,6 +324,7 @@ class Class:
         number: its number in the file.
         bases: full dotted names of bases that are not in this file.
         parents: bases in this file and in others of the project.
+        decorators: full dotted names.
         methods: its own methods by name.
         has_own_parameters: its methods put an ``nn.Parameter`` on ``self``, which only a module takes note of.
         is_foreign: it stands in another file.
@@ -336,6 +337,7 @@ class Class:
     number: int
     bases: tuple[str, ...] = ()
     parents: tuple[Class, ...] = ()
+    decorators: tuple[str, ...] = ()
     methods: dict[str, Function] = field(default_factory=dict)
     has_own_parameters: bool = False
     is_foreign: bool = False
