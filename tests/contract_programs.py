@@ -572,7 +572,29 @@ def vectors(model, loader):
     by_name=True,
 )
 
+KEPT_BY_STEP = ContractProgram(
+    """
+net = nn.Linear(3, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+kept = {}
+
+def remember(state: KNOWN, loss):
+    kept[state.METHOD] = loss
+
+def train(loader, state):
+    for x in loader:
+        loss = net(x).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        remember(state, loss)
+""",
+    "TLK102",
+    finds=True,
+)
+
 _BY_KIND = {
+    Holds.COUNTS: KEPT_BY_STEP,
     Holds.NO_GRAD: INFERS,
     Holds.WAS_NO_GRAD: INFERS_IN_DOUBT,
     Holds.TRAINED: LOSS_KEPT,

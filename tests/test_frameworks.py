@@ -12,7 +12,7 @@ from torchlint import frameworks
 from torchlint.api import check_source
 from torchlint.config import Settings
 from torchlint.facts.values import frameworks as asking
-from torchlint.frameworks import ROWS, Holds, Row, method_names, rows_named
+from torchlint.frameworks import ROWS, Holds, Row, method_names, rows_holding, rows_named
 
 HEAD = """import torch
 import torch.nn.functional as F
@@ -40,6 +40,12 @@ def source_of(row: Row, name: str, method: str, package: str) -> str:
     return f"{HEAD}from {package or own} import {known}\n{text.replace('KNOWN', known)}"
 
 
+def forget() -> None:
+    """Read the table again when it is next asked."""
+    for asked in (asking.promises, method_names, rows_holding, rows_named):
+        asked.cache_clear()
+
+
 def codes(source: str, notes: bool) -> list[str]:
     """The codes of what is found in a program, with or without notes."""
     return [finding.code for finding in check_source(source, settings=Settings(notes=notes))]
@@ -61,13 +67,9 @@ def test_each_row_makes_a_difference(row: Row, name: str, method: str, monkeypat
     with_row = codes(source_of(row, name, method, ""), program.notes)
     if program.by_name:
         monkeypatch.setattr(frameworks, "ROWS", tuple(other for other in ROWS if other is not row))
-        asking.promises.cache_clear()
-        method_names.cache_clear()
-        rows_named.cache_clear()
+        forget()
         without = codes(source_of(row, name, method, ""), program.notes)
-        asking.promises.cache_clear()
-        method_names.cache_clear()
-        rows_named.cache_clear()
+        forget()
     elif row.distinctive:
         without = codes(source_of(row, name, method, "").replace(written(name), "Elsewhere"), program.notes)
     else:

@@ -237,6 +237,8 @@ INSERTIONS = {
     "kept.append(loss) ": "list()",
     "kept[i] = loss ": "dict()",
     "kept[len(kept)] = loss": "{}",
+    "kept[time.time()] = loss": "{}",
+    "kept[str(uuid.uuid4())] = loss": "{}",
     "kept['loss'].append(loss) ": "defaultdict(list)",
     "kept[0] .append(loss)": "[[]]",
 }
@@ -249,7 +251,7 @@ INSERTIONS = {
     ids=map(" in ".join, INSERTIONS.items()),
 )
 def test_a_container_that_outlives_the_step_keeps_graphs(statement: str, empty: str) -> None:
-    program = loop(statement, before=f"from collections import defaultdict, deque\nkept = {empty}")
+    program = loop(statement, before=f"import time, uuid\nfrom collections import defaultdict, deque\nkept = {empty}")
     assert len(program.leaks()) == 1
     assert len(as_function(program).leaks()) == 1
 

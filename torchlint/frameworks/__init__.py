@@ -9,13 +9,19 @@ from functools import cache
 from torchlint.frameworks.row import Holds, Row
 from torchlint.frameworks.table import ROWS, SERVING
 
-__all__ = ["ROWS", "Holds", "Row", "method_names", "names", "packages", "rows_named"]
+__all__ = ["ROWS", "Holds", "Row", "method_names", "names", "packages", "rows_holding", "rows_named"]
 
 
 @cache
 def rows_named(full_name: str) -> tuple[Row, ...]:
     """All rows of a class or function with this full dotted name."""
     return tuple(row for row in ROWS if row.names(full_name))
+
+
+@cache
+def rows_holding(holds: Holds) -> tuple[Row, ...]:
+    """All rows of which this is promised."""
+    return tuple(row for row in ROWS if row.holds is holds)
 
 
 def packages() -> tuple[str, ...]:
@@ -31,5 +37,5 @@ def names(*holds: Holds) -> frozenset[str]:
 @cache
 def method_names(holds: Holds, *, distinctive: bool = False) -> frozenset[str]:
     """The names of the methods of which this is promised; where asked, only those that nobody else has."""
-    rows = (row for row in ROWS if row.holds is holds and (row.distinctive or not distinctive))
+    rows = (row for row in rows_holding(holds) if row.distinctive or not distinctive)
     return frozenset(method for row in rows for method in row.methods)

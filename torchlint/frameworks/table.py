@@ -114,6 +114,7 @@ LIGHTNING = (
     ),
     Row("Lightning", MODULES, Holds.DETACHES, f"{_LIGHTNING}#log", ("log", "log_dict"), unless="enable_graph"),
     Row("Lightning", MODULES, Holds.MODULE, _LIGHTNING, distinctive=True),
+    Row("Lightning", MODULES, Holds.COUNTS, f"{_LIGHTNING}#global-step", ("global_step",)),
     Row(
         "Lightning", CALLBACKS, Holds.NO_GRAD, f"{_LIGHTNING_CALLBACK}#hooks",
         (
@@ -175,6 +176,7 @@ HUGGING_FACE = (
         ("on_epoch_begin", "on_epoch_end", "on_evaluate", "on_log", "on_save")),
     Row("transformers", ("transformers.TrainerCallback",), Holds.EACH_STEP, _TRANSFORMERS_CALLBACK,
         ("on_step_begin", "on_step_end", "on_substep_end", "on_prediction_step")),
+    Row("transformers", ("transformers.TrainerState",), Holds.COUNTS, _TRANSFORMERS_CALLBACK, ("global_step",)),
     Row("transformers", ("transformers.PreTrainedModel",), Holds.MODULE,
         "https://huggingface.co/docs/transformers/main_classes/model", distinctive=True),
     Row("transformers", ("transformers.PreTrainedModel",), Holds.OF_MODULES,
@@ -224,6 +226,8 @@ TRAINING = (
     Row("ignite", IGNITE_ENGINES, Holds.EACH_STEP, _IGNITE_EVENTS, ("add_event_handler",), (1, "handler"),
         events=IGNITE_STEPS),
     Row("ignite", IGNITE_ENGINES, Holds.EACH_STEP, _IGNITE_EVENTS, ("on",), (-1, ""), events=IGNITE_STEPS),
+    Row("ignite", ("ignite.engine.State",), Holds.COUNTS, "https://docs.pytorch.org/ignite/concepts.html#state",
+        ("iteration",)),
     Row("skorch", NETS, Holds.TRAINED, f"{_SKORCH_NET}#skorch.net.NeuralNet.get_loss", ("get_loss",)),
     Row("skorch", NETS, Holds.EACH_STEP, f"{_SKORCH_NET}#skorch.net.NeuralNet.train_step",
         ("train_step", "train_step_single", "validation_step", "evaluation_step", "on_batch_begin", "on_batch_end",
@@ -316,6 +320,8 @@ RECORDING = (
         ("_on_rollout_start", "_on_rollout_end")),
     Row("stable-baselines3", ("stable_baselines3.common.callbacks.BaseCallback",), Holds.ONCE, _SB3_CALLBACK,
         ("_init_callback", "_on_training_start")),
+    Row("stable-baselines3", ("stable_baselines3.common.callbacks.BaseCallback",), Holds.COUNTS, _SB3_CALLBACK,
+        ("num_timesteps", "n_calls")),
     Row("tianshou < 2.0", ("tianshou.policy.BasePolicy",), Holds.EACH_STEP,
         "https://github.com/thu-ml/tianshou/blob/v0.4.11/docs/tutorials/concepts.rst",
         ("learn", "process_fn", "post_process_fn")),

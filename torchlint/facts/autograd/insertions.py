@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import libcst as cst
 
@@ -15,9 +16,10 @@ from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, is_data_of_tensor, places_of, targets_of
-from torchlint.facts.values.novelty import unpacked
+from torchlint.facts.values.novelty import CLOCKS, unpacked
 from torchlint.facts.values.writing import Use, text_of
 from torchlint.facts.values.writing import parts as uses_of
+from torchlint.frameworks import Holds, rows_holding
 
 NUMBERS = frozenset(["tolist", "item"])
 """Methods of a tensor that give its numbers."""
@@ -228,6 +230,8 @@ class Insertions:
         around = loop.around() if loop is not None else []
         if any(self.steps.is_step(one) and changes_with(index, one) for one in around):
             return True
+        if any(part.op is Op.EXTERNAL and part.name.startswith(CLOCKS) for part in index.computed_from()):
+            return True
         if index.op in (Op.READ, Op.ATTRIBUTE):
             return self._is_counter(index, hops)
         index = _told_by(index)
@@ -243,10 +247,20 @@ class Insertions:
     def _is_counter(self, index: Value, hops: int) -> bool:
         """Whether an attribute or a global is added to as the program goes on, or set to what counts the steps."""
         later = self._later(index)
-        return bool(later) and all(
+        if not later:
+            return index.op is Op.ATTRIBUTE and index.name in self._told_counters
+        return all(
             store.kind is Kind.UPDATE or (hops > 0 and self._changes(store.value, store.loop, hops - 1))
             for store in later
         )
+
+    @cached_property
+    def _told_counters(self) -> frozenset[str]:
+        """The attributes that count the steps in the frameworks that the file imports."""
+        names = (value.name for value in self.solution.graph.values if value.op is Op.EXTERNAL)
+        packages = {name.partition(".")[0] for name in names}
+        rows = (row for row in rows_holding(Holds.COUNTS) if any(own.partition(".")[0] in packages for own in row.of))
+        return frozenset(method for row in rows for method in row.methods)
 
     def _later(self, index: Value) -> list[Store]:
         """Where an attribute or a global is set once the program runs."""

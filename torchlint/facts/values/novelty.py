@@ -59,7 +59,10 @@ _COLLECTIONS = frozenset(
 
 _MAKERS = (Op.CONTAINER, Op.CALL)
 
-_CLOCKS = ("time.", "uuid.", "random.", "secrets.", "datetime.")
+CLOCKS = ("time.", "uuid.", "secrets.", "datetime.")
+"""Modules whose functions never give the same value twice."""
+
+_CHANGING = (*CLOCKS, "random.")
 
 
 class Novelty:
@@ -291,7 +294,7 @@ class Novelty:
     def _of_external(self, value: Value, name: str, seen: set[Value], hops: int) -> Loop | Function | None:
         if name in _WITHOUT_CONTENT:
             return None
-        if name.startswith(_CLOCKS):
+        if name.startswith(_CHANGING):
             return self.repeats(value)
         if self.tensors.holds_tensors(value):
             return self.repeats(value)
