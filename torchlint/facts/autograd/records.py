@@ -257,7 +257,7 @@ def makes_record(facts: Facts, value: Value) -> bool:
     if any(name in RECORD_TYPES for name in made_by):
         return not (value.callee.op is Op.EXTERNAL and value.callee.name == "collections.namedtuple")
     classes = [atom.cls for atom in facts.solution.final(value.callee) if isinstance(atom, ClassReference)]
-    return bool(classes) and all(cls.method("__init__") is None and _keeps_its_fields(cls) for cls in classes)
+    return bool(classes) and all(map(_keeps_its_fields, classes))
 
 
 def _written_in(value: Value) -> list[tuple[Value, cst.CSTNode | None]]:
@@ -275,7 +275,10 @@ def _recorded_choices(value: Value) -> list[Value]:
 
 
 def _keeps_its_fields(cls: Class) -> bool:
-    """Whether a class without ``__init__`` keeps what it is called with: a data class, a named tuple."""
+    """Whether a class has no ``__init__`` but one that keeps what it is called with: a data class, a named tuple."""
+    made_by = cls.method("__init__")
+    if made_by is not None:
+        return not made_by.is_written
     decorators = [decorator.decorator for decorator in cls.syntax.decorators]
     names = [node.func if isinstance(node, cst.Call) else node for node in decorators]
     is_data = any((_last(node)) in ("dataclass", "define", "frozen") for node in names)

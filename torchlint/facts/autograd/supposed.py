@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.accumulations import Accumulation, Accumulations
-from torchlint.facts.values.domain import Carrier, is_graphless
+from torchlint.facts.values.domain import Carrier, Derived, is_graphless
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Op, Value
 from torchlint.tree import walk
@@ -55,7 +55,11 @@ class Suppositions:
         ways = [way for source in self._operands(value) if (way := self._beside(source, seen)) is not None]
         if not ways and not self._is_beside_loss(value):
             return None
-        return any(ways) or self.facts.tensors.is_used_as_tensor(value)
+        return any(ways) or self._is_derived(value) or self.facts.tensors.is_used_as_tensor(value)
+
+    def _is_derived(self, value: Value) -> bool:
+        """Whether a function computes a tensor of what it is given: nobody knows here whether that has a graph."""
+        return any(isinstance(atom, Derived) for atom in self.solution.final(value))
 
     def is_from_layer_input(self, value: Value) -> bool:
         """Whether ``value`` is a tensor that is computed from what a layer is called with."""
@@ -105,11 +109,9 @@ class Suppositions:
         """Whether ``value`` is an item of what a call returns of which another item is trained on."""
         call = value.inputs[0].unnarrowed() if value.op in (Op.ELEMENT, Op.SUBSCRIPT) else value
         key = value.keys[0] if call is not value else None
-        if (
-            key is None
-            or call.op is not Op.CALL
-            or not any(isinstance(atom, Carrier) for atom in self.solution.final(call))
-        ):
+        if key is None or call.op is not Op.CALL:
+            return False
+        if not self._is_derived(value) and not any(isinstance(a, Carrier) for a in self.solution.final(call)):
             return False
         others = (user for user in call.users if user.op in (Op.ELEMENT, Op.SUBSCRIPT) and user.keys[0] != key)
         return self.facts.modes.records(call) and any(other in self.flows.spent_roots for other in others)

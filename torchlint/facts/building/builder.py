@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.facts.building.annotations import annotated_class
+from torchlint.facts.building.data_classes import keep_fields
 from torchlint.facts.building.names import import_names, scope_names
 from torchlint.facts.building.returned import hand_out_as_annotated
 from torchlint.facts.building.state import State
@@ -26,7 +27,7 @@ def build(module: cst.Module, project: Imports) -> ValueGraph:
         the graph of all its functions and classes.
     """
     builder = StatementBuilder(module, scope_names(module), _module_imports(module), project)
-    builder.breaks, builder.continues = [], []
+    builder.breaks, builder.continues, builder.fields = [], [], {}
     builder.state.mode = Mode.ON
     builder.run(_as_block(module))
     builder.graph.module.guard = builder.state.mode if builder.state is not None else Mode.ON
@@ -46,7 +47,9 @@ def _build_body(builder: StatementBuilder, function: Function, node: cst.Functio
         parameter.reference = annotated_class(builder, parameter.syntax)
         if parameter.name in builder.names.captured:
             builder.assign(cst.Name(parameter.name), parameter, None)
-    if isinstance(node, cst.Lambda):
+    if not function.is_written and function.owner is not None:
+        keep_fields(builder, function, builder.fields[function.owner])
+    elif isinstance(node, cst.Lambda):
         builder.hand_out(builder.visit(node.body))
     else:
         builder.run(node.body)

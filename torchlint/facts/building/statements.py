@@ -9,6 +9,7 @@ from typing import ClassVar
 import libcst as cst
 
 from torchlint.facts.building.beginnings import unset_where
+from torchlint.facts.building.data_classes import DECORATORS, DataField, define_initializer, fields_of, is_field_call
 from torchlint.facts.building.expressions import ExpressionBuilder
 from torchlint.facts.building.guards import (
     SETTERS,
@@ -31,6 +32,7 @@ class StatementBuilder(ExpressionBuilder):
 
     breaks: list[State]
     continues: list[State]
+    fields: dict[Class, tuple[DataField, ...]]
 
     def run(self, body: cst.BaseSuite) -> None:
         """The statements of a block."""
@@ -90,7 +92,8 @@ class StatementBuilder(ExpressionBuilder):
             )
 
     def _annotated(self, node: cst.AnnAssign) -> None:
-        if node.value is not None:
+        is_told = self.cls is not None and is_field_call(node.value, self.full_name)
+        if node.value is not None and not is_told:
             self.assign(node.target, self.visit(node.value), node.value)
 
     def _augmented(self, node: cst.AugAssign) -> None:
@@ -361,7 +364,18 @@ class StatementBuilder(ExpressionBuilder):
         self.state = before.copy()
         self.run(node.body)
         self.state, self.cls = before, outside
+        self._initialize(cls, node)
         self.assign(node.name, self.make(Op.CLASS, (), node, name=cls.name, reference=cls), None)
+
+    def _initialize(self, cls: Class, node: cst.ClassDef) -> None:
+        """A data class gets its ``__init__``, unless it has one or inherits from what is not seen."""
+        if DECORATORS.isdisjoint(cls.decorators) or cls.bases or "__init__" in cls.methods:
+            return
+        inherited = (field for parent in cls.parents for field in self.fields.get(parent, ()))
+        fields = {field.name: field for field in (*inherited, *fields_of(node, self.full_name))}
+        self.fields[cls] = tuple(fields.values())
+        cls.methods["__init__"], syntax = define_initializer(self, cls, self.fields[cls])
+        self.pending.append((cls.methods["__init__"], syntax))
 
     @cached_property
     def _context_helpers(self) -> dict[str, list[cst.FunctionDef]]:

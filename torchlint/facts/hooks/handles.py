@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.facts.turns.repetition import Repetition
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Value
+from torchlint.facts.values.overrides import has_unseen_base
 from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
@@ -40,13 +41,18 @@ class Handles:
         return self.mentions_tables or self.escapes(call) or self.is_managed(call) or bool(self.removals(call))
 
     def is_left(self, call: Value) -> bool:
-        """Whether a function drops the handle, or only its caller has it: by itself, or in a list that it returns."""
+        """Whether a function drops the handle, or only its caller has it: by itself, or in a list that it returns.
+
+        Nor is a handle ever removed that only an object has which does not remove it.
+        """
         function, result = call.function, call.function.result
         if self.lets_go(call):
             return False
         if call.is_bare:
             return True
         homes = {home for home, items in self.solution.held.items() for _, item in items if item is call}
+        if self._is_hidden(function, homes):
+            return True
         if result is None or any(home.function is not function for home in homes):
             return False
         kept = [value for values in self.solution.stored.values() for value in values]
@@ -56,6 +62,14 @@ class Handles:
         returned = self.solution.final(result)
         is_inside = any(isinstance(atom, Container) and atom.allocation in homes for atom in returned)
         return is_inside or call in self.facts.identity.roots(result)
+
+    def _is_hidden(self, function: Function, homes: set[Value]) -> bool:
+        """Whether a list of handles is an object's own affair: ``self._handles``, of which no base class knows."""
+        if function.owner is None or has_unseen_base(function.owner):
+            return False
+        places = [place for place, stored in self.solution.stored.items() if not homes.isdisjoint(stored)]
+        own = function.owner.root()
+        return bool(places) and all(place.owner is own and place.path.startswith("_") for place in places)
 
     @cached_property
     def mentions_tables(self) -> bool:

@@ -17,6 +17,7 @@ from torchlint.facts.summaries.summary import EffectKind, EffectSummary
 from torchlint.facts.values.domain import ClassReference, FunctionReference, Instance, sorted_values
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
 from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.listing import goes_over_files
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.novelty import Novelty
 from torchlint.facts.values.tensors import Tensors, is_declared_plain
@@ -221,6 +222,8 @@ class Caching:
                     continue  # a number, for all that is seen of it: a length, which may come again
                 if (identity or returns) and (by := self._new(cached, argument)) is not None:
                     return CacheGrowth(cached, by, parameter, identity, call)
+        if cached.size is None and (by_row := self._by_row(cached)) is not None:
+            return by_row
         if returns and cached.size is None and (by_length := self._by_length(cached)) is not None:
             return by_length
         if not cached.calls and (taken := self._tensor_parameter(cached)) is not None:
@@ -235,6 +238,19 @@ class Caching:
         """What brings another argument each time; a line that is typed may name a model, and then it comes again."""
         by = self.novelty.of(argument)
         return by if by is not None or not self._keeps_outputs(cached.function) else self.texts.typed_in(argument)
+
+    def _by_row(self, cached: Cached) -> CacheGrowth | None:
+        """A cache without a bound that keeps what a network computes for each file of a folder, or row of a file."""
+        if not self._keeps_outputs(cached.function):
+            return None
+        for call, binding in cached.calls:
+            for parameter in cached.given:
+                argument = binding.get(parameter)
+                loop = self.texts.read_in(argument) if argument is not None else None
+                if loop is not None:
+                    comes_once = goes_over_files(loop) and loop.parent is None
+                    return CacheGrowth(cached, loop, parameter, False, call, unseen=not comes_once)
+        return None
 
     def _by_length(self, cached: Cached) -> CacheGrowth | None:
         """A cache without a bound that keeps a tensor for each length that comes in the data."""

@@ -13,6 +13,7 @@ from torchlint.facts.turns.repetition import HOPS, Repetition, Turn, changes_wit
 from torchlint.facts.values.frameworks import is_called_each_step
 from torchlint.facts.values.graph import Function, Loop, Mode, Op, Reset, Store, Value
 from torchlint.facts.values.homes import allocations_of, places_of
+from torchlint.facts.values.listing import goes_over_files
 from torchlint.facts.values.literals import literal
 from torchlint.tree import walk
 
@@ -23,8 +24,6 @@ MOST_PARTS = 12
 """A loop that counts to so much goes over heads, scales, or layers; one that counts farther, over data."""
 
 
-LISTING = frozenset(["glob.glob", "glob.iglob", "os.listdir", "os.scandir", "os.walk"])
-LISTING_METHODS = frozenset(["glob", "rglob", "iterdir"])
 """Functions and methods of paths that give the files of a folder."""
 
 SAME_LENGTH = frozenset(["builtins.enumerate", "builtins.sorted", "builtins.reversed", "builtins.list"])
@@ -140,10 +139,7 @@ class Gathering:
 
     def goes_over_files(self, by: Loop | Function) -> bool:
         """``for path in sorted(glob.glob(pattern))``: whether what repeats goes over the files of a folder."""
-        if not isinstance(by, Loop) or by.iterable is None:
-            return False
-        calls = (part.callee for part in by.iterable.computed_from() if part.op is Op.CALL)
-        return any(c.name in (LISTING_METHODS if c.op is Op.ATTRIBUTE else LISTING) for c in calls)
+        return isinstance(by, Loop) and goes_over_files(by)
 
     def is_over_data(self, by: Loop | Function, item: Value) -> bool:
         """Whether what repeats is seen to go over a data set, of which ``item`` is computed turn by turn."""

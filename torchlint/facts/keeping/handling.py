@@ -16,10 +16,12 @@ import libcst as cst
 from torchlint.facts.keeping.asking_back import COLLECTING
 from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.values.domain import ClassReference, Container, External, Plain, Tool
+from torchlint.facts.values.framework_objects import contract_of
 from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of
 from torchlint.facts.values.writing import text_of
+from torchlint.frameworks import Holds
 from torchlint.tree import dotted, walk, walk_scope, walk_statements
 
 if TYPE_CHECKING:
@@ -183,6 +185,8 @@ class Handling:
         callee = call.callee
         if callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__", "generate"):
             callee = callee.inputs[0]
+        if contract_of(self.solution, call, Holds.GUARDED) is not None:
+            return True  # a pipeline
         return any(map(is_module, self.solution.final(callee)))
 
     def _may_catch_out_of_memory(self, handler: cst.ExceptHandler) -> bool:

@@ -83,7 +83,7 @@ class Memos:
             known = (
                 self.novelty.of(key) or self.texts.asked_by(key) or (self.texts.typed_in(key) if is_output else None)
             )
-            by = known or (self._asked_by_others(key) if is_output else None)
+            by = known or ((self._asked_by_others(key) or self.texts.read_in(key)) if is_output else None)
             if by is None or not self._outlives(homes, by):
                 continue
             if self._is_of_call(homes) and not self.gathering.brings_data(by):

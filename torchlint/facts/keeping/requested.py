@@ -1,7 +1,8 @@
-"""What comes from outside and has no end of values: the texts of which a server makes tensors, the lines of a terminal.
+"""What comes from outside and has no end of values: texts of which a server makes tensors, lines, files of a folder.
 
 A name that a request gives chooses one of what there is, and a cache of these ends. A text that a tokenizer reads is
-whatever somebody has typed, and so is a line of which a network computes something.
+whatever somebody has typed, and so is a line of which a network computes something. A file stands in its folder once;
+the row of a file may say what another row says.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.facts.values.listing import goes_over_files, goes_over_rows
+from torchlint.facts.values.novelty import is_iterated
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -33,6 +36,10 @@ SAME_TEXT = frozenset(
      "replace", "format", "encode", "decode"]
 )  # fmt: skip
 """Methods by which a text stays as much as it was."""
+
+PARTS = (Op.ELEMENT, Op.SUBSCRIPT, Op.PHI, Op.OPERATION, Op.CONSTANT)
+SAME_CONTENT = frozenset(["json.loads", "builtins.str", "pathlib.Path", "os.path.join", "os.path.abspath"])
+"""Functions whose result is another one where an argument is."""
 
 REQUESTS = ("flask.request.", "quart.request.", "bottle.request.")
 """How the names of what belongs to the request begin where a framework has it in a global.
@@ -83,6 +90,31 @@ class RequestedTexts:
         if line.op is Op.CALL and line.callee.name in READING_LINES:
             return line.loop
         return line.loop if line.op is Op.ELEMENT and line.inputs[0].name == TERMINAL else None
+
+    def read_in(self, key: Value) -> Loop | None:
+        """The loop over the files of a folder or the rows of a file one of which ``key`` is, or is a part of."""
+        pending, seen = [key], set[Value]()
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            loop = value.loop if value.op is Op.ELEMENT else None
+            if loop is not None and is_iterated(value.inputs[0], loop):
+                if goes_over_files(loop) or goes_over_rows(loop):
+                    return loop
+            pending += self._said_by(value)
+        return None
+
+    def _said_by(self, value: Value) -> list[Value]:
+        """What a text is, or is made of, without a loss."""
+        if value.op is Op.PARAMETER:
+            return self.solution.arguments_of(value)
+        if value.op is not Op.CALL:
+            return list(value.inputs) if value.op in PARTS else []
+        if value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_TEXT:
+            return [value.callee.inputs[0]]
+        return list(value.arguments) if value.callee.name in SAME_CONTENT else []
 
     def is_encoded(self, value: Value) -> bool:
         """Whether ``value`` is, or is a part of, what a call makes of a tokenizer's tensors on a device.

@@ -267,6 +267,7 @@ class Function:
         guard: the grad mode that a decorator gives it, INHERITED without one.
         decorators: full dotted names.
         is_foreign: it stands in another file.
+        is_written: False for what Python writes itself: the ``__init__`` of a data class.
         opener: reads what is known of a foreign one; None once that is done.
     """
 
@@ -281,6 +282,7 @@ class Function:
     parameters: list[Value] = field(default_factory=list)
     result: Value | None = None
     is_foreign: bool = False
+    is_written: bool = True
     opener: Callable[[], None] | None = None
 
     def __repr__(self) -> str:

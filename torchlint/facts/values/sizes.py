@@ -13,6 +13,7 @@ from torchlint.facts.values.dictionaries import is_dictionary
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of
+from torchlint.facts.values.listing import OPENING, READERS
 from torchlint.facts.values.literals import literal
 
 if TYPE_CHECKING:
@@ -28,13 +29,6 @@ DEPTH = 12
 
 COLLECTORS = ("list", "sorted", "tuple", "dict", "set", "reversed", "enumerate", "zip", "filter", "map")
 """Built-in functions that give as many items as their arguments have."""
-
-READERS = frozenset(["json.load", "json.loads", "csv.reader", "csv.DictReader", "builtins.open", "gzip.open",
-                     "jsonlines.open", "pandas.read_csv", "pandas.read_json", "pandas.read_table"])  # fmt: skip
-"""Functions that open or read a file of records."""
-
-OPENING = frozenset(["open", "read_text"])
-"""Methods that do, of a path."""
 
 PARTS = frozenset(["readlines", "read", "read_text", "splitlines", "split", "items", "values", "keys", "copy", "tolist",
                    "to_dict", "strip", "open"])  # fmt: skip

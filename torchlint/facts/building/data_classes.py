@@ -1,0 +1,133 @@
+"""Data classes: the ``__init__`` that Python writes for them keeps on the object what it is given, or what it makes.
+
+https://docs.python.org/3/library/dataclasses.html, https://www.attrs.org/en/stable/api.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.building.names import ScopeNames
+from torchlint.facts.values.graph import Class, Function, Kind, Op, Value
+from torchlint.tree import dotted
+
+if TYPE_CHECKING:
+    from torchlint.facts.building.statements import StatementBuilder
+
+DECORATORS = frozenset(
+    ["dataclasses.dataclass", "attr.s", "attr.attrs", "attr.dataclass", "attr.define", "attr.mutable", "attr.frozen",
+     "attrs.define", "attrs.mutable", "attrs.frozen"]
+)  # fmt: skip
+
+FIELDS = frozenset(["dataclasses.field", "attr.ib", "attr.attrib", "attr.field", "attrs.field"])
+"""Functions that say more of a field than its default."""
+
+FACTORIES = ("default_factory", "factory")
+
+NO_FIELDS = frozenset(["ClassVar", "KW_ONLY"])
+NO_ATTRIBUTES = frozenset(["InitVar"])
+"""Annotations of what is no field, and of what ``__init__`` takes and does not keep."""
+
+
+@dataclass(frozen=True)
+class DataField:
+    """A field of a data class.
+
+    Attributes:
+        name: its name.
+        annotation: what it is said to be.
+        default: what it is where nothing is given, if that is one value for all objects.
+        made_by: the call that says how a value is made for each object, and what makes it.
+        is_given: False for one that ``__init__`` does not take.
+        is_kept: False for one that only ``__post_init__`` gets.
+        statement: where it stands.
+    """
+
+    name: str
+    annotation: cst.Annotation
+    default: cst.BaseExpression | None
+    made_by: tuple[cst.Call, cst.BaseExpression] | None
+    is_given: bool
+    is_kept: bool
+    statement: cst.CSTNode
+
+
+def fields_of(node: cst.ClassDef, full_name: Callable[[cst.CSTNode], str | None]) -> Iterator[DataField]:
+    """The fields that the body of a data class declares, in its order; ``full_name`` reads the file's imports."""
+    for statement in node.body.body:
+        for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            if isinstance(small, cst.AnnAssign) and isinstance(small.target, cst.Name):
+                kind = _last_name(small.annotation.annotation)
+                if kind not in NO_FIELDS:
+                    said = _said(small.value, full_name)
+                    yield DataField(small.target.value, small.annotation, *said, kind not in NO_ATTRIBUTES, statement)
+
+
+def _said(
+    value: cst.BaseExpression | None, full_name: Callable[[cst.CSTNode], str | None]
+) -> tuple[cst.BaseExpression | None, tuple[cst.Call, cst.BaseExpression] | None, bool]:
+    """The default of a field, what makes it, and whether ``__init__`` takes it."""
+    if not is_field_call(value, full_name):
+        return value, None, True
+    assert isinstance(value, cst.Call)
+    named = {argument.keyword.value: argument.value for argument in value.args if argument.keyword is not None}
+    factory = next((named[key] for key in FACTORIES if key in named), None)
+    is_given = dotted(named["init"]) != "False" if "init" in named else True
+    return named.get("default"), None if factory is None else (value, factory), is_given
+
+
+def is_field_call(value: cst.BaseExpression | None, full_name: Callable[[cst.CSTNode], str | None]) -> bool:
+    """``field(default_factory=list)``: whether a field is told by a call, and the class then has no such attribute."""
+    return isinstance(value, cst.Call) and full_name(value.func) in FIELDS
+
+
+def define_initializer(
+    builder: StatementBuilder, cls: Class, fields: Sequence[DataField]
+) -> tuple[Function, cst.FunctionDef]:
+    """The ``__init__`` of a data class, without its body; its defaults are evaluated where the class stands."""
+    given = [field for field in fields if field.is_given]
+    written = [
+        cst.Param(cst.Name("self"), star=""),
+        *(cst.Param(cst.Name(f.name), f.annotation, default=f.default, star="") for f in given),
+    ]
+    syntax = cst.FunctionDef(cst.Name("__init__"), cst.Parameters(written), cst.IndentedBlock([]))
+    function = Function("__init__", syntax, cls, builder.function, is_written=False)
+    builder.scopes[syntax] = ScopeNames()
+    defaults = [(builder.visit(one.default),) if one.default is not None else () for one in written]
+    outside, builder.function = builder.function, function
+    for position, (one, default) in enumerate(zip(written, defaults, strict=True)):
+        value = builder.make(Op.PARAMETER, default, one, name=one.name.value, keys=(position,))
+        function.parameters.append(value)
+    function.result = builder.make(Op.PHI, (), None, name="<result>")
+    builder.function = outside
+    builder.graph.functions.append(function)
+    return function, syntax
+
+
+def keep_fields(builder: StatementBuilder, function: Function, fields: Sequence[DataField]) -> None:
+    """The body of that ``__init__``: each field is set."""
+    itself, *parameters = function.parameters
+    given = {parameter.name: parameter for parameter in parameters}
+    for field in fields:
+        if field.is_kept:
+            builder.statement = field.statement
+            target = cst.Attribute(cst.Name("self"), cst.Name(field.name))
+            for value in _values(builder, field, given.get(field.name)):
+                builder.keep(Kind.ASSIGN, value, None, holder=itself, attribute=field.name, target=target)
+
+
+def _values(builder: StatementBuilder, field: DataField, given: Value | None) -> Iterator[Value]:
+    if given is not None:
+        yield given
+    if field.made_by is not None:
+        call, factory = field.made_by
+        yield builder.make(Op.CALL, (builder.visit(factory),), call, keys=(None,))
+
+
+def _last_name(annotation: cst.CSTNode) -> str:
+    node = annotation.value if isinstance(annotation, cst.Subscript) else annotation
+    return (dotted(node) or "").rpartition(".")[2]
