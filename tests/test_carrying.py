@@ -241,6 +241,36 @@ def main(stream):
     assert carried(source.replace("self.cell(x, self.state)", "self.cell(x, self.state.detach())")) == []
 
 
+PLANNING = """
+class Planner:
+    def __init__(self):
+        self.world, self.belief = nn.GRUCell(3, 3).eval(), torch.zeros(1, 3)
+    def act(self, seen):
+        self.belief = self.world(seen, self.belief)
+        plan = torch.zeros(1, 3, requires_grad=True)
+        for _ in range(8):
+            value = self.world(plan, self.belief).sum()
+            (slope,) = torch.autograd.grad(value, plan)
+            plan = {improved}
+        return plan.detach().numpy()
+def main(env):
+    planner, seen = Planner(), env.reset()
+    while True:
+        seen = env.step(planner.act(seen))
+"""
+
+
+@pytest.mark.parametrize(
+    ("improved", "expected"),
+    [
+        ("(plan + slope).detach().requires_grad_(True)", ["self.belief"]),
+        ("(plan + slope * self.belief)", []),  # which goes back to the step before
+    ],
+)
+def test_a_plan_that_is_improved_by_its_gradient_wants_no_step_before(improved: str, expected: list[str]) -> None:
+    assert carried(PLANNING.format(improved=improved)) == expected
+
+
 @pytest.mark.parametrize(("reading", "expected"), [("loss.data[0]", []), ("1", []), ("loss.item()", ["h"])])
 def test_what_a_volatile_input_goes_into_has_no_graph_in_torch_before_0_4(reading: str, expected: list[str]) -> None:
     source = steps("z = head(x)", end=f"loss.backward()\n    print({reading})")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from programs import Program
+from projects import Project
 
 IMPORTS = """
 import functools
@@ -569,3 +572,53 @@ def main(data):
 )
 def test_of_what_one_function_gives_together_one_may_hold_the_other(given: str, taken: str, held: list[str]) -> None:
     assert found(PRETRAINED.format(given=given, taken=taken)) == held
+
+
+GAUGE = """
+class Gauge:
+    def __init__(self):
+        self.seen = []
+    def track(self, model):
+        self.seen.append({kept})
+    def total(self):
+        return sum(p.numel() for one in self.seen for p in one.parameters())
+{more}
+"""
+
+HUB = """
+class Hub:
+    def __init__(self):
+        self.gauge, self.model = Gauge(), None
+    def switch(self):
+        if self.model is not None:
+            del self.model
+            {after}
+            gc.collect()
+        self.model = nn.Linear(3, 3)
+        self.gauge.track(self.model)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "more", "after", "is_held"),
+    [
+        ("model", "", "pass", True),
+        ("sum(p.numel() for p in model.parameters())", "", "pass", False),
+        ("model", "    def forget(self):\n        self.seen.clear()\n", "self.gauge.forget()", False),
+        ("model", "", "self.gauge = None", False),
+    ],
+)
+def test_a_helper_of_the_object_has_the_model_in_a_list(kept: str, more: str, after: str, is_held: bool) -> None:
+    source = GAUGE.format(kept=kept, more=more) + HUB.format(after=after)
+    assert found(source) == (["self.model: self.gauge.seen container"] if is_held else [])
+
+
+@pytest.mark.parametrize(
+    ("kept", "after", "is_held"),
+    [("model", "pass", True), ("str(model)", "pass", False), ("model", "self.gauge.forget()", False)],
+)
+def test_so_does_a_helper_of_another_file(tmp_path: Path, kept: str, after: str, is_held: bool) -> None:
+    more = "    def forget(self):\n        self.seen.clear()\n"
+    hub = IMPORTS + "from gauge import Gauge\n" + HUB.format(after=after)
+    project = Project(tmp_path, {"gauge.py": "import torch\n" + GAUGE.format(kept=kept, more=more), "hub.py": hub})
+    assert project.found() == (["hub.py: TLK408 warning"] if is_held else [])

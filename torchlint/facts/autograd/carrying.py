@@ -18,6 +18,7 @@ from torchlint.facts.autograd.chains import DEPTH, Chains, items_under
 from torchlint.facts.autograd.decided import is_volatile, needs_newer_torch
 from torchlint.facts.turns.forwards import is_made_within_forward, is_within_forward
 from torchlint.facts.turns.handoffs import origins
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Derived, Tensor
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Backward, Function, Key, Kind, Loop, Op, Place, Store, Value
@@ -244,17 +245,21 @@ class CarriedStates:
         """Whether ``autograd.grad`` goes to what its own step made, and so through no step before."""
         ends = backward.inputs if not backward.retains else ()
         return bool(ends) and all(
-            self._is_made_beside(end, backward) and old not in end.computed_from() for end in ends
+            self._is_made_beside(one, backward, old) and old not in self.flows.ancestry.of(one)
+            for end in ends
+            for one in choices(end)
         )
 
-    def _is_made_beside(self, end: Value, backward: Backward) -> bool:
-        """Whether the one tensor to which ``autograd.grad`` goes is made in the same turn."""
+    def _is_made_beside(self, end: Value, backward: Backward, old: Value) -> bool:
+        """Whether the one tensor to which ``autograd.grad`` goes is made in the turn that reads the ``old`` state."""
         made = end
         while made.op is Op.CALL and made.callee.op is Op.ATTRIBUTE and made.callee.name == "requires_grad_":
             made = made.callee.inputs[0]
         # What requires grad by that method, and is no module since a gradient is asked for it, is one tensor.
         is_tensor = made is not end or self.flows.surely_tensor(end)
-        return is_tensor and made.op is Op.CALL and made.function is backward.function and made.loop is backward.loop
+        if not is_tensor or made.op is not Op.CALL or made.function is not backward.function:
+            return False
+        return made.loop is backward.loop or (old.function is made.function and _loops(old) <= _loops(made))
 
     def _infers(self, new: Value) -> bool:
         """Whether the forward that makes a state is for its answer alone: in evaluation mode, or detached at once."""
@@ -313,6 +318,10 @@ class CarriedStates:
             return "pair"
         of_pair = names and new.inputs[0].op is Op.ELEMENT and names <= PAIR_STATES.keys()
         return "tensor" if of_pair or (names == {"torch.nn.LSTMCell"} and item is not None) else ""
+
+
+def _loops(value: Value) -> set[Loop]:
+    return set(value.loop.around()) if value.loop is not None else set()
 
 
 def _looked_up_in(value: Value) -> Value | None:

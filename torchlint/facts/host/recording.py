@@ -64,11 +64,17 @@ def _stays_on(facts: Facts, call: Value) -> bool:
         return not facts.steps.trains(call.function) and (
             _offers_training(facts) or bool(facts.repetitions.request_handlers)
         )
-    if runs_at_start(facts, call):
+    if runs_at_start(facts, call) or _runs_with_server(facts, call.function):
         return True
     if _makes_trainer(facts, call.function):
         return True
     return prepares_process(facts, call.function) or _enters(call.function) or _begins_training(call.function)
+
+
+def _runs_with_server(facts: Facts, function: Function) -> bool:
+    """Whether a file that answers requests calls a function as it is imported."""
+    callers = facts.solution.callers_above([function]) if facts.repetitions.request_handlers else ()
+    return facts.graph.module in callers
 
 
 def _makes_trainer(facts: Facts, function: Function) -> bool:

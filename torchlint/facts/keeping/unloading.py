@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.facts.host.emptying import tidies
 from torchlint.facts.keeping.asking_back import AskingBack
+from torchlint.facts.keeping.held_by_parts import HeldByParts
 from torchlint.facts.keeping.holders import Holders, is_none
 from torchlint.facts.keeping.lent_parts import LentParts
 from torchlint.facts.keeping.reading_on import is_read_after, is_written_after
@@ -22,6 +24,9 @@ from torchlint.tree import dotted, walk_scope
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+
+LOOKING = frozenset(["parameters", "named_parameters", "buffers", "named_buffers"])
+"""Methods of a model that only look at it: who counts its weights does not want it kept."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,7 @@ class Unloadings:
         self.asking = AskingBack(facts)
         self.lent = LentParts(facts, self.holders, self.asking)
         self.taken_out = TakenOut(facts, self.asking)
+        self.parts = HeldByParts(facts, self.holders)
 
     def found(self) -> list[Unloading]:
         """Each model that is given up while something else holds it, at most one for each statement."""
@@ -224,6 +230,8 @@ class Unloadings:
         """Whether one of the models in a container is called later, or who knows when: it is wanted."""
         homes = set(homes_of(self.solution, container)[1:])
         for call in self.facts.calls():
+            if call.callee.name in LOOKING:
+                continue
             part = call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else call.callee
             called: Value | None = None
             while part.op in (Op.ELEMENT, Op.SUBSCRIPT):
@@ -291,9 +299,16 @@ class Unloadings:
                 continue
             for value in values:
                 how = "" if is_none(value) else self.holders.how(value, held)
-                if how and not (how == "container" and (self._is_emptied(value) or self._is_run(value, held, drop))):
+                if how and self._keeps_on(how, value, held, drop):
                     yield Holder(f"{prefix}.{place.path}", how, value)
                     break
+        keeps_on = partial(self._keeps_on, held=held, drop=drop)
+        for name, how, value in self.parts.of(drop, owners, held, released, keeps_on):
+            yield Holder(name, how, value)
+
+    def _keeps_on(self, how: str, value: Value, held: frozenset[Value], drop: Drop) -> bool:
+        """Whether a container is neither emptied nor one of models that run."""
+        return how != "container" or not (self._is_emptied(value) or self._is_run(value, held, drop))
 
     def _asked_back_at(self, drop: Drop) -> int | None:
         """The last place behind a drop at which its function asks for the memory; what lets go later is too late."""
@@ -334,7 +349,7 @@ class Unloadings:
             if place.owner is module and place.path != drop.path and place not in released:
                 for one in values:
                     how = "" if is_none(one) or self._is_own(one) else self.holders.how(one, held)
-                    if how and not (how == "container" and (self._is_emptied(one) or self._is_run(one, held, drop))):
+                    if how and self._keeps_on(how, one, held, drop):
                         found.append(Holder(place.path, how, one))
                         break
         return Unloading(drop, tuple(found)) if found else None

@@ -187,7 +187,10 @@ class Doings:
         for call in calls:
             subjects = self._zeroed_at(call)
             of = _behind(subjects, function)
-            if of and self._is_sure(call, function, EffectKind.ZEROES):
+            # ``self.optimizers[name].zero_grad()`` goes over names.
+            names = (index for subject in subjects for index in self.facts.graph.indices.get(subject, ()))
+            part = next(names, next(iter(subjects), None))
+            if of and self._is_sure(self.facts.hook_lifetimes.walk_over(call, part), function, EffectKind.ZEROES):
                 yield EffectSummary(EffectKind.ZEROES, "zero_grad", of)
 
     def _zeroed_at(self, call: Value) -> tuple[Value, ...]:
