@@ -572,3 +572,90 @@ def test_what_a_call_switches_off_keeps_nothing(
     normalizer = NORMALIZER.format(inner=inner, learn=learn, forward=forward)
     project = Project(tmp_path, {"records.py": normalizer, "run.py": run})
     assert project.found("run.py") == (["run.py: TLK105 warning"] if leaks else [])
+
+
+TARGETS = """
+    import torch
+
+    def target(reference, batch, gamma):
+        {guard}after = reference(batch["next"]).max(1).values
+        return batch["reward"] + gamma * after
+"""
+
+LEARNER = """
+    import copy
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+    from targets import target
+
+    class Learner:
+        def __init__(self, width):
+            self.net = nn.Linear(width, 3)
+            self.reference = copy.deepcopy(self.net){frozen}
+            self.optimizer = torch.optim.Adam(self.net.parameters(), 1e-3)
+
+        def update(self, batch):
+            told = self.net(batch["seen"]).max(1).values
+            loss = F.huber_loss(told, target(self.{given}, batch, 0.9))
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            return loss.item()
+"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "frozen", "given", "found"),
+    [
+        ("", "", "reference", ["learner.py: TLK203 warning"]),
+        ("with torch.no_grad(): ", "", "reference", []),
+        ("", ".requires_grad_(False)", "reference", []),
+        ("", "", "net", []),
+    ],
+)
+def test_a_reference_network_that_another_file_runs(
+    tmp_path: Path, guard: str, frozen: str, given: str, found: list[str]
+) -> None:
+    files = {"targets.py": TARGETS.format(guard=guard), "learner.py": LEARNER.format(frozen=frozen, given=given)}
+    assert Project(tmp_path, files).found("learner.py") == found
+
+
+PRIORITIES = """
+    import random
+
+    class Memory:
+        def __init__(self, rows):
+            self.rows, self.ranks = rows, {{i: 1.0 for i in range(len(rows))}}
+
+        def sample(self, count):
+            names = list(self.ranks)
+            return random.choices(names, [float(self.ranks[name]) for name in names], k=count)
+
+        def rank(self, names, errors):
+            for name, error in zip(names, errors):
+                self.ranks[name] = {kept}
+"""
+
+RANKING = """
+    import torch
+    from torch import nn
+    from memory import Memory
+
+    def learn(net: nn.Module, optimizer, memory: Memory):
+        names = memory.sample(8)
+        errors = net(torch.stack([memory.rows[name] for name in names])).squeeze(1)
+        optimizer.zero_grad()
+        errors.pow(2).mean().backward()
+        optimizer.step()
+        memory.rank(names, errors.abs())
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "found"),
+    [("error + 1e-3", ["learn.py: TLK105 warning"]), ("error.item() + 1e-3", []), ("float(error)", [])],
+)
+def test_priorities_that_a_memory_of_another_file_keeps(tmp_path: Path, kept: str, found: list[str]) -> None:
+    files = {"memory.py": PRIORITIES.format(kept=kept), "learn.py": RANKING}
+    assert Project(tmp_path, files).found("learn.py") == found

@@ -43,7 +43,9 @@ MEMORY = """
         def sample(self, number):
             rows = random.sample(self.data, number)
             return {drawn}
+"""
 
+FIT = """
         def fit(self, optimizer):
             loss = torch.stack([one.told for one in self.data]).mean()
             loss.backward()
@@ -58,7 +60,7 @@ def remembered(folder: Path, parameters: str, record: str, drawn: str = DETACHED
     drawing = "shown, told = memory.sample(8); optimizer.zero_grad()"
     training = f"(net(shown) - told).pow(2).mean().backward(); optimizer.step(); {more}"
     train = loop("from memory import Memory", "memory = Memory()", f"memory.push(x, net(x)); {drawing}; {training}")
-    memory = MEMORY.format(parameters=parameters, record=record, drawn=drawn)
+    memory = MEMORY.format(parameters=parameters, record=record, drawn=drawn) + (FIT if "fit" in more else "")
     return Project(folder, {"memory.py": memory, "train.py": train}).found("train.py")
 
 

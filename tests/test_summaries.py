@@ -95,6 +95,12 @@ v = outer(w)
 """
 
 CLASSES = """
+@dataclass
+class Output:
+    loss: torch.Tensor
+    value: float
+v = Output(h, n).loss
+
 class Meter:
     total = 0
     def update(self, value): self.last = value.detach()
@@ -299,12 +305,6 @@ v = helper(h)
 """The facts join over calls and over attributes; they must name all that may come out."""
 
 UNKNOWN = """
-@dataclass
-class Output:
-    loss: torch.Tensor
-    value: float
-v = Output(h, n).loss
-
 def helper(*args): return args[0]
 v = helper(h, x)
 

@@ -154,7 +154,7 @@ class Flows(Liveness):
     @cached_property
     def escaped(self) -> frozenset[Value]:
         """All that flows to where the file does not show what becomes of it, with its graph."""
-        return self.ancestry.of_all(self._exits())
+        return self.ancestry.of_all(self.exits())
 
     @cached_property
     def shown(self) -> frozenset[Value]:
@@ -173,7 +173,7 @@ class Flows(Liveness):
         graph = self.solution.graph
         results = [function.result for function in graph.functions if function.result is not None]
         kept = [store.value for store in graph.stores if store.attribute or store.place is not None]
-        return self.ancestry.of_all([*self._exits(), *results, *kept, *graph.foreign.leaving]) | self.put_away
+        return self.ancestry.of_all([*self.exits(), *results, *kept, *graph.foreign.leaving]) | self.put_away
 
     @cached_property
     def put_away(self) -> frozenset[Value]:
@@ -206,7 +206,7 @@ class Flows(Liveness):
             return False
         return is_of_object or holder.op in (Op.PARAMETER, Op.READ)
 
-    def _exits(self) -> list[Value]:
+    def exits(self) -> list[Value]:
         """Values that leave what is seen: returned to unknown callers, given to unknown functions or on to such."""
         graph, exits = self.solution.graph, []
         for function in graph.functions:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.frameworks import is_forward, is_module_class
-from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.graph import Function, Mode, Op, Value
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -63,12 +63,24 @@ class Forwarded:
         functions = self.solution.functions_of(call)
         if len(functions) != 1 or functions[0].result is None or not depth:
             return None
+        if functions[0].is_foreign:
+            return self._handed_elsewhere(call, functions[0])
         runs = [run for v in functions[0].result.computed_from() if (run := self._run(v, depth)) is not None]
         runs = [run for run in runs if run.network in functions[0].parameters]
         if len(runs) != 1:
             return None
         network = self.solution.callers[functions[0]][call].get(runs[0].network)
         return Handed(network, (*runs[0].within, runs[0].call), call) if network is not None else None
+
+    def _handed_elsewhere(self, call: Value, function: Function) -> Handed | None:
+        """The network that a CALL hands to a function of another file which returns what the forward of it gives."""
+        leaving = self.solution.graph.foreign.leaving
+        inner = [one for one in self.steps.calls_in(function) if one.mode is not Mode.OFF and one in leaving]
+        networks = {one.callee for one in inner if one.callee in function.parameters}
+        if len(networks) != 1:
+            return None
+        network = self.solution.callers[function][call].get(networks.pop())
+        return Handed(network, (), call) if network is not None else None
 
     def _run(self, value: Value, depth: int) -> Handed | None:
         """The network that a value of a function runs, by itself or by a function that it is handed to."""

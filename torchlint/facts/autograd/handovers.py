@@ -124,11 +124,11 @@ class Handovers:
         None of the methods by which a backward gets something of the object reads that attribute.
         """
         owner = function.owner
-        if owner is None or keep.into != 0 or holder not in self.flows.trained or holder in self.flows.escaped:
+        if owner is None or keep.into != 0 or holder not in self.flows.trained:
             return False
         methods = {method for cls in owner.lineage() for method in cls.methods.values()}
         calls = (self.solution.callers.get(method, {}) for method in methods if method.name not in keep.readers)
-        roots = [backward.root for backward in self.solution.graph.all_backwards()]
+        roots = [*(backward.root for backward in self.solution.graph.all_backwards()), *self.flows.exits()]
         return holder not in self.flows.ancestry.of_all(roots, unread=frozenset(call for of in calls for call in of))
 
     @cached_property

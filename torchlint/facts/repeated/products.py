@@ -113,6 +113,8 @@ class Products:
             return Product(made.kind, weighs, is_operation=is_module and not weighs and not made.wraps)
         if meaning_of(name) is Meaning.MODULE and not name.endswith(LOADERS_OF_WEIGHTS):
             return Product("module", weighs=True)
+        if meaning_of(name) is Meaning.TRANSFORM:
+            return Product("module")
         if name == "copy.deepcopy" and call.arguments and self.is_model(call.arguments[0]):
             return Product("copy")
         if name == "builtins.next" and call.arguments:

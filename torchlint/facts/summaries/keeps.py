@@ -16,6 +16,7 @@ from torchlint.facts.autograd.retaining import PARAMETERS
 from torchlint.facts.keeping.snapshots import is_cut
 from torchlint.facts.keeping.views import RESHAPED
 from torchlint.facts.summaries.summary import KeepSummary
+from torchlint.facts.values.dictionaries import is_dictionary
 from torchlint.facts.values.domain import Argument, Container, Derived, History, Tensor, is_graphless
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import allocations_of, places_of, targets_of
@@ -24,6 +25,9 @@ from torchlint.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+
+OF_KEYS = frozenset(["builtins.list", "builtins.tuple", "builtins.set", "builtins.sorted", "builtins.len"])
+"""Functions that take the keys of a dictionary."""
 
 _THROUGH = (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE)
 
@@ -244,6 +248,11 @@ class Keeps:
         """``[float(p) for p in self.ranks]``: whether all that a method makes of what a place holds has no graph."""
         pending = [value for value in self._reading[method] if place in places_of(self.solution, value)]
         seen, is_read = set(pending), bool(pending)
+        stored = self.solution.stored.get(place, ())
+        has_keys = bool(stored) and all(map(is_dictionary, stored))
+        if has_keys:  # `list(self.ranks)` takes the keys
+            users = (user for value in pending for user in value.users if user.op is Op.CALL)
+            seen.update(user for user in users if user.callee.name in OF_KEYS)
         while pending:
             for user in pending.pop().users:
                 if user in seen or all(map(is_graphless, self.solution.final(user))):

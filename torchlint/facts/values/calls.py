@@ -393,8 +393,8 @@ class Calls:
         meaning = meaning_of(name)
         if meaning is Meaning.PLAIN:
             return PLAIN
-        if meaning is Meaning.MODULE:
-            return frozenset([Module()])
+        if meaning is Meaning.MODULE or meaning is Meaning.TRANSFORM:
+            return frozenset([Module(has_parameters=meaning is Meaning.MODULE)])
         if meaning is Meaning.LOADER:
             return frozenset([Tool("loader")])
         if meaning is Meaning.FIRST and arguments:

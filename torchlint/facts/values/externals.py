@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import cache
 
 
 class Meaning(Enum):
@@ -14,6 +15,7 @@ class Meaning(Enum):
     ITEM = "an item of its first argument"
     COLLECTS = "a new container of what its arguments hold"
     MODULE = "a module with parameters"
+    TRANSFORM = "a module without parameters, which only computes"
     LOADER = "something that yields batches"
     APPLIES = "a container of what its first argument gives for each item"
     BINDS = "its first argument with the others given"
@@ -102,7 +104,23 @@ _PREFIXES: tuple[tuple[str, Meaning], ...] = (
     ("torch.backends.", Meaning.PLAIN),
 )
 
+_CLASSES: tuple[tuple[str, Meaning], ...] = (
+    ("torch_geometric.nn.", Meaning.MODULE),
+    ("dgl.nn.", Meaning.MODULE),
+    ("segmentation_models_pytorch.losses.", Meaning.TRANSFORM),
+    ("segmentation_models_pytorch.", Meaning.MODULE),
+    ("monai.networks.nets.", Meaning.MODULE),
+    ("monai.losses.", Meaning.TRANSFORM),
+    ("lpips.", Meaning.MODULE),
+    ("torchaudio.models.", Meaning.MODULE),
+    ("torchaudio.transforms.", Meaning.TRANSFORM),
+    ("kornia.losses.", Meaning.TRANSFORM),
+    ("pytorch_msssim.", Meaning.TRANSFORM),
+)
+"""Packages whose classes are modules; the functions beside them are no classes by their names."""
 
+
+@cache
 def meaning_of(name: str) -> Meaning:
     """What a call of the function with this full dotted name yields; UNKNOWN for all that is not listed."""
     known = _SINGLE.get(name)
@@ -114,4 +132,5 @@ def meaning_of(name: str) -> Meaning:
     for prefix, meaning in _PREFIXES:
         if name.startswith(prefix):
             return meaning
-    return Meaning.UNKNOWN
+    is_class = name.rpartition(".")[2][:1].isupper()
+    return next((meaning for prefix, meaning in _CLASSES if is_class and name.startswith(prefix)), Meaning.UNKNOWN)
