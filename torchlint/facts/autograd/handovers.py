@@ -121,15 +121,18 @@ class Handovers:
     def _is_beside(self, holder: Value, function: Function, keep: KeepSummary) -> bool:
         """Whether what is trained on of an object is not what it keeps there: a replay buffer gives detached samples.
 
-        None of the methods by which a backward gets something of the object reads that attribute.
+        None of the methods and attributes by which a backward gets something of the object reads that attribute.
         """
         owner = function.owner
         if owner is None or keep.into != 0 or holder not in self.flows.trained:
             return False
+        wanted = {keep.attribute, *keep.readers}
         methods = {method for cls in owner.lineage() for method in cls.methods.values()}
-        calls = (self.solution.callers.get(method, {}) for method in methods if method.name not in keep.readers)
+        calls = (self.solution.callers.get(method, {}) for method in methods if method.name not in wanted)
+        others = {user for user in holder.users if user.op is Op.ATTRIBUTE and user.name not in wanted}
         roots = [*(backward.root for backward in self.solution.graph.all_backwards()), *self.flows.exits()]
-        return holder not in self.flows.ancestry.of_all(roots, unread=frozenset(call for of in calls for call in of))
+        unread = others.union(*calls)
+        return holder not in self.flows.ancestry.of_all(roots, unread=unread)
 
     @cached_property
     def _trained_places(self) -> frozenset[Place]:

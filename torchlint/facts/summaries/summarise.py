@@ -54,6 +54,9 @@ FREEZING_CALLS = 3
 MOST_CALLS = 24
 """Of a function with more calls than this the first ones are told."""
 
+OF_RESULTS = frozenset(["values", "T", "mT"])
+"""Attributes of a tensor, or of what ``x.max(1)`` gives, that have its graph."""
+
 EFFECTS: dict[EffectKind, Callable[[Facts, Value], bool]] = {
     EffectKind.TIDIES: emptying.tidies,
     EffectKind.COMPILES: compiling.compiles,
@@ -259,6 +262,7 @@ class _Summariser:
             if current in calls:
                 return current
             is_computed = current.op is Op.OPERATION or (current.op is Op.CALL and self.flows.is_arithmetic(current))
+            is_computed = is_computed or (current.op is Op.ATTRIBUTE and current.name in OF_RESULTS)
             if is_computed and current not in seen:
                 seen.add(current)
                 receiver = current.op is Op.CALL and current.callee.op is Op.ATTRIBUTE
