@@ -163,7 +163,8 @@ def runs_forward(
     for call in facts.steps.calls_in(function):
         if call.mode not in modes:
             continue
-        if called_object(call) in modules or facts.steps.calls_module(call):
+        runs = facts.steps.calls_module(call) or facts.extents.is_method_of_module(call)
+        if called_object(call) in modules or runs:
             return True
         if depth and any(
             runs_forward(facts, f, frozenset(), depth - 1, modes) for f in facts.solution.functions_of(call)
