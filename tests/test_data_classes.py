@@ -94,6 +94,7 @@ def test_the_fields_of_a_base_class_come_first() -> None:
         "kept: ClassVar[int] = 0\n    loss: object = None",
         "count: int = field(init=False, default=0)\n    loss: object = None",
         "_: dataclasses.KW_ONLY\n    loss: object = None",
+        "loss: object = None\n    _: dataclasses.KW_ONLY\n    step: int",
     ],
 )
 def test_what_is_no_parameter_takes_no_place(declared: str) -> None:

@@ -90,14 +90,13 @@ def define_initializer(
 ) -> tuple[Function, cst.FunctionDef]:
     """The ``__init__`` of a data class, without its body; its defaults are evaluated where the class stands."""
     given = [field for field in fields if field.is_given]
-    written = [
-        cst.Param(cst.Name("self"), star=""),
-        *(cst.Param(cst.Name(f.name), f.annotation, default=f.default, star="") for f in given),
-    ]
+    # Fields by keyword may stand in any order, parameters may not: the defaults are left to the values.
+    written = [cst.Param(cst.Name("self"), star="")]
+    written += [cst.Param(cst.Name(field.name), field.annotation, star="") for field in given]
     syntax = cst.FunctionDef(cst.Name("__init__"), cst.Parameters(written), cst.IndentedBlock([]))
     function = Function("__init__", syntax, cls, builder.function, is_written=False)
     builder.scopes[syntax] = ScopeNames()
-    defaults = [(builder.visit(one.default),) if one.default is not None else () for one in written]
+    defaults = [(), *((builder.visit(field.default),) if field.default is not None else () for field in given)]
     outside, builder.function = builder.function, function
     for position, (one, default) in enumerate(zip(written, defaults, strict=True)):
         value = builder.make(Op.PARAMETER, default, one, name=one.name.value, keys=(position,))
