@@ -659,3 +659,44 @@ RANKING = """
 def test_priorities_that_a_memory_of_another_file_keeps(tmp_path: Path, kept: str, found: list[str]) -> None:
     files = {"memory.py": PRIORITIES.format(kept=kept), "learn.py": RANKING}
     assert Project(tmp_path, files).found("learn.py") == found
+
+
+STEPPING = """
+    import torch
+
+    class Stepper:
+        def __init__(self, parameters, every=4):
+            self.optimizer, self.every = torch.optim.SGD(parameters, lr=0.1), every
+
+        def __call__(self, loss, weight: float = 1.0):
+            {root}.backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+"""
+
+STEPPED = """
+    import torch
+    from torch import nn
+    from stepping import Stepper
+
+    class Training:
+        def __init__(self):
+            self.net = nn.Linear(3, 3)
+            self.step = Stepper(self.net.parameters())
+
+        def epoch(self, loader):
+            total = 0
+            for x, y in loader:
+                loss = torch.minimum((self.net(x) - y).pow(2).mean(), y.sum())
+                self.step(loss)
+                total += {added}
+            return total
+"""
+
+
+@pytest.mark.parametrize("root", ["loss", "(loss / self.every)", "(weight * loss)", "(loss / 4 * weight)"])
+def test_a_loss_that_another_file_divides_and_trains_on(tmp_path: Path, root: str) -> None:
+    files = {"stepping.py": STEPPING.format(root=root), "run.py": STEPPED.format(added="loss")}
+    assert Project(tmp_path / "kept", files).found("run.py") == ["run.py: TLK101 warning"]
+    files["run.py"] = STEPPED.format(added="loss.item()")
+    assert Project(tmp_path / "read", files).found("run.py") == []

@@ -104,8 +104,8 @@ class _Search:
         if any(self._wants_gradient(argument) for argument in call.arguments):
             return None
         backwards = [b for b in self.facts.graph.backwards if call in self.flows.ancestry.of(b.root)]
-        if not backwards and not self._stays(call):
-            return None
+        if not backwards and (call in self.flows.trained or not self._stays(call)):
+            return None  # a backward of another file may be the one that trains it
         if any(backward.retains and not backward.inputs for backward in backwards):
             return None  # what is kept for another backward may be wanted there
         trained = self.optimized.is_trained(module)

@@ -258,7 +258,12 @@ class Evidence:
                 self._prove_live(argument, backward, seen)
         elif value.op is Op.OPERATION:
             divides = value.name.startswith(("Divide", "FloorDivide"))
-            self._prove_candidates(list(value.inputs[:1] if divides else value.inputs), backward, seen)
+            operands = list(value.inputs[:1] if divides else value.inputs)
+            given = self._only_given(operands)
+            if given is not None:
+                self._prove_live(given, backward, seen)
+            else:
+                self._prove_candidates(operands, backward, seen)
         elif value.op is Op.CALL:
             self._prove_through_call(value, backward, seen)
 
@@ -367,6 +372,11 @@ class Evidence:
             candidates = [one for one in candidates if is_loss(one)]  # nobody adds up losses without a graph
         for one in candidates:
             self._prove_live(one, backward, seen)
+
+    def _only_given(self, operands: list[Value]) -> Value | None:
+        """``loss / count`` of a function that is given the loss: nothing else can have the graph."""
+        others = [one for one in operands if not all(map(is_graphless, self.solution.of(one) or [Unknown()]))]
+        return others[0] if len(others) == 1 and others[0].op is Op.PARAMETER else None
 
     def _candidates(self, inputs: list[Value]) -> list[Value]:
         """The inputs that may have the graph: computed ones, unless one is known to have it."""
