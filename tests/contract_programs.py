@@ -530,6 +530,25 @@ HANDED_TO_A_HANDLER = {
     "add_event_handler": ContractProgram(RUN_BY_AN_ENGINE + GIVEN_HANDLER, "TLK102", finds=True),
 }
 
+BEGUN = """
+profiler = torch.profiler.profile()
+
+@trainer.METHOD(Events.STARTED)
+def begin(engine):
+    profiler.start()
+"""
+
+GIVEN_TO_BEGIN = """
+profiler = torch.profiler.profile()
+
+trainer.METHOD(Events.STARTED, lambda engine: profiler.start())
+"""
+
+BEGINS_BY_A_HANDLER = {
+    "on": ContractProgram(RUN_BY_AN_ENGINE + BEGUN, "TLK502", finds=True),
+    "add_event_handler": ContractProgram(RUN_BY_AN_ENGINE + GIVEN_TO_BEGIN, "TLK502", finds=True),
+}
+
 CALLED_FOR_INFERENCE = ContractProgram(
     """
 class Painter(KNOWN):
@@ -648,6 +667,8 @@ _SPECIAL = {
 
 def program_for(row: Row) -> ContractProgram:
     """The program of a row."""
+    if row.holds is Holds.BEGINS:
+        return BEGINS_BY_A_HANDLER[row.methods[0]]
     if row.holds is Holds.HANDS_ITSELF or row.events:
         return HANDED_TO_A_HANDLER[row.methods[0]]
     if not row.methods and row.holds in _OF_FUNCTIONS:

@@ -31,6 +31,7 @@ class Holds(Symbol):
     ANOMALY = "the argument switches anomaly detection on"
     MODULE = "instances of the class are modules"
     OF_MODULES = "the method is one of modules: what has it is a module"
+    BEGINS = "the object calls the function that it is given, or that it decorates, once before all its steps"
     GUARDED = "the method, or the call, of an object that runs a model switches gradients off by itself"
     HANDLERS = "the call takes a function that is called once for each request"
     REGISTERS = "the method keeps each argument that has a name as the attribute of that name"

@@ -97,7 +97,9 @@ class Insertions:
     def of_unseen_callers(self, store: Store, parts: list[Value]) -> Insertion | None:
         """What ``store`` adds to an attribute of the object, in a method that is called who knows how often."""
         owner, holder = store.function.owner, store.holder
-        if owner is None or holder is None or store.function.name == "__init__" or store.is_item:
+        if owner is None or holder is None or store.function.name == "__init__":
+            return None
+        if store.is_item and not (store.index is not None and self._is_told_counter(store.index)):
             return None
         if self.solution.callers.get(store.function) or self.is_handed_to_method(store):
             return None
@@ -248,11 +250,15 @@ class Insertions:
         """Whether an attribute or a global is added to as the program goes on, or set to what counts the steps."""
         later = self._later(index)
         if not later:
-            return index.op is Op.ATTRIBUTE and index.name in self._told_counters
+            return self._is_told_counter(index)
         return all(
             store.kind is Kind.UPDATE or (hops > 0 and self._changes(store.value, store.loop, hops - 1))
             for store in later
         )
+
+    def _is_told_counter(self, index: Value) -> bool:
+        """``trainer.current_epoch``: whether a framework counts what the file reads there, and the file does not."""
+        return index.op is Op.ATTRIBUTE and index.name in self._told_counters
 
     @cached_property
     def _told_counters(self) -> frozenset[str]:

@@ -75,7 +75,7 @@ def emptyings(facts: Facts) -> list[Emptying]:
     own = any(call.callee.name in OWN_COLLECTION for call in facts.calls())
     found: dict[object, Emptying] = {}
     for call in facts.calls():
-        if tidies(facts, call) and not (own and call.callee.name == COLLECT):
+        if tidies(facts, call) and not (own and call.callee.name == COLLECT) and not _follows_unloading(facts, call):
             for site in _sites(facts, call, HOPS):
                 by = _repeated_by(facts, site)
                 if by is not None:
@@ -87,6 +87,17 @@ def emptyings(facts: Facts) -> list[Emptying]:
         if by is not None:
             found.setdefault(facts.statement_of(effect.call), Emptying(effect.call, effect.call, by, effect))
     return list(found.values())
+
+
+def _follows_unloading(facts: Facts, call: Value) -> bool:
+    """``del model`` before it in the same function: a whole model is to be given back, whenever that is."""
+    return any(
+        drop.function is call.function
+        and drop.index <= call.index
+        and drop.value is not None
+        and facts.tensors.is_module(drop.value)
+        for drop in facts.graph.drops
+    )
 
 
 def tidies(facts: Facts, call: Value) -> bool:

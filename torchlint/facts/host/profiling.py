@@ -10,8 +10,11 @@ import libcst as cst
 
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.loop_lengths import is_entered_by_stack
+from torchlint.facts.values.frameworks import is_start
 from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.handing_on import handlers_of
 from torchlint.facts.values.literals import literal
+from torchlint.frameworks import Holds
 from torchlint.tree import dotted, walk_scope
 
 if TYPE_CHECKING:
@@ -82,7 +85,16 @@ def _trainings(facts: Facts, call: Value) -> Iterator[cst.CSTNode | None]:
     if any(stop.loop is not None for stop in stops):
         return
     for start in starts:
+        if _begins_run(facts, start.function):
+            yield facts.statement_of(start)
         yield facts.loop_lengths.training_after(start, [stop for stop in stops if stop.function is start.function])
+
+
+def _begins_run(facts: Facts, function: Function) -> bool:
+    """Whether a framework calls a function once before a training: ``on_train_start``, a handler of ``STARTED``."""
+    if is_start(function):
+        return "init" not in function.name
+    return any(function in handlers_of(facts.solution, call, Holds.BEGINS) for call in facts.calls())
 
 
 def _ways(facts: Facts, made: Value) -> Iterator[Value]:
