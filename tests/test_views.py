@@ -37,7 +37,7 @@ def view(expression: str) -> str:
         "h.softmax(1)[:, 0]", "rnn(x)[0][:, -1]", "h.cpu()[0]",
         "h[len(x):][0]", "h[len(x):].narrow(0, 0, 1)", "h[:len(y), 1]", "bert(x).states[:, 2]",
         "bert(x)['states'][:, 1]",
-        "bert(x).layers[2][:, 1]",
+        "bert(x).layers[2][:, 1]", "bert(x).last_hidden_state[:, 0]", "bert(x).last_hidden_state[:, 0, :].squeeze(0)",
         "h[int(y.argmax())]", "h[y.argmax().item()]", "h[:, len(y) // 2 - 1]",
     ],
 )  # fmt: skip

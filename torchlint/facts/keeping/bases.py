@@ -17,6 +17,9 @@ RECURRENT = frozenset(f"torch.nn.{name}" for name in ("RNN", "GRU", "LSTM"))
 """Modules that return their outputs and their last states."""
 
 
+OF_EACH_TOKEN = "last_hidden_state"
+"""https://huggingface.co/docs/transformers/main_classes/output"""
+
 ONLY_OF_TENSORS = frozenset(
     ["detach", "cpu", "cuda", "to", "requires_grad", "requires_grad_", "grad_fn", "softmax", "log_softmax", "sigmoid",
      "relu", "unsqueeze", "permute", "numpy", "backward", "half", "float", "double", "long", "topk", "norm", "exp",
@@ -146,7 +149,9 @@ class Bases:
         return False
 
     def is_sequence(self, base: Value) -> bool:
-        """Whether the base is what a recurrent network gives for each time step."""
+        """Whether the base is what a recurrent network, or an encoder of Hugging Face, gives for each time step."""
+        if base.op is Op.ATTRIBUTE and base.name == OF_EACH_TOKEN:
+            return self.steps.calls_module(base.inputs[0])
         return base.op is Op.ELEMENT and base.keys[0] == 0 and self._is_recurrent(base.inputs[0])
 
     def is_last_state(self, base: Value) -> bool:

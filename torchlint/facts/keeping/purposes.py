@@ -191,7 +191,9 @@ def fills_optimizer(facts: Facts, copy: Value) -> bool:
     if copy.callee.name != "load_state_dict":
         return False
     atoms = facts.solution.final(copy.callee.inputs[0])
-    return bool(atoms) and any(isinstance(atom, Tool) and atom.kind == "optimizer" for atom in atoms)
+    if any(isinstance(atom, Module) for atom in atoms):
+        return False  # one attribute after the other: ``getattr(self, name).load_state_dict(state[name])``
+    return any(isinstance(atom, Tool) and atom.kind == "optimizer" for atom in atoms)
 
 
 def _is_of_modules(name: str) -> bool:

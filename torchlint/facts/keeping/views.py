@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from torchlint.facts.keeping.bases import ONLY_OF_TENSORS, Bases, number_of, slices_of
+from torchlint.facts.keeping.bases import OF_EACH_TOKEN, ONLY_OF_TENSORS, Bases, number_of, slices_of
 from torchlint.facts.keeping.numbers import is_known_with, number_behind
 from torchlint.facts.summaries.summary import ViewSummary
 from torchlint.facts.turns.steps import Steps
@@ -101,7 +101,7 @@ class Views:
             return None
         by_width = width is not None and not all(map(self._is_window, parts))
         sure = by_width or any(self._surely_smaller(part, base) for part in parts)
-        return View(base, parts[-1], sure, found.entered.get(base.function))
+        return View(_made(base), parts[-1], sure, found.entered.get(base.function))
 
     def given_by(self, function: Function) -> ViewSummary | None:
         """Of which parameter a function returns a view, whatever is passed for it."""
@@ -121,7 +121,7 @@ class Views:
     def base_of(self, value: Value) -> Value | None:
         """What holds the memory of ``value``, whether it is all of it or a part."""
         found = self._walk(value)
-        return found.base if found is not None else None
+        return _made(found.base) if found is not None else None
 
     def _walk(self, value: Value, ends: Sequence[Value] = ()) -> _Walked | None:
         """What is behind views, as far back as to one of the ``ends``; None when all is copied."""
@@ -361,6 +361,11 @@ class Views:
         is_open = known.op is Op.PARAMETER and not self.solution.callers.get(known.function)
         number = None if is_open else agreed(self.solution, known)
         return number if isinstance(number, int) else None
+
+
+def _made(base: Value) -> Value:
+    """What computes a base, of which it may be an attribute."""
+    return base.inputs[0].unnarrowed() if base.op is Op.ATTRIBUTE and base.name == OF_EACH_TOKEN else base
 
 
 def _has_known_numbers(walked: _Walked) -> bool:
