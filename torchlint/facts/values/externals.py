@@ -105,8 +105,6 @@ _PREFIXES: tuple[tuple[str, Meaning], ...] = (
 )
 
 _CLASSES: tuple[tuple[str, Meaning], ...] = (
-    ("torch_geometric.nn.", Meaning.MODULE),
-    ("dgl.nn.", Meaning.MODULE),
     ("segmentation_models_pytorch.losses.", Meaning.TRANSFORM),
     ("segmentation_models_pytorch.", Meaning.MODULE),
     ("monai.networks.nets.", Meaning.MODULE),
