@@ -102,6 +102,7 @@ def test_two_outputs_on_one_context_are_worse_than_one() -> None:
         "ctx.kept = x\nreturn x",
         "x = x.contiguous()\nctx.kept = x\nreturn x",
         "y = x.exp()\nctx.kept = y.detach()\nreturn y",
+        "y = x.exp()\nctx.kept = y.detach().clone()\nreturn y",
         "y = x.exp()\nctx.kept = y.clone()\nreturn y",
         "y = x.exp()\nctx.kept = y.shape, y.mean().item(), n\nreturn y",
         "y = x.exp()\nctx.kept = y\nreturn y * 2",

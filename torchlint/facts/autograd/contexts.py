@@ -305,6 +305,8 @@ class _Search:
             return Share.OUTPUT
         if not bases.isdisjoint(call.outputs - call.bundle):
             return Share.VIEW
+        if any(map(_is_detached_copy, roots)):
+            return None
         is_computed = all(_is_computed(root) for root in roots) and not any(base.op is Op.PARAMETER for base in bases)
         return Share.OTHER if is_computed else None
 
@@ -353,6 +355,14 @@ def _is_computed(value: Value) -> bool:
     """Whether an operation of torch computes a tensor here."""
     made = _operation(value) if value.op is Op.CALL else None
     return made is not None and made.history is torch_api.History.KEEPS and made.returns is torch_api.Returns.TENSOR
+
+
+def _is_detached_copy(value: Value) -> bool:
+    """``y.detach().clone()``: what is copied to be kept without its graph is kept on purpose."""
+    if value.op is not Op.CALL or value.callee.op is not Op.ATTRIBUTE or value.callee.name != "clone":
+        return False
+    source = value.callee.inputs[0]
+    return source.op is Op.CALL and source.callee.op is Op.ATTRIBUTE and source.callee.name == "detach"
 
 
 def _operation(call: Value) -> torch_api.Operation | None:

@@ -120,7 +120,7 @@ class _Walk:
             if not may_be_recorded(self.solution, value):
                 continue
             seen[value] = inside
-            if not inside and value.op is not Op.CONTAINER and self.flows.live(value) is not None:
+            if not inside and value.op is not Op.CONTAINER and self._is_recorded(value):
                 self.values.add(value)
             if not inside:
                 filled = self._filled(value)
@@ -137,6 +137,12 @@ class _Walk:
             tuple(self.positions),
             self.is_open,
         )
+
+    def _is_recorded(self, value: Value) -> bool:
+        """Whether a value has a graph; what a network gives may have one whatever is known of its forward."""
+        if self.flows.live(value) is not None:
+            return True
+        return value.op is Op.CALL and self.facts.steps.calls_module(value) and self.flows.modes.records(value)
 
     def _begins_unseen(self, value: Value) -> bool:
         """Whether ``value`` has its graph, by all that is seen, from an attribute that is set elsewhere."""

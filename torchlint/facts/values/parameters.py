@@ -52,8 +52,10 @@ def has_parameters(solution: Solution, cls: Class) -> bool:
 
 
 def may_train(solution: Solution, attribute: Value) -> bool:
-    """Whether an attribute of a module holds parameters: a module, a leaf, or what an unknown class makes."""
+    """Whether an attribute of a module holds parameters: a module or its part, a leaf, what an unknown class makes."""
     made = attribute.op is Op.CALL and attribute.callee.op is Op.EXTERNAL
+    if attribute.op is Op.ATTRIBUTE and attribute.inputs:  # `self.features = resnet50().layer4`
+        made = any(isinstance(atom, Module) and atom.has_parameters for atom in solution.of(attribute.inputs[0]))
     atoms = solution.of(attribute)
     # What another file keeps of what this one passes.
     given = (atom.parameter for atom in atoms if attribute.op is Op.GIVEN and isinstance(atom, Argument))
