@@ -108,7 +108,9 @@ def _wrapped(solution: Solution, value: Value, name: str, arguments: list[Abstra
     modules = frozenset(a for abstract in contents for a in abstract if isinstance(a, Module | Instance))
     if modules and name.rpartition(".")[2].endswith(("Parallel", "AveragedModel")):
         return modules
-    bare = bool(modules) and all(isinstance(a, Module) and not a.has_parameters for a in modules)
+    # `Sequential(*list(net.children())[:-1], Flatten())`: what is not known may have parameters.
+    is_known = all(abstract <= modules for abstract in contents)
+    bare = bool(modules) and is_known and all(isinstance(a, Module) and not a.has_parameters for a in modules)
     if name in LISTS_OF_MODULES or (name in SEQUENCES and any(isinstance(a, Instance) for a in modules)):
         solution.set_field(value, None, modules)
         return frozenset([Module(not bare, value)])
