@@ -110,3 +110,10 @@ def test_what_only_post_init_gets_is_not_kept() -> None:
 def test_an_init_that_is_written_is_the_one() -> None:
     declared = RECORD + "    def __init__(self, loss):\n        self.loss = loss.item()\n"
     assert leaks(declared, "total += Record(loss).loss", before="total = 0") == []
+
+
+def test_a_record_keeps_the_view_that_it_is_made_of() -> None:
+    kept = "with torch.no_grad():\n        records.append(Record(0, model(x)[:2]{copied}))"
+    found = program(RECORD, kept.format(copied=""), before="records = []").facts.kept_views
+    assert len(found) == 1
+    assert program(RECORD, kept.format(copied=".clone()"), before="records = []").facts.kept_views == []

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from programs import Program
+from projects import Project
 
 IMPORTS = """
 import sys
@@ -189,3 +192,50 @@ for step, (x, y) in enumerate(loader):
         kept.append(error)
 """
     assert kept(source) == (["kept +"] if keeps else [])
+
+
+JOURNAL = """
+    from dataclasses import dataclass
+
+    @dataclass
+    class Entry:
+        where: int
+        what: object
+
+    class Journal:
+        def __init__(self):
+            self.entries = []
+
+        def note(self, where, error):
+            self.entries.append(Entry(where, {kept}))
+"""
+
+RUN = """
+    import torch
+    from torch import nn
+    from journal import Journal
+
+    def run(net: nn.Module, loader):
+        journal, hits = Journal(), 0
+        with torch.no_grad():
+            for number, (x, y) in enumerate(loader):
+                try:
+                    hits += (net(x).argmax(1) == y).sum().item()
+                except RuntimeError as error:
+                    journal.note(number, {given})
+        return hits, len(journal.entries)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "given", "found"),
+    [
+        ("error", "error", ["run.py: TLK406 error"]),
+        ("str(error)", "error", []),
+        ("error", "str(error)", []),
+        ("error", "error.with_traceback(None)", []),
+    ],
+)
+def test_a_journal_of_another_file(tmp_path: Path, kept: str, given: str, found: list[str]) -> None:
+    files = {"journal.py": JOURNAL.format(kept=kept), "run.py": RUN.format(given=given)}
+    assert Project(tmp_path, files).found("run.py") == found

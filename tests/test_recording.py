@@ -121,6 +121,7 @@ class Watch(TrainerCallback):
         ("on_train_begin", "memory._record_memory_history()", 1),
         ("on_train_begin", "memory._record_memory_history(max_entries=5000)", 0),
         ("on_train_begin", "if self.wanted:\n            memory._record_memory_history()", 0),
+        ("on_train_begin", "if state == 'fit':\n            memory._record_memory_history()", 1),
         ("on_train_end", "memory._record_memory_history()", 0),
     ],
 )
@@ -275,7 +276,7 @@ def answer(x):
         ({"loaded": "watch.begin()", "added": "app.add_event_handler('shutdown', load)"}, 0),
         ({"loaded": "if flag: watch.begin()", "added": "app.add_event_handler('startup', load)"}, 0),
         ({"answered": "watch.begin()"}, 0),  # somebody asks for it
-        ({"added": "watch.begin()"}, 0),
+        ({"added": "watch.begin()"}, 1),
         ({"added": "memory._record_memory_history()"}, 1),
         ({"added": "memory._record_memory_history()", "asked": "template"}, 0),
     ],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.values.frameworks import is_start
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.tree import dotted, walk, walk_scope
 
@@ -95,8 +96,18 @@ def _branches(facts: Facts, call: Value) -> Iterator[cst.CSTNode]:
     node: cst.CSTNode | None = call.syntax
     while node is not None and node is not call.function.syntax:
         node = facts.parents.get(node)
+        if isinstance(node, cst.If) and is_start(call.function) and _asks_for_stage(node.test, call.function):
+            continue
         if isinstance(node, cst.If | cst.IfExp | cst.BooleanOperation | cst.ExceptHandler | cst.MatchCase):
             yield node
+
+
+def _asks_for_stage(test: cst.BaseExpression, function: Function) -> bool:
+    """``if stage == "fit":`` in what a framework calls at each start: whether a training is about to begin."""
+    if not isinstance(test, cst.Comparison) or not isinstance(test.left, cst.Name):
+        return False
+    is_given = test.left.value in {parameter.name for parameter in function.parameters[1:]}
+    return is_given and any(isinstance(node, cst.SimpleString) for node in walk(test))
 
 
 def _is_left_before(call: Value) -> bool:

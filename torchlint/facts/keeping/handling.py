@@ -15,6 +15,7 @@ import libcst as cst
 
 from torchlint.facts.keeping.asking_back import COLLECTING
 from torchlint.facts.keeping.holders import Holders
+from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.values.domain import ClassReference, Container, External, Plain, Tool
 from torchlint.facts.values.framework_objects import contract_of
 from torchlint.facts.values.frameworks import is_module
@@ -220,6 +221,7 @@ class Handling:
         """Each place where an exception of failed work is stored."""
         found = [kept for store in self.facts.graph.stores if (kept := self._of_store(store)) is not None]
         found += [kept for node in self._tries for kept in self._of_variables(node)]
+        found += [kept for one in kept_elsewhere(self.facts) if (kept := self._handed_over(one)) is not None]
         return list({kept.statement: kept for kept in reversed(found)}.values())
 
     def _of_store(self, store: Store) -> KeptException | None:
@@ -242,6 +244,17 @@ class Handling:
         if store.kind is Kind.ASSIGN and (store.attribute or self._is_global(store)) and store.target is not None:
             return KeptException(store.statement, text_of(store.target, store.value), tried, handler, False)
         return None
+
+    def _handed_over(self, kept: KeptElsewhere) -> KeptException | None:
+        """``self.journal.note(error)``: what an object of another file adds to what it keeps."""
+        if not kept.keep.grows or kept.keep.bounded or kept.keep.is_computed:
+            return None
+        handler = self._handler_of(kept.given.value, DEPTH, set())
+        tried = self._tried(handler) if handler is not None and not self._clears_frames(handler) else None
+        by = self.facts.novelty.repeats_at(kept.call.function, kept.call.loop)
+        if handler is None or tried is None or by is None:
+            return None
+        return KeptException(self.facts.statement_of(kept.call), kept.name, tried, handler, piles_up=True)
 
     def _is_global(self, store: Store) -> bool:
         """Whether a function assigns a global."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.keeping.bases import number_of, slices_of
 from torchlint.facts.keeping.gathering import Gathering, items_behind
 from torchlint.facts.keeping.joining import is_join
@@ -201,12 +202,14 @@ class _Search:
         return replace(kept, is_window=holder.is_window, is_bounded=holder.is_bounded)
 
     def _items(self, value: Value, syntax: cst.CSTNode | None) -> list[Use]:
-        """What is put in: the value itself, or what is in the tuple or dict that is written there."""
+        """What is put in: the value itself, or what is in the tuple, the dict or the record that is written there."""
         found, pending = [], [value]
         while pending:
             current = pending.pop(0)
             if current.op is Op.CONTAINER and isinstance(current.syntax, cst.Tuple | cst.Dict | cst.List):
                 pending.extend(current.inputs)
+            elif makes_record(self.facts, current):
+                pending.extend(current.arguments)
             else:
                 found.append(current)
         return parts(value, syntax, found)
