@@ -325,3 +325,43 @@ def test_a_decorator_from_elsewhere_that_sounds_like_a_guard_is_not_taken_for_no
         """
     )
     assert Mode.ON not in program.modes(program.shown())
+
+
+DECORATOR = """
+import functools
+def quietly(f):
+    @functools.wraps(f)
+    def inner(model, *given, **named):
+        model.eval()
+        try:
+            {how}
+        finally:
+            model.train()
+    return inner
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ("with torch.no_grad():\n                return f(model, *given, **named)", OFF),
+        ("with torch.set_grad_enabled(given[0]):\n                return f(model, *given)", {Mode.UNKNOWN}),
+        ("with torch.no_grad():\n                model.warm()\n            return f(model)", ON),
+        ("return f(model, *given)", ON),
+    ],
+)
+def test_a_decorator_of_the_file_runs_what_it_decorates_in_its_mode(how: str, expected: set[Mode]) -> None:
+    assert mode(DECORATOR.format(how=how) + "@quietly\ndef f(x):\n    model(x)") == expected
+
+
+def test_what_makes_a_decorator_does_too() -> None:
+    maker = """
+def mode_of(flag):
+    def decorator(f):
+        @torch.inference_mode()
+        def inner(*given):
+            return f(*given)
+        return inner
+    return decorator
+"""
+    assert mode(maker + "@mode_of(True)\ndef f(x):\n    model(x)") == OFF

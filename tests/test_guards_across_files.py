@@ -254,3 +254,29 @@ def test_a_summary_on_random_numbers_in_another_file_is_no_inference(tmp_path: P
             print(complexity(nn.Linear(3, 3), (1, 3)))
     """
     assert Project(tmp_path, {"tools.py": tools, "use.py": use}).found("use.py") == []
+
+
+def test_a_decorator_of_another_file_guards(tmp_path: Path) -> None:
+    modes = """
+        import torch
+        from functools import wraps
+
+        def quietly(f):
+            @wraps(f)
+            def inner(*given):
+                with {guard}:
+                    return f(*given)
+            return inner
+    """
+    judge = """
+        from torch import nn
+        from modes import quietly
+
+        @quietly
+        def judge(net: nn.Module, loader):
+            return [net(x).argmax(1) for x in loader]
+    """
+    files = {"modes.py": modes.format(guard="torch.no_grad()"), "judge.py": judge}
+    assert Project(tmp_path / "guarded", files).found() == []
+    files["modes.py"] = modes.format(guard="torch.autocast('cuda')")
+    assert Project(tmp_path / "open", files).found() == ["judge.py: TLK201 warning"]

@@ -218,3 +218,17 @@ def test_a_layer_beside_a_training_that_is_handed_its_network(
     more: str, rest: str, found: list[tuple[str, bool]]
 ) -> None:
     assert left(GIVEN.format(more=more, rest=rest)) == found
+
+
+def test_an_attribute_with_a_setter_keeps_what_that_makes_of_it() -> None:
+    setter = """    @property
+    def side(self):
+        return self._side
+    @side.setter
+    def side(self, value):
+        self._side = value{ending}
+model = Layer()
+"""
+    source = layer("self.side = self.c(h)")
+    assert left(source.replace("model = Layer()\n", setter.format(ending=".detach()"))) == []
+    assert left(source) == [("self.side", False)]

@@ -147,7 +147,7 @@ class Leftovers:
         """Whether what a place holds outlives the call that stores it: an object of the file, a module, a global."""
         owner = place.owner
         if isinstance(owner, Class):
-            return True
+            return not _has_setter(owner, place.path)  # which keeps what it makes of it
         if isinstance(owner, Function):
             return store.function is not owner and (not store.attribute or self._is_network(store.holder))
         return self._is_network(owner) or (owner.op is Op.CALL and owner.callee.name in NAMESPACES)
@@ -335,6 +335,12 @@ class Leftovers:
         """Whether it is the forward of a layer that is made in a file that also trains, as one of a list of layers."""
         trains = any(not backward.by_contract for backward in self.solution.graph.backwards)
         return trains and is_forward(function) and any(function.owner in made for made in self._made)
+
+
+def _has_setter(cls: Class, attribute: str) -> bool:
+    """Whether assigning the attribute runs a method: ``@value.setter``."""
+    method = cls.method(attribute)
+    return method is not None and any(name.rpartition(".")[2] == "setter" for name in method.decorators)
 
 
 def _is_differentiated_by_hand(function: Function) -> bool:

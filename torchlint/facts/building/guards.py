@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import libcst as cst
 
 from torchlint.facts.values.graph import Mode, Op, Value
@@ -25,6 +27,8 @@ SETTERS = frozenset(
      "torch._C.set_grad_enabled", "torch._C._set_grad_enabled"]
 )  # fmt: skip
 """They take the mode as an argument; as a statement they hold until the end of the function and beyond."""
+
+_WRITTEN = {**SWITCHES, **dict.fromkeys(SETTERS, Mode.UNKNOWN)}
 
 _HINTS = ("grad", "inference", "eval")
 """A context manager of unknown origin with one of these in its name may guard: silence, not evidence."""
@@ -93,6 +97,41 @@ def guards_held_by(helper: cst.FunctionDef) -> list[cst.BaseExpression]:
             elif node.func.attr.value == "__enter__":
                 found.append(node.func.value)
     return found
+
+
+def wrapping_mode(decorator: cst.FunctionDef, full_name: Callable[[cst.CSTNode], str | None]) -> Mode | None:
+    """The grad mode in which a decorator of the project runs what it decorates; None where it leaves the mode alone.
+
+    Args:
+        decorator: a function with a function in it that calls what the outer one is given, or one that makes such.
+        full_name: reads the file's imports.
+    """
+    if not isinstance(decorator.body, cst.IndentedBlock):
+        return None
+    given = {parameter.name.value for parameter in decorator.params.params}
+    for inner in decorator.body.body:
+        if isinstance(inner, cst.FunctionDef):
+            found = _mode_around_call(inner, given, full_name) or wrapping_mode(inner, full_name)
+            if found is not None:
+                return found
+    return None
+
+
+def _mode_around_call(
+    wrapper: cst.FunctionDef, given: set[str], full_name: Callable[[cst.CSTNode], str | None]
+) -> Mode | None:
+    """The mode in which a function calls one of ``given``: by a block around the call, or by its own decorator."""
+    blocks = [(node, [item.item for item in node.items]) for node in walk_scope(wrapper) if isinstance(node, cst.With)]
+    around = [(wrapper, [one.decorator for one in wrapper.decorators]), *blocks]
+    for node, guards in around:
+        body = node.body if isinstance(node, cst.With) else wrapper.body
+        calls = (inner.func for inner in walk_scope(body) if isinstance(inner, cst.Call))
+        if any(isinstance(called, cst.Name) and called.value in given for called in calls):
+            names = (full_name(guard.func if isinstance(guard, cst.Call) else guard) or "" for guard in guards)
+            modes = [_WRITTEN[name] for name in names if name in _WRITTEN]
+            if modes:
+                return modes[0]
+    return None
 
 
 def context_helpers(module: cst.CSTNode) -> dict[str, list[cst.FunctionDef]]:

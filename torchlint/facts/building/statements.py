@@ -19,6 +19,7 @@ from torchlint.facts.building.guards import (
     may_guard,
     mode_of_argument,
     mode_of_guard,
+    wrapping_mode,
 )
 from torchlint.facts.building.names import all_parameters, assigned_in, bound_targets, import_names, path_of
 from torchlint.facts.building.narrowing import says_at_rest
@@ -311,6 +312,7 @@ class StatementBuilder(ExpressionBuilder):
             is_async = node.asynchronous is not None
             function = Function(node.name.value, node, self.cls, self.function, is_async, is_generator)
             self._decorate(function, node)
+            function.wraps = wrapping_mode(node, self.full_name)
         else:
             function = Function("<lambda>", node, None, self.function, False, is_generator)
         defaults = {p: self.visit(p.default) for p in all_parameters(node.params) if p.default is not None}
@@ -335,7 +337,10 @@ class StatementBuilder(ExpressionBuilder):
                 self.graph.decorated[value] = function
             if function.is_async:
                 continue  # torch's guards wrap a call, and calling an async function runs none of it
-            if name in SETTERS and value.op is Op.CALL:
+            wraps = _wraps(value)
+            if wraps is not None:
+                function.guard = wraps
+            elif name in SETTERS and value.op is Op.CALL:
                 function.guard = mode_of_argument(value, Mode.OFF)
             elif name in SWITCHES:
                 function.guard = mode_of_guard(value) or SWITCHES[name]
@@ -390,6 +395,15 @@ class StatementBuilder(ExpressionBuilder):
         cst.If: _if, cst.For: _for, cst.While: _while, cst.With: _with, cst.Try: _try, cst.TryStar: _try,
         cst.Match: _match, cst.FunctionDef: _function, cst.ClassDef: _class,
     }  # fmt: skip
+
+
+def _wraps(decorator: Value) -> Mode | None:
+    """The grad mode in which a decorator of the project, or what makes one, runs what it decorates."""
+    named = decorator.callee if decorator.op is Op.CALL else decorator
+    if not isinstance(named.reference, Function):
+        return None
+    named.reference.open()
+    return named.reference.wraps
 
 
 def _is_never(test: cst.BaseExpression) -> bool:

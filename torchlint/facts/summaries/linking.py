@@ -232,6 +232,7 @@ class Linker:
         self.foreign.nodes.add(function.syntax)
         function.is_async, function.is_generator = summary.is_async, summary.is_generator
         function.decorators, function.guard = summary.decorators, Mode(summary.guard)
+        function.wraps = Mode(summary.wraps) if summary.wraps else None
         for position, parameter in enumerate(summary.parameters):
             function.parameters.append(self._parameter(parameter, position, function, unit))
         calls = [self._call(call, function, unit) for call in summary.calls]

@@ -141,6 +141,7 @@ class _Summariser:
             result=self._result(function, list(calls)),
             decorators=function.decorators,
             guard=function.guard.value,
+            wraps=function.wraps.value if function.wraps is not None else "",
             is_async=function.is_async,
             is_generator=function.is_generator,
             calls=tuple(calls.values()),

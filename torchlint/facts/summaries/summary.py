@@ -250,6 +250,7 @@ class FunctionSummary:
         result: what it returns or yields.
         decorators: full dotted names.
         guard: the grad mode that a decorator gives it, by its value.
+        wraps: the grad mode in which it, as a decorator, runs what it decorates, by its value; "" without one.
         calls: the calls that matter.
         keeps: what it keeps of what it is given.
         effects: what it does on each call, be it by functions of its file.
@@ -271,6 +272,7 @@ class FunctionSummary:
     result: Shape = ()
     decorators: tuple[str, ...] = ()
     guard: str = "inherited"
+    wraps: str = ""
     is_async: bool = False
     is_generator: bool = False
     calls: tuple[CallSummary, ...] = ()

@@ -266,6 +266,7 @@ class Function:
         result: a PHI of all that it returns (or yields).
         guard: the grad mode that a decorator gives it, INHERITED without one.
         decorators: full dotted names.
+        wraps: the grad mode in which it, as a decorator, runs what it decorates; None where it leaves that alone.
         is_foreign: it stands in another file.
         is_written: False for what Python writes itself: the ``__init__`` of a data class.
         opener: reads what is known of a foreign one; None once that is done.
@@ -279,6 +280,7 @@ class Function:
     is_generator: bool = False
     decorators: tuple[str, ...] = ()
     guard: Mode = Mode.INHERITED
+    wraps: Mode | None = None
     parameters: list[Value] = field(default_factory=list)
     result: Value | None = None
     is_foreign: bool = False
