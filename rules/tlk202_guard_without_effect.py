@@ -86,7 +86,10 @@ class GuardWithoutEffect(Rule):
     level = Level.WARNING
     harms = (Harm.UNUSED, Harm.PEAK)
     symptoms = (Symptom.DIES_AT_VALIDATION,)
-    triggers = (Trigger(names=frozenset(["no_grad", "inference_mode", "enable_grad", "set_grad_enabled"])),)
+    triggers = (
+        Trigger(names=frozenset(["no_grad", "inference_mode", "enable_grad", "set_grad_enabled"])),
+        Trigger(defines=True, imports=True),
+    )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each guard that does not do what it is written for."""

@@ -280,3 +280,54 @@ def test_a_decorator_of_another_file_guards(tmp_path: Path) -> None:
     assert Project(tmp_path / "guarded", files).found() == []
     files["modes.py"] = modes.format(guard="torch.autocast('cuda')")
     assert Project(tmp_path / "open", files).found() == ["judge.py: TLK201 warning"]
+
+
+BASE = """
+    import abc
+    import torch
+
+    class Judge(abc.ABC):
+        def __init__(self, net):
+            self.net = net.eval()
+
+        @abc.abstractmethod
+        {decorator}
+        def score(self, x):
+            ...
+"""
+
+OVERRIDE = """
+    import torch
+    from torch import nn
+    from base import Judge
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(3, 3)
+
+        def forward(self, x):
+            return self.layer(x)
+
+    class Own(Judge):
+        {decorator}
+        def score(self, x):
+            return self.net(x)
+
+    judge = Own(Net())
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "own", "found"),
+    [
+        ("@torch.no_grad()", "", ["own.py: TLK202 warning"]),
+        ("@torch.no_grad()", "@torch.inference_mode()", []),
+        ("", "", []),
+    ],
+)
+def test_a_guard_on_an_abstract_method_of_another_file_does_not_hold_for_what_overrides_it(
+    tmp_path: Path, base: str, own: str, found: list[str]
+) -> None:
+    files = {"base.py": BASE.format(decorator=base), "own.py": OVERRIDE.format(decorator=own)}
+    assert Project(tmp_path, files).found("own.py") == found

@@ -83,7 +83,7 @@ class IdleGuard:
 def idle_guards(facts: Facts) -> list[IdleGuard]:
     """Every guard of a file that does not do what it is written for, in no particular order."""
     mentioned = any(v.op is Op.EXTERNAL and (v.name in SWITCHES or v.name in SETTERS) for v in facts.graph.values)
-    found = _Search(facts).found() if mentioned else ()
+    found = _Search(facts).found() if mentioned else _Search(facts).overrides()
     return [replace(guard, followed=bool(statements_after(facts, guard.node))) for guard in found]
 
 
@@ -142,11 +142,15 @@ class _Search:
     def found(self) -> Iterator[IdleGuard]:
         for function in self.facts.graph.functions:
             yield from self._decorated(function)
-        for cls in self.facts.graph.classes:
-            yield from self._overrides(cls)
+        yield from self.overrides()
         yield from self._written()
         yield from self._lazy()
         yield from self._threads()
+
+    def overrides(self) -> Iterator[IdleGuard]:
+        for cls in self.facts.graph.classes:
+            if cls.parents:
+                yield from self._overrides(cls)
 
     def _idle(self, kind: Idle, node: cst.CSTNode, guard: Guard, function: Function, at: cst.CSTNode) -> IdleGuard:
         return IdleGuard(kind, node, guard.node, self.facts.code(guard.node), guard.mode, function, at)
@@ -246,10 +250,22 @@ class _Search:
             base = next((c.methods[name] for c in cls.lineage()[1:] if name in c.methods), None)
             if base is None or base.is_async or method.guard is not Mode.INHERITED:
                 continue
+            if base.is_foreign:
+                yield from self._override_of_another_file(method, base)
+                continue
             guard = self.guards.decorator(base)
             if guard is not None and guard.mode is not Mode.ON and self._infers(method):
                 idle = self._idle(Idle.OVERRIDDEN, base.syntax, guard, base, method.syntax)
                 yield replace(idle, victims=(method,))
+
+    def _override_of_another_file(self, method: Function, base: Function) -> Iterator[IdleGuard]:
+        """The same where the base stands in another file: the method that runs unguarded is the place to say it."""
+        written = base.syntax.decorators if isinstance(base.syntax, cst.FunctionDef) else ()
+        guards = (one for one in zip(base.decorators, written, strict=True) if SWITCHES.get(one[0]) is Mode.OFF)
+        name, decorator = next(guards, ("", None))
+        if decorator is not None and base.is_abstract and self._infers(method):
+            node, expression = method.syntax, decorator.decorator
+            yield IdleGuard(Idle.OVERRIDDEN, node, expression, name, Mode.OFF, base, node, (method,))
 
     def _infers(self, method: Function) -> bool:
         """Whether a method runs a network with gradients on, for its answer alone."""
