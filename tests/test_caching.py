@@ -478,3 +478,49 @@ def number(data):
 def test_a_cache_of_one_entry_gives_up_the_last_one(size: int, keeps: bool) -> None:
     source = f"@lru_cache(maxsize={size})\ndef double(x):\n    return x * 2\n"
     assert found(source + LOOP.format("double(x)")) == (["double(x)"] if keeps else [])
+
+
+REMEMBERED = """
+known = {}
+@torch.no_grad()
+def asked(text):
+    if text not in known:
+        known[text] = net(encoded(text))
+    return known[text]
+"""
+
+CACHED = """
+@lru_cache(maxsize={})
+def asked(text):
+    with torch.no_grad():
+        return net(encoded(text))
+"""
+
+READING = """
+import glob, json
+net = nn.Linear(3, 3)
+{}
+def compare(path, texts):
+    return [float(asked(text).sum()) for text in texts]
+def main(folder):
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "loop", "expected"),
+    [
+        (
+            CACHED.format(None),
+            "for line in open(folder): compare(folder, json.loads(line)['texts'])",
+            [Level.NOTE],
+        ),
+        (REMEMBERED, "for line in open(folder): print(asked(line.strip()).sum())", [Level.NOTE]),
+        (CACHED.format(None), "for path in glob.glob(folder): print(asked(path).sum())", [Level.ERROR]),
+        (CACHED.format(8), "for line in open(folder): compare(folder, [line])", []),
+        (CACHED.format(None), "for name in ('cat', 'dog'): compare(folder, [name])", []),
+        (CACHED.format(None), "compare(folder, NAMES)", []),
+    ],
+)
+def test_what_a_network_gives_for_each_row_of_a_file(asked: str, loop: str, expected: list[Level]) -> None:
+    assert levels(READING.format(asked, loop)) == expected

@@ -171,3 +171,15 @@ def tidy(engine):
     torch.cuda.empty_cache()
 """
     assert len(emptied(source)) == count
+
+
+@pytest.mark.parametrize(("given_up", "expected"), [("del net", []), ("del x", ["torch.cuda.empty_cache()"])])
+def test_a_model_that_was_given_up_is_worth_it(given_up: str, expected: list[str]) -> None:
+    shelf = f"""
+shelf = {{}}
+def release(name, x):
+    net = shelf.pop(name).eval()
+    {given_up}
+    torch.cuda.empty_cache()
+"""
+    assert [call.partition(" by ")[0] for call in emptied(shelf + in_step("release(step, x)"))] == expected

@@ -308,3 +308,19 @@ def main(loader, net, judge):
         epoch(loader, net, judge(3), trains=True)
 """)
     assert in_vain(program) == expected
+
+
+def test_what_two_networks_share_may_come_of_one_whose_forward_says_nothing() -> None:
+    trunk = """
+from torchvision.models import resnet18
+class Trunk(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = resnet18().layer4
+    def forward(self, x):
+        return self.features(x)
+trunk = Trunk()
+"""
+    shared = f"h = trunk(x)\nloss = head(h).sum()\n{ALONE}\nother({{given}}).sum().backward()"
+    assert in_vain(in_loop(shared.format(given="h"), trunk)) == []
+    assert in_vain(in_loop(shared.format(given="h.detach()"), trunk)) == [ALONE]

@@ -58,3 +58,14 @@ def test_a_backward_over_a_sequence_says_nothing_of_what_it_is_given() -> None:
 def test_layers_alone_are_run_by_torch() -> None:
     program = Program("net = nn.Sequential(nn.Linear(3, 3), nn.ReLU())\nprint(net(torch.rand(2, 3)))")
     assert program.kinds(program.shown()) == {"live"}
+
+
+@pytest.mark.parametrize("items", ["*list(net.children())[:-1], nn.Flatten()", "*net.children(), nn.ReLU()", "given"])
+def test_a_sequence_of_what_is_not_known_may_have_parameters(items: str) -> None:
+    source = f"""
+def run(given, x):
+    net = torch.hub.load('a', 'b')
+    print(nn.Sequential({items})(x))
+"""
+    program = Program(source)
+    assert program.kinds(program.shown()) == {"live"}

@@ -294,3 +294,19 @@ class Frames:
         self.move(self.at)
 """
     assert Program(TRAINING + body, head=HEAD).facts.snapshots == []
+
+
+@pytest.mark.parametrize(
+    ("key", "count"), [("trainer.current_epoch", 1), ("trainer.global_step", 1), ("trainer.name", 0), ("'last'", 0)]
+)
+def test_a_copy_for_each_epoch_that_a_framework_counts(key: str, count: int) -> None:
+    source = f"""
+import copy
+import pytorch_lightning as pl
+class Path(pl.Callback):
+    def __init__(self):
+        self.kept = {{}}
+    def on_train_epoch_end(self, trainer, module):
+        self.kept[{key}] = copy.deepcopy(module.state_dict())
+"""
+    assert len(Program(source).facts.snapshots) == count
