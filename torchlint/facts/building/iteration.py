@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchlint.facts.building.context import Context
 from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.kinds import WHOLE_NUMBER
 
 FIRST_ITEM_WRAPPERS = frozenset(
     ["builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "builtins.iter", "itertools.islice",
@@ -25,14 +26,14 @@ class IterationBuilder(Context):
             callee, first = iterable.callee, iterable.argument(0)
             if callee.op is Op.EXTERNAL:
                 if callee.name == "builtins.enumerate" and first is not None:
-                    return self._pair(self.make(Op.CONSTANT, (), None), self.element(first, None), key)
+                    return self._pair(self._number(), self.element(first, None), key)
                 if callee.name == "builtins.zip" and first is None and len(iterable.arguments) == 1:
                     return self._column(iterable.arguments[0], key)
                 if callee.name == "builtins.zip":
                     items = tuple(self.element(value, None) for value in iterable.arguments)
                     return self.make(Op.CONTAINER, items, None, keys=tuple(range(len(items))))
                 if callee.name == "builtins.range":
-                    return self.make(Op.CONSTANT, (), None)
+                    return self._number()
                 if first is not None and callee.name in FIRST_ITEM_WRAPPERS:
                     return self.element(first, key)
             elif callee.op is Op.ATTRIBUTE and callee.name in NAMED:
@@ -49,6 +50,10 @@ class IterationBuilder(Context):
             choices = tuple(self.element(choice, key) for choice in iterable.inputs)
             return self.make(Op.PHI, choices, iterable.syntax)
         return self.make_element(iterable, key)
+
+    def _number(self) -> Value:
+        """What counts."""
+        return self.make(Op.CONSTANT, (), None, name=WHOLE_NUMBER)
 
     def _pair(self, first: Value, second: Value, key: int | None) -> Value:
         return self.make(Op.CONTAINER, (first, second), None, keys=(0, 1))

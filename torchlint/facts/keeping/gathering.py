@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 MOST_PARTS = 12
 """A loop that counts to so much goes over heads, scales, or layers; one that counts farther, over data."""
 
-
-"""Functions and methods of paths that give the files of a folder."""
-
 SAME_LENGTH = frozenset(["builtins.enumerate", "builtins.sorted", "builtins.reversed", "builtins.list"])
 """Functions that give as many items as they are given."""
 
@@ -59,7 +56,7 @@ class Gathering:
         parts = list(store.index.computed_from())
         for _ in range(HOPS):
             given = [one for part in parts if part.op is Op.PARAMETER for one in self.solution.arguments_of(part)]
-            parts = list(dict.fromkeys((*parts, *given)))
+            parts = list(dict.fromkeys((*parts, *(part for one in given for part in one.computed_from()))))
         return isinstance(by, Function) or any(changes_with(part, by) for part in parts)
 
     def any_repetition(self, call: Value) -> Repetition | None:
@@ -232,6 +229,14 @@ def items_behind(iterable: Value) -> Value:
     while iterable.op is Op.CALL and iterable.callee.name in SAME_LENGTH and iterable.arguments:
         iterable = iterable.arguments[0]
     return iterable
+
+
+def iterated(iterable: Value) -> list[Value]:
+    """``names`` and ``rows`` of ``zip(names, enumerate(rows))``: all of which each turn of a loop takes an item."""
+    source = items_behind(iterable)
+    if source.op is Op.CALL and source.callee.name == "builtins.zip":
+        return [item for given in source.arguments for item in iterated(given)]
+    return [source]
 
 
 def calls_parameter(call: Value) -> bool:

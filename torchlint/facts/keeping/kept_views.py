@@ -11,13 +11,14 @@ import libcst as cst
 
 from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.keeping.bases import number_of, slices_of
-from torchlint.facts.keeping.gathering import Gathering, items_behind
+from torchlint.facts.keeping.gathering import Gathering, iterated
 from torchlint.facts.keeping.joining import is_join
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.keeping.views import View, Views
 from torchlint.facts.turns.repetition import Repetition, Turn
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Store, Value
 from torchlint.facts.values.homes import allocations_of
+from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.writing import Use, parts, text_of
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class _Search:
             at = self.gathering.position(store)
             items = self._items(store.value, store.syntax)
             found = [(item, view) for item in items if (view := self.views.of(item.value)) is not None]
-            repetition = self._repetition(at, found[0][1].base) if found else None
+            repetition = self._repetition(at, found[0][1]) if found else None
             if repetition is None or not self._brings_data(repetition.by):
                 continue
             if store.is_item and not self.gathering.adds_item(store, repetition.by):
@@ -115,7 +116,7 @@ class _Search:
         for kept in self._handed_over:
             for item in self._items(kept.given.value, kept.given.node):
                 view = self.views.of(item.value)
-                repetition = self._repetition(kept.call, view.base) if view is not None else None
+                repetition = self._repetition(kept.call, view) if view is not None else None
                 if view is None or repetition is None or self.facts.flows.live(item.value) is not None:
                     continue
                 if not self.gathering.brings_data(repetition.by) or not self._is_made_in_turn(view, repetition):
@@ -158,13 +159,21 @@ class _Search:
             pending += value.inputs if value.op in (Op.PHI, Op.CONTAINER) else ()
         return False
 
-    def _repetition(self, at: Value, base: Value) -> Repetition | None:
+    def _repetition(self, at: Value, view: View) -> Repetition | None:
         """What repeats the taking of views of a new base each time: not a loop over the rows, or the items, of one."""
+        base = view.base
         found = self.gathering.any_repetition(at)
         iterable = found.by.iterable if found is not None and isinstance(found.by, Loop) else None
-        over = items_behind(iterable) if iterable is not None else None
-        is_over_rows = over is not None and base in (over, self.views.output_behind(over))
+        over = iterated(iterable) if iterable is not None else []
+        is_over_rows = any(base in (one, self.views.output_behind(one), self.views.base_of(one)) for one in over)
+        is_over_rows |= found is not None and self._counts_rows(view, found.by)
         return self.gathering.any_repetition(base) if is_over_rows else found
+
+    def _counts_rows(self, view: View, by: Loop | Function) -> bool:
+        """Whether a loop counts the rows of a base that is there before it: ``table[key] = hidden[i, 0]``."""
+        indices = map(unpacked, self.solution.graph.indices.get(view.part, ()))
+        counts = any(index.op is Op.CONSTANT and index.loop is by for index in indices)
+        return counts and (view.base.loop is None or by not in view.base.loop.around())
 
     def comprehended(self) -> Iterator[KeptView]:
         """``[net(x)[:, 0] for x in loader]``."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.kinds import WHOLE_NUMBER
+from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.solve import Solution
 
 HOPS = 4
@@ -25,8 +27,9 @@ def number_behind(solution: Solution, index: Value, entered: Mapping[Function, V
         entered: the calls by which the functions were entered in which it may be a parameter.
     """
     for _ in range(HOPS):
+        index = unpacked(index)
         if index.op is not Op.PARAMETER:
-            return index if _is_number(index) else None
+            return index if _is_number(index) or _counts(solution, index) else None
         call = entered.get(index.function)
         every = solution.arguments_of(index)
         given = solution.callers[index.function].get(call, {}).get(index) if call is not None else None
@@ -38,8 +41,16 @@ def number_behind(solution: Solution, index: Value, entered: Mapping[Function, V
     return None
 
 
+def _counts(solution: Solution, index: Value) -> bool:
+    """``for row in rows``, where all calls that are seen pass a range."""
+    ranges = solution.arguments_of(index.inputs[0]) if index.op is Op.ELEMENT else ()
+    return bool(ranges) and all(one.op is Op.CALL and one.callee.name == "builtins.range" for one in ranges)
+
+
 def _is_number(value: Value) -> bool:
-    """``int(scores.argmax())``, ``scores.argmax().item()``, ``len(x) - 1``."""
+    """``int(scores.argmax())``, ``scores.argmax().item()``, ``len(x) - 1``, what ``range`` or ``enumerate`` counts."""
+    if value.op is Op.CONSTANT:
+        return value.name == WHOLE_NUMBER
     if value.op is Op.OPERATION:
         return all(part.op is Op.CONSTANT or _is_number(part) for part in value.inputs)
     if value.op is not Op.CALL:

@@ -12,14 +12,16 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchlint.facts.keeping.bases import OF_EACH_TOKEN, ONLY_OF_TENSORS, Bases, number_of, slices_of
+from torchlint.facts.keeping.gathering import iterated
+from torchlint.facts.keeping.indices import Indices
 from torchlint.facts.keeping.numbers import is_known_with, number_behind
+from torchlint.facts.keeping.pieces import pieces_of
 from torchlint.facts.summaries.summary import ViewSummary
 from torchlint.facts.turns.steps import Steps
-from torchlint.facts.values.domain import Container, Plain, Tensor
+from torchlint.facts.values.domain import Container, Plain
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.homes import is_data_of_tensor, places_of
 from torchlint.facts.values.novelty import unpacked
-from torchlint.facts.values.origins import agreed
 from torchlint.facts.values.solve import Solution
 
 RESHAPED = frozenset(
@@ -30,9 +32,6 @@ RESHAPED = frozenset(
 
 PARTS = frozenset(["select", "narrow", "diagonal"])
 """Methods that give a view of a part."""
-
-PIECES = frozenset(["chunk", "split", "unbind", "tensor_split", "hsplit", "vsplit"])
-"""Methods that give views of all parts, one after the other."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +81,7 @@ class Views:
         self.windows = windows
         self.steps = steps
         self.bases = Bases(solution, steps)
+        self.indices = Indices(solution)
         self._followed: set[Value] = set()
 
     def of(self, value: Value) -> View | None:
@@ -90,16 +90,16 @@ class Views:
         if found is None:
             return None
         base, parts = found.base, found.parts
-        if not self.windows and any(_is_one_of_many(part, base) for part in parts if self._is_window(part)):
+        if not self.windows and any(_is_one_of_many(part, base) for part in parts if self.indices.is_window(part)):
             return None  # window after window they may be all of it
-        if not _has_known_numbers(found):
+        if not self.windows and not _has_known_numbers(found):
             return None  # and so may row after row
         if not parts or not self._is_tensor(base, parts) or (self.bases.has_one_row(base) and not found.is_squeezed):
             return None
         width = self.bases.width(base)
         if width == 1 and all(self._selects_column(part) for part in parts):
             return None
-        by_width = width is not None and not all(map(self._is_window, parts))
+        by_width = width is not None and not all(map(self.indices.is_window, parts))
         sure = by_width or any(self._surely_smaller(part, base) for part in parts)
         return View(_made(base), parts[-1], sure, found.entered.get(base.function))
 
@@ -109,7 +109,7 @@ class Views:
         found = self._walk(result.inputs[0], function.parameters) if result and len(result.inputs) == 1 else None
         if found is None or found.base not in function.parameters:
             return None
-        if not _has_known_numbers(found) or any(map(self._is_window, found.parts)):
+        if not _has_known_numbers(found) or any(map(self.indices.is_window, found.parts)):
             return None
         return ViewSummary(
             position=function.parameters.index(found.base),
@@ -161,13 +161,17 @@ class Views:
         """
         if value.op is Op.SUBSCRIPT:
             return self._subscript(value, entered)
+        if unpacked(value) is not value:
+            return ("whole", unpacked(value))
         if value.op is Op.ELEMENT:
             base = value.inputs[0]
-            pieces = _pieces_of(base)
+            pieces = pieces_of(base)
             if pieces is None:
                 rows = self._rows_of(value) or self.output_behind(value)
                 return ("none", None) if rows is None else ("whole", rows)
-            return ("part", pieces) if value.loop is base.loop else ("unknown", None)
+            if value.loop is base.loop or self.windows:
+                return ("part", pieces)
+            return ("whole", pieces) if self._is_walked(value) else ("unknown", None)
         if value.op is Op.ATTRIBUTE:
             if value.name in ("T", "mT") or is_data_of_tensor(self.solution, value):
                 return ("whole", value.inputs[0])
@@ -176,7 +180,9 @@ class Views:
         if value.op is Op.PARAMETER:
             given = self.solution.arguments_of(value)
             return ("whole", given[0]) if len(given) == 1 else ("unknown" if given else "none", None)
-        if value.op is Op.PHI or value.op is Op.READ:
+        if value.op is Op.READ:
+            return self._place(value)
+        if value.op is Op.PHI:
             return ("unknown", None)
         return self._call(value, entered) if value.op is Op.CALL else ("none", None)
 
@@ -199,13 +205,25 @@ class Views:
     def _rows_of(self, value: Value) -> Value | None:
         """The tensor of which a loop takes one row after the other, all of them together the whole."""
         base = value.inputs[0]
-        is_run_over = value.loop is not None and value.loop.iterable is base and value.loop is not base.loop
-        return base if is_run_over and self.bases.is_tensor(base) else None
+        if not self._is_walked(value):
+            return None
+        walked = self._walk(base)
+        is_known = walked is not None and any(map(self._says_tensor, walked.parts))
+        return base if is_known or self.bases.is_tensor(base) else None
+
+    def _is_walked(self, item: Value) -> bool:
+        """Whether a loop takes one ELEMENT after the other."""
+        base, loop = item.inputs[0], item.loop
+        over = loop.iterable if loop is not None and loop is not base.loop else None
+        return over is not None and base in iterated(over)
 
     def _place(self, value: Value) -> tuple[str, Value | None]:
-        """What is stored there may be a view; where nothing is, as for the weight of a layer, it is no view."""
-        is_stored = any(self.solution.stored.get(place) for place in places_of(self.solution, value))
-        return ("unknown" if is_stored else "none", None)
+        """What is stored there, if that is one thing; where nothing is, as for the weight of a layer, it is no view."""
+        places = places_of(self.solution, value)
+        stored = list(dict.fromkeys(kept for place in places for kept in self.solution.stored.get(place, ())))
+        if len(stored) == 1 and len(places) == 1:
+            return ("whole", stored[0])
+        return ("unknown" if stored or value.op is Op.READ else "none", None)
 
     def _call(self, call: Value, entered: Mapping[Function, Value]) -> tuple[str, Value | None]:
         callee = call.callee
@@ -243,15 +261,15 @@ class Views:
     # -- an index -------------------------------------------------------------------------------------------------
 
     def _subscript(self, value: Value, entered: Mapping[Function, Value]) -> tuple[str, Value | None]:
-        pieces = _pieces_of(value.inputs[0])
+        pieces = pieces_of(value.inputs[0])
         if pieces is not None:
             return ("part", pieces)
         if any(isinstance(atom, Container) for atom in self.solution.final(value.inputs[0])):
             return ("none", None)  # an item of a tuple or a list, and not of a tensor
         indices = iter(self.solution.graph.indices.get(value, ()))
         kinds = [
-            self._range(element.slice) if isinstance(element.slice, cst.Slice)
-            else self._index(element.slice, next(indices, None), entered)
+            self.indices.of_range(element.slice) if isinstance(element.slice, cst.Slice)
+            else self.indices.of_index(element.slice, next(indices, None), entered)
             for element in slices_of(value)
         ]  # fmt: skip
         if "copy" in kinds or not kinds:
@@ -263,23 +281,11 @@ class Views:
             return ("unknown", None)
         return ("part" if "part" in kinds else "whole", value.inputs[0])
 
-    def _index(self, node: cst.BaseSlice, known: Value | None, entered: Mapping[Function, Value]) -> str:
-        """What one element of an index that is no range does: "part", "whole", "copy" or "unknown"."""
-        assert isinstance(node, cst.Index)
-        index = node.value
-        if isinstance(index, cst.Ellipsis) or (isinstance(index, cst.Name) and index.value == "None"):
-            return "whole"
-        if number_of(index) is not None:
-            return "part"
-        if isinstance(index, cst.List | cst.Comparison):
-            return "copy"
-        if known is not None and number_behind(self.solution, known, entered) is not None:
-            return "part"
-        atoms = self.solution.final(known) if known is not None else frozenset()
-        return "copy" if atoms and all(isinstance(atom, Tensor) for atom in atoms) else "unknown"
-
     def _numbers(self, part: Value, entered: Mapping[Function, Value]) -> list[Value]:
-        """What computes the numbers by which a part is indexed."""
+        """What computes the numbers by which a part is indexed; one that is written leaves the others no matter."""
+        slices = slices_of(part) if part.op is Op.SUBSCRIPT else []
+        if any(number_of(one.slice.value) is not None for one in slices if isinstance(one.slice, cst.Index)):
+            return []
         behind = (number_behind(self.solution, i, entered) for i in self.solution.graph.indices.get(part, ()))
         return [number for number in behind if number is not None]
 
@@ -294,7 +300,7 @@ class Views:
         if part.op is Op.CALL:
             told = self._told(part)
             return told is None or told.of_tensor
-        if _pieces_of(part.inputs[0]) is not None:
+        if pieces_of(part.inputs[0]) is not None:
             return False
         slices = slices_of(part)
         if len(slices) > 1:
@@ -308,12 +314,12 @@ class Views:
         told = self._told(part)
         if told is not None:
             return told.is_smaller
-        if part.op is not Op.SUBSCRIPT or _pieces_of(part.inputs[0]) is not None:
+        if part.op is not Op.SUBSCRIPT or pieces_of(part.inputs[0]) is not None:
             return True
-        if self._is_window(part) and not self.windows:
+        if self.indices.is_window(part) and not self.windows:
             return False
         slices = [element.slice for element in slices_of(part)]
-        if len(slices) != 2 or not isinstance(slices[0], cst.Slice) or self._slice(slices[0]) != "whole":
+        if len(slices) != 2 or not self._runs_through(slices[0]):
             return not self.bases.is_last_state(base)
         second = slices[1]
         number = number_of(second.value) if isinstance(second, cst.Index) else None
@@ -321,46 +327,13 @@ class Views:
 
     def _selects_column(self, part: Value) -> bool:
         slices = [element.slice for element in slices_of(part)] if part.op is Op.SUBSCRIPT else []
-        return len(slices) == 2 and isinstance(slices[0], cst.Slice) and isinstance(slices[1], cst.Index)
+        return len(slices) == 2 and self._runs_through(slices[0]) and isinstance(slices[1], cst.Index)
 
-    def _range(self, node: cst.Slice) -> str:
-        """What a range takes: one that ends at a variable may be all, a window between two variables is a part."""
-        if _lies_anywhere(node):
-            return "part"
-        taken = self._slice(node)
-        return "whole" if taken == "unknown" else taken
-
-    def _slice(self, node: cst.Slice) -> str:
-        """What a slice takes: a part when it ends, or begins, at a number that is known."""
-        if node.step is not None and (number_of(node.step) or 1) > 1:
-            return "part"
-        lower, upper = self._bound(node.lower), self._bound(node.upper)
-        if node.upper is not None and upper is None:
-            return "unknown"
-        if upper is not None and upper > 0:
-            return "part"
-        if lower is not None and lower < 0:
-            return "part"
-        if node.lower is not None and lower is None:
-            return "unknown"
-        return "whole"  # all of it, or nearly
-
-    def _is_window(self, part: Value) -> bool:
-        """``x[i : i + n]``, ``x[:, top:bottom, left:right]``, and nothing else that makes it smaller."""
-        slices = [element.slice for element in slices_of(part)] if part.op is Op.SUBSCRIPT else []
-        ranges = [node for node in slices if isinstance(node, cst.Slice)]
-        return (
-            len(ranges) == len(slices) and any(map(_lies_anywhere, ranges)) and "part" not in map(self._slice, ranges)
-        )
-
-    def _bound(self, node: cst.BaseExpression | None) -> int | None:
-        """The number at which a slice begins or ends, be it of a constant, or what all calls that are seen pass."""
-        known = self.solution.graph.bounds.get(node) if node is not None else None
-        if known is None:
-            return number_of(node)
-        is_open = known.op is Op.PARAMETER and not self.solution.callers.get(known.function)
-        number = None if is_open else agreed(self.solution, known)
-        return number if isinstance(number, int) else None
+    def _runs_through(self, first: cst.BaseSlice) -> bool:
+        """Whether all rows are taken, together or, as in ``x[i, 0]``, one after the other."""
+        if isinstance(first, cst.Slice):
+            return self.indices.taken(first) == "whole"
+        return isinstance(first, cst.Index) and isinstance(first.value, cst.Name)
 
 
 def _made(base: Value) -> Value:
@@ -369,29 +342,13 @@ def _made(base: Value) -> Value:
 
 
 def _has_known_numbers(walked: _Walked) -> bool:
-    return all(any(is_known_with(number, value) for value in walked.way) for number in walked.numbers)
+    """Whether each number is one for a base: one that is computed on the way to it, and none that counts its rows."""
+    return all(
+        any(is_known_with(number, value) for value in ([walked.base] if number.op is Op.CONSTANT else walked.way))
+        for number in walked.numbers
+    )
 
 
 def _is_one_of_many(part: Value, base: Value) -> bool:
     """Whether a loop takes part after part of one base."""
     return part.loop is not (base.loop if part.function is base.function else None)
-
-
-def _lies_anywhere(node: cst.Slice) -> bool:
-    """Whether neither bound is a number that is written there."""
-    bounds = (node.lower, node.upper)
-    return None not in bounds and all(number_of(bound) is None for bound in bounds)
-
-
-def _pieces_of(value: Value) -> Value | None:
-    """The tensor that ``chunk`` and the like cut, None for any other value."""
-    if value.op is not Op.CALL or value.callee.name.rpartition(".")[2] not in PIECES:
-        return None
-    if value.callee.op is Op.ATTRIBUTE:
-        return value.callee.inputs[0] if value.callee.name != "split" or not _is_text(value) else None
-    return value.arguments[0] if value.callee.name.startswith("torch.") and value.arguments else None
-
-
-def _is_text(call: Value) -> bool:
-    """``text.split(",")`` and ``text.split()`` cut no tensor."""
-    return not call.arguments or isinstance(call.arguments[0].syntax, cst.SimpleString)

@@ -62,3 +62,7 @@ class Kind(Symbol):
     """``place += value`` or an in-place operation on what the place holds"""
     INSERT = "insert"
     """``holder.append(value)``, ``holder[key] = value`` ..."""
+
+
+WHOLE_NUMBER = "int"
+"""The name of a CONSTANT that is not written down and is a whole number: what ``range`` and ``enumerate`` count."""

@@ -1,0 +1,80 @@
+"""What one element of an index takes of a dimension: all of it, a part, or a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import libcst as cst
+
+from torchlint.facts.keeping.bases import number_of, slices_of
+from torchlint.facts.keeping.numbers import number_behind
+from torchlint.facts.values.domain import Tensor
+from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.origins import agreed
+from torchlint.facts.values.solve import Solution
+
+
+class Indices:
+    """Answers it for the indices of one file."""
+
+    def __init__(self, solution: Solution) -> None:
+        """Look up what is known of numbers in ``solution``."""
+        self.solution = solution
+
+    def of_index(self, node: cst.BaseSlice, known: Value | None, entered: Mapping[Function, Value]) -> str:
+        """What one element of an index that is no range does: "part", "whole", "copy" or "unknown"."""
+        assert isinstance(node, cst.Index)
+        index = node.value
+        if isinstance(index, cst.Ellipsis) or (isinstance(index, cst.Name) and index.value == "None"):
+            return "whole"
+        if number_of(index) is not None:
+            return "part"
+        if isinstance(index, cst.List | cst.Comparison):
+            return "copy"
+        if known is not None and number_behind(self.solution, known, entered) is not None:
+            return "part"
+        atoms = self.solution.final(known) if known is not None else frozenset()
+        return "copy" if atoms and all(isinstance(atom, Tensor) for atom in atoms) else "unknown"
+
+    def of_range(self, node: cst.Slice) -> str:
+        """What a range takes: one that ends at a variable may be all, a window between two variables is a part."""
+        if _lies_anywhere(node):
+            return "part"
+        taken = self.taken(node)
+        return "whole" if taken == "unknown" else taken
+
+    def taken(self, node: cst.Slice) -> str:
+        """What a slice takes: a part when it ends, or begins, at a number that is known."""
+        if node.step is not None and (number_of(node.step) or 1) > 1:
+            return "part"
+        lower, upper = self._bound(node.lower), self._bound(node.upper)
+        if node.upper is not None and upper is None:
+            return "unknown"
+        if upper is not None and upper > 0:
+            return "part"
+        if lower is not None and lower < 0:
+            return "part"
+        if node.lower is not None and lower is None:
+            return "unknown"
+        return "whole"  # all of it, or nearly
+
+    def is_window(self, part: Value) -> bool:
+        """``x[i : i + n]``, ``x[:, top:bottom, left:right]``, and nothing else that makes it smaller."""
+        slices = [element.slice for element in slices_of(part)] if part.op is Op.SUBSCRIPT else []
+        ranges = [node for node in slices if isinstance(node, cst.Slice)]
+        return len(ranges) == len(slices) and any(map(_lies_anywhere, ranges)) and "part" not in map(self.taken, ranges)
+
+    def _bound(self, node: cst.BaseExpression | None) -> int | None:
+        """The number at which a slice begins or ends, be it of a constant, or what all calls that are seen pass."""
+        known = self.solution.graph.bounds.get(node) if node is not None else None
+        if known is None:
+            return number_of(node)
+        is_open = known.op is Op.PARAMETER and not self.solution.callers.get(known.function)
+        number = None if is_open else agreed(self.solution, known)
+        return number if isinstance(number, int) else None
+
+
+def _lies_anywhere(node: cst.Slice) -> bool:
+    """Whether neither bound is a number that is written there."""
+    bounds = (node.lower, node.upper)
+    return None not in bounds and all(number_of(bound) is None for bound in bounds)
