@@ -225,3 +225,25 @@ def test_what_a_module_computes_without_gradients_leads_to_no_graph_before_it() 
     (result,) = (one for one in facts.graph.values if one.op is Op.CALL and one.callee.name == "head")
     names = {one.callee.name for one in facts.flows.ancestry.of(result) if one.op is Op.CALL}
     assert "encode" not in names
+
+
+PAIR = """
+class Pair{base}:
+    def __init__(self, one, other):
+        self.one, self.other = one, other
+pair = Pair(a, b)
+o = torch.optim.SGD(pair.one.parameters(), 0.1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "module", "expected"),
+    [
+        ("", "pair.one", True),
+        ("", "pair.other", False),
+        ("(nn.Module)", "pair", True),
+        ("(Unseen)", "pair.other", True),
+    ],
+)
+def test_an_object_that_only_holds_networks_trains_each_by_itself(base: str, module: str, *, expected: bool) -> None:
+    assert trained(PAIR.format(base=base), module) is expected

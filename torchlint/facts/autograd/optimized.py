@@ -26,6 +26,7 @@ from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.making import makes
+from torchlint.facts.values.overrides import has_unseen_base
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.frameworks import Holds, method_names
 
@@ -192,7 +193,7 @@ class Optimized:
         owner = module
         while owner.op in (Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT) and owner.inputs:
             owner = owner.inputs[0]
-            if _is_self(owner):
+            if self._only_holds(owner):
                 break
             mine |= self.roots(owner)
         if not mine.isdisjoint(self._trained):
@@ -220,10 +221,27 @@ class Optimized:
             if call.op is not Op.CALL:
                 continue
             if call.callee.op is Op.ATTRIBUTE and call.callee.name in PARAMETERS and self._goes_on(call):
-                found += _with_owners(call.callee.inputs[0])
+                found += self._with_owners(call.callee.inputs[0])
             elif not call.is_bare and self._may_build_optimizer(call):
                 found += [argument for argument in call.arguments if self._is_module(argument)]
         return found
+
+    def _with_owners(self, module: Value) -> Iterator[Value]:
+        """``encoder.head`` and ``encoder``: what is trained in part cannot run without gradients as a whole.
+
+        A method hands out a part, too: ``encoder.get_input_embeddings()``.
+        """
+        yield module
+        while module.op is Op.ATTRIBUTE or (module.op is Op.CALL and module.callee.op is Op.ATTRIBUTE):
+            module = module.inputs[0] if module.op is Op.ATTRIBUTE else module.callee.inputs[0]
+            if self._only_holds(module):
+                break
+            yield module
+
+    def _only_holds(self, owner: Value) -> bool:
+        """Whether the parts of an object are trained, or are not, by themselves: ``self``, or no network at all."""
+        atoms = self.solution.final(owner)
+        return _is_self(owner) or (bool(atoms) and all(isinstance(a, Instance) and _is_plain(a.cls) for a in atoms))
 
     def _goes_on(self, parameters: Value) -> bool:
         """Whether the result of ``parameters()`` is kept, or given to anything that does more than look at it."""
@@ -285,19 +303,10 @@ class Optimized:
         return any(use.name in ("step", "zero_grad", "fit", "train") for use in uses) or bool(places)
 
 
-def _with_owners(module: Value) -> Iterator[Value]:
-    """``encoder.head`` and ``encoder``: what is trained in part cannot run without gradients as a whole.
-
-    A method hands out a part, too: ``encoder.get_input_embeddings()``.
-    """
-    yield module
-    while module.op is Op.ATTRIBUTE or (module.op is Op.CALL and module.callee.op is Op.ATTRIBUTE):
-        module = module.inputs[0] if module.op is Op.ATTRIBUTE else module.callee.inputs[0]
-        if _is_self(module):
-            break  # its other parts are trained, or are not, by themselves
-        yield module
-
-
 def _is_self(value: Value) -> bool:
     function = value.function
     return value.op is Op.PARAMETER and function.owner is not None and value in function.parameters[:1]
+
+
+def _is_plain(cls: Class) -> bool:
+    return not is_module_class(cls) and not has_unseen_base(cls)

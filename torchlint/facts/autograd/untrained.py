@@ -106,6 +106,8 @@ class _Search:
         backwards = [b for b in self.facts.graph.backwards if call in self.flows.ancestry.of(b.root)]
         if not backwards and (call in self.flows.trained or not self._stays(call)):
             return None  # a backward of another file may be the one that trains it
+        if not backwards and call in self.facts.hooks.used_through:
+            return None
         if any(backward.retains and not backward.inputs for backward in backwards):
             return None  # what is kept for another backward may be wanted there
         trained = self.optimized.is_trained(module)

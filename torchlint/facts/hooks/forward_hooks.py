@@ -122,6 +122,12 @@ class Hooks:
         return forward in self._used
 
     @cached_property
+    def used_through(self) -> frozenset[Value]:
+        """All that flows into a forward of which a hook hands something to a backward."""
+        given = (argument for forward in self._used for argument in forward.arguments)
+        return self.facts.flows.ancestry.of_all(given)
+
+    @cached_property
     def _used(self) -> frozenset[Value]:
         flows = self.facts.flows
         wanted = flows.trained | flows.inspected
