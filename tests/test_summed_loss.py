@@ -203,3 +203,19 @@ for x, y in loader:
 )
 def test_what_a_generator_makes_of_one_forward_is_one_loss(body: str) -> None:
     assert Program(TRAINING + EXITS.format(body=body)).facts.summed_losses == []
+
+
+@pytest.mark.parametrize(
+    ("yielded", "total", "expected"),
+    [
+        ("F.cross_entropy(model(a), b)", "loss = sum(parts(x, y))", [""]),
+        ("F.cross_entropy(model(a), b) / 2", "loss = 0\nfor part in parts(x, y):\n    loss = loss + part", ["loss"]),
+        ("F.cross_entropy(out, b)", "loss = sum(parts(x, y))", []),
+        ("F.cross_entropy(model(a), b).item()", "loss = sum(parts(x, y)) + model(x).sum()", []),
+    ],
+)
+def test_losses_that_a_generator_yields_wait(yielded: str, total: str, expected: list[str]) -> None:
+    parts = (
+        f"def parts(x, y):\n    out = model(x)\n    for a, b in zip(x.split(2), y.split(2)):\n        yield {yielded}\n"
+    )
+    assert summed(total, before=parts) == expected

@@ -187,6 +187,12 @@ class _Search:
         stores = {store.value: store for store in self.facts.graph.stores if store.holder is not None}
         outer = container.loop.around() if container.loop is not None else []
         found = []
+        for item in self._yielded_by(container):
+            loop = item.loop.around()[-1] if item.loop is not None else None
+            if loop is None or container.statement is None or not self._is_independent(item, loop):
+                return []
+            use = Use(item, item.syntax if isinstance(item.syntax, cst.BaseExpression) else None)
+            found.append(SummedLoss(self.backward, loop, use, container.statement, ""))
         for _, item in self.solution.held.get(container, ()):
             extra = [loop for loop in (item.loop.around() if item.loop is not None else []) if loop not in outer]
             if container.function is not item.function or not extra:
@@ -214,6 +220,9 @@ class _Search:
             return None
         if self._is_of_layers(summand, loop):
             return False
+        if yielded := self._yielded_for(summand):
+            verdicts = [self._is_independent(one, one.loop.around()[-1]) for one in yielded if one.loop is not None]
+            return False if False in verdicts or len(verdicts) < len(yielded) else all(verdicts) or None
         runs_forward = False
         pending, seen = [(summand, False)], set()
         while pending:
@@ -237,6 +246,17 @@ class _Search:
                 results = [f.result for f in self.solution.functions_of(value)] if value.op is Op.CALL else []
                 pending += [(s, (inside and not is_place) or s in results) for s in self.flows.ancestry.sources(value)]
         return runs_forward or None
+
+    def _yielded_for(self, item: Value) -> list[Value]:
+        """What the generator of the file yields of which a loop takes ``item`` as it is."""
+        return self._yielded_by(item.inputs[0]) if item.op is Op.ELEMENT else []
+
+    def _yielded_by(self, call: Value) -> list[Value]:
+        """What a CALL of a generator of the file yields."""
+        functions = self.solution.functions_of(call) if call.op is Op.CALL else []
+        if not functions or not all(f.is_generator and not f.is_foreign for f in functions):
+            return []
+        return [value for f in functions if f.result is not None for value in f.result.inputs]
 
     def _is_yielded_of_one(self, item: Value) -> bool:
         """``for out in net.exits(x)``: whether a generator computes each item from what all of them share."""
