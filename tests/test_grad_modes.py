@@ -365,3 +365,21 @@ def mode_of(flag):
     return decorator
 """
     assert mode(maker + "@mode_of(True)\ndef f(x):\n    model(x)") == OFF
+
+
+SETUP = "def setup(seed):\n    torch.manual_seed(seed)\n    {}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("torch.set_grad_enabled(False)", OFF),
+        ("torch.set_grad_enabled(mode=False)", OFF),
+        ("torch.set_grad_enabled(True)", ON),
+        ("torch.no_grad()", ON),
+        ("if seed: torch.set_grad_enabled(False)", ON),
+    ],
+)
+def test_a_helper_that_switches_gradients_off_does_so_for_what_follows(line: str, expected: set[Mode]) -> None:
+    assert mode(f"{SETUP.format(line)}def main():\n    setup(1)\n    return model(x)\nmain()\n") == expected
+    assert mode(f"{SETUP.format(line)}y = model(x)\nsetup(1)\n") == ON

@@ -50,6 +50,7 @@ class Context(ABC):
         cls: the class whose body runs, if any.
         unset: the paths of which the conditions around say that they are not set yet.
         pending: functions whose bodies are still to be built.
+        switching_off: the names of functions at the top level after which gradients are off.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Context(ABC):
         self.state = State()
         self.cls: Class | None = None
         self.pending: list[tuple[Function, cst.FunctionDef | cst.Lambda]] = []
+        self.switching_off: set[str] = set()
         self.unset: frozenset[str] = NOTHING
         self._assigned_by: dict[Function, set[str]] = {}
 

@@ -18,7 +18,7 @@ from torchlint.facts.building.names import (
 )
 from torchlint.facts.building.spreading import SpreadBuilder
 from torchlint.facts.summaries.summary import PartKind
-from torchlint.facts.values.graph import Class, Function, Key, Kind, Loop, Op, Reset, Value
+from torchlint.facts.values.graph import Class, Function, Key, Kind, Loop, Mode, Op, Reset, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.filling_names import INSERTING
 from torchlint.frameworks import Holds, method_names
@@ -230,6 +230,8 @@ class ExpressionBuilder(SpreadBuilder):
         call.is_bare = self.is_bare(node)
         if call.is_bare and is_setter(call):
             self.state.mode = mode_of_argument(call, default=self.state.mode)
+        elif callee.op in (Op.READ, Op.FUNCTION) and callee.name in self.switching_off:
+            self.state.mode = Mode.OFF
         return call
 
     def _forget_what_it_changes(self, call: Value) -> None:

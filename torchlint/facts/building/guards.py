@@ -78,6 +78,17 @@ def is_setter(value: Value) -> bool:
     return value.op is Op.CALL and value.callee.op is Op.EXTERNAL and value.callee.name in SETTERS
 
 
+def switches_off(function: cst.FunctionDef, full_name: Callable[[cst.CSTNode], str | None]) -> bool:
+    """Whether a function switches gradients off for all that follows: ``torch.set_grad_enabled(False)`` on its way."""
+    for statement in function.body.body:
+        for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            call = small.value if isinstance(small, cst.Expr) else None
+            if isinstance(call, cst.Call) and len(call.args) == 1 and dotted(call.args[0].value) == "False":
+                if full_name(call.func) in SETTERS:
+                    return True
+    return False
+
+
 def guards_held_by(helper: cst.FunctionDef) -> list[cst.BaseExpression]:
     """The expressions that may be guards and that are open while a context manager of this file is.
 

@@ -19,6 +19,7 @@ from torchlint.facts.building.guards import (
     may_guard,
     mode_of_argument,
     mode_of_guard,
+    switches_off,
     wrapping_mode,
 )
 from torchlint.facts.building.names import all_parameters, assigned_in, bound_targets, import_names, path_of
@@ -313,6 +314,8 @@ class StatementBuilder(ExpressionBuilder):
             function = Function(node.name.value, node, self.cls, self.function, is_async, is_generator)
             self._decorate(function, node)
             function.wraps = wrapping_mode(node, self.full_name)
+            if self.cls is None and self.function.parent is None and switches_off(node, self.full_name):
+                self.switching_off.add(node.name.value)
         else:
             function = Function("<lambda>", node, None, self.function, False, is_generator)
         defaults = {p: self.visit(p.default) for p in all_parameters(node.params) if p.default is not None}
