@@ -193,9 +193,11 @@ class Lifetimes:
 
     @cached_property
     def _kept_in(self) -> dict[Value, list[Value]]:
-        """For each container, the containers into which it is put."""
+        """For each container, the containers into which it is put; the pair that ``items()`` gives is nobody's home."""
         table: dict[Value, list[Value]] = defaultdict(list)
         for container, items in self.solution.held.items():
+            if container.op is Op.CONTAINER and container.syntax is None:
+                continue
             for _, item in items:
                 for atom in sorted_values(self.solution.final(item)):
                     if isinstance(atom, Container) and atom.allocation is not container:
