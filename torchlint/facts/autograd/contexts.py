@@ -358,11 +358,12 @@ def _is_computed(value: Value) -> bool:
 
 
 def _is_detached_copy(value: Value) -> bool:
-    """``y.detach().clone()``: what is copied to be kept without its graph is kept on purpose."""
-    if value.op is not Op.CALL or value.callee.op is not Op.ATTRIBUTE or value.callee.name != "clone":
-        return False
-    source = value.callee.inputs[0]
-    return source.op is Op.CALL and source.callee.op is Op.ATTRIBUTE and source.callee.name == "detach"
+    """``y.detach().clone()``, ``y.detach().to(torch.int8)``: what is copied to be kept is kept on purpose."""
+    methods = list[str]()
+    while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
+        methods.append(value.callee.name)
+        value = value.callee.inputs[0]
+    return "detach" in methods[1:]
 
 
 def _operation(call: Value) -> torch_api.Operation | None:
