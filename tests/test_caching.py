@@ -497,7 +497,7 @@ def asked(text):
 """
 
 READING = """
-import glob, json
+import fileinput, glob, json, sys
 net = nn.Linear(3, 3)
 {}
 def compare(path, texts):
@@ -516,6 +516,8 @@ def main(folder):
             [Level.NOTE],
         ),
         (REMEMBERED, "for line in open(folder): print(asked(line.strip()).sum())", [Level.NOTE]),
+        (REMEMBERED, "for line in sys.stdin: print(asked(line.strip()).sum())", [Level.NOTE]),
+        (REMEMBERED, "for line in fileinput.input(): print(asked(line.strip()).sum())", [Level.NOTE]),
         (CACHED.format(None), "for path in glob.glob(folder): print(asked(path).sum())", [Level.ERROR]),
         (CACHED.format(8), "for line in open(folder): compare(folder, [line])", []),
         (CACHED.format(None), "for name in ('cat', 'dog'): compare(folder, [name])", []),

@@ -186,3 +186,12 @@ def test_lines_that_are_names_of_files_are_little_beside_these(read: str, count:
 def test_what_is_as_long_as_many_others_is_asked_for_once() -> None:
     doubled = "\n".join(["rows = list(zip(" + ", ".join(["rows"] * 30) + "))"] * 12)
     assert hoarded(f"rows = [str(i) for i in range(10)]\n{doubled}\nself.items = rows") == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "count"), [("open(path)", 1), ("range(100_000)", 1), ("range(10)", 0), ("np.load(path)", 0)]
+)
+def test_a_list_is_as_long_as_what_a_generator_yields(source: str, count: int) -> None:
+    rows = f"def rows(path):\n    for row in {source}:\n        yield dict(row=row)\n"
+    kept = DATASET.format(kept="self.items = [row for row in rows(path) if row]", read="return self.items[index]")
+    assert len(Program(f"{HEAD}{rows}{kept}loader = DataLoader(Data('x'), num_workers=2)\n").facts.hoards) == count

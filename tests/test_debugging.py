@@ -91,3 +91,16 @@ def test_what_sets_up_a_process_switches_it_on_for_all_of_it() -> None:
 )  # fmt: skip
 def test_what_sets_up_a_process_may_be_told_to(switched: str) -> None:
     assert len(Program(HEAD + "model = nn.Linear(3, 1)\n" + SETTING_UP.format(switched)).facts.debuggings) == 0
+
+
+@pytest.mark.parametrize(
+    ("loops", "count"),
+    [
+        ("    for epoch in range(50):\n        for _ in range(20):\n", 1),
+        ("    for epoch in range(5):\n        for _ in range(20):\n", 0),
+        ("    for epoch in range(epochs):\n        for _ in range(20):\n", 0),
+    ],
+)
+def test_short_loops_add_up_in_others(loops: str, count: int) -> None:
+    body = "            model(torch.ones(3)).sum().backward()\n            optimizer.step()\n"
+    assert found(f"with detect_anomaly():\n{loops}{body}") == count

@@ -340,3 +340,17 @@ def test_an_object_that_refuses_a_model_with_its_mark(check: str, mark: str, fou
     lines = {"base": "object", "register": "layer.register_forward_hook(note)", "rest": "pass"}
     marking = f"model\n        {check}\n        model.{mark} = True"
     assert levels(f"{OBJECTS}{WATCH.format(model=marking, **lines)}") == found
+
+
+@pytest.mark.parametrize(
+    ("use", "found"),
+    [
+        ("Watch(net, 3)", []),
+        ("def main():\n    Watch(net, 3)\nmain()", []),
+        ("def main(net):\n    Watch(net, 3)", [Level.NOTE]),
+        ("Watch(net, 3)\nWatch(net, 4)", [Level.NOTE]),
+    ],
+)
+def test_an_object_that_a_script_makes_once_has_no_successor(use: str, found: list[Level]) -> None:
+    lines = {"base": "object", "model": "model", "register": "layer.register_forward_hook(note)", "rest": "pass"}
+    assert levels(f"{OBJECTS}{WATCH.format(**lines)}\n{use}\n") == found

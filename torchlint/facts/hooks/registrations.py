@@ -261,13 +261,20 @@ class HookLifetimes:
             return None
         made = self._makers(call.function)
         owner = made.owner if made is not None else None
-        if made is None or owner is None or is_module_class(owner) or self._is_ended(call):
+        if made is None or owner is None or is_module_class(owner) or self._is_ended(call) or self._runs_once(made):
             return None
         parts = {part for value in self.way(subject, ()) for part in (value, *self._stored(value))}
         given = [parameter for parameter in made.parameters[1:] if parameter in parts]
         if not given or any(refuses_again(self.facts, parameter) for parameter in given):
             return None
         return PiledHook(registration, self._subject(registration), made, True, False, of_object=True)
+
+    def _runs_once(self, function: Function, hops: int = HOPS) -> bool:
+        """Whether a script calls a function once as it runs, itself or by functions that it calls once."""
+        calls = list(self.solution.callers.get(function, ()))
+        if len(calls) != 1 or calls[0].loop is not None:
+            return False
+        return calls[0].function.parent is None or (hops > 0 and self._runs_once(calls[0].function, hops - 1))
 
     def _makers(self, function: Function) -> Function | None:
         """The ``__init__`` in which ``function`` runs, and in nothing else."""

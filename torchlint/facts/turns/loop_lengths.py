@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -66,6 +67,20 @@ class LoopLengths:
         if name == "itertools.islice":
             return len(arguments) > 1 and all(self._is_few(argument) for argument in arguments[1:])
         return name == "builtins.zip" and any(map(self._yields_few, arguments))
+
+    def _adds_up(self, loop: Loop, counts: Callable[[cst.CSTNode], bool]) -> bool:
+        """Whether a short loop that only counts runs again and again in others: 200 epochs of 100 steps."""
+        around = [self._counted(one) for one in loop.around() if counts(one.syntax)]
+        return None not in around and math.prod(number for number in around if number is not None) > FEW
+
+    def _counted(self, loop: Loop) -> int | None:
+        """How many turns a loop counts out; None for any other loop, and for one that is left before."""
+        over = loop.iterable
+        if over is None or over.op is not Op.CALL or over.callee.name != "builtins.range":
+            return None
+        number = literal(self.facts.solution, over.argument(0)) if len(over.arguments) == 1 else None
+        leaves = any(True for _ in _tests_that_leave(loop.syntax))
+        return number if isinstance(number, int) and not leaves else None
 
     def _gets_few(self, loop: Loop, caller: Value | None) -> bool:
         """Whether ``loop`` runs over a parameter for which ``caller`` passes a few items."""
@@ -147,7 +162,8 @@ class LoopLengths:
         for loop in self.facts.graph.loops:
             if loop.function is function and counts(loop.syntax):
                 is_step = self.facts.repetitions.turn(loop).is_step
-                if is_step and not self.is_short(loop) and not self._gets_few(loop, caller):
+                is_long = not self.is_short(loop) and not self._gets_few(loop, caller)
+                if is_step and (is_long or self._adds_up(loop, counts)):
                     return loop.syntax
         for call in self.facts.steps.calls_in(function):
             if call.syntax is None or not counts(call.syntax):

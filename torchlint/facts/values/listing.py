@@ -10,7 +10,8 @@ LISTING = frozenset(["glob.glob", "glob.iglob", "os.listdir", "os.scandir", "os.
 LISTING_METHODS = frozenset(["glob", "rglob", "iterdir"])
 
 READERS = frozenset(["json.load", "json.loads", "csv.reader", "csv.DictReader", "builtins.open", "gzip.open",
-                     "jsonlines.open", "pandas.read_csv", "pandas.read_json", "pandas.read_table"])  # fmt: skip
+                     "jsonlines.open", "pandas.read_csv", "pandas.read_json", "pandas.read_table",
+                     "fileinput.input"])  # fmt: skip
 """Functions that open or read a file of records."""
 
 OPENING = frozenset(["open", "read_text"])
@@ -23,8 +24,13 @@ def goes_over_files(loop: Loop) -> bool:
 
 
 def goes_over_rows(loop: Loop) -> bool:
-    """``for line in tqdm(file)``, ``for row in csv.reader(file)``: whether a loop goes over the rows of a file."""
-    return _calls(loop, READERS, OPENING)
+    """``for line in tqdm(file)``, ``for line in sys.stdin``: whether a loop goes over the rows of a file."""
+    return _calls(loop, READERS, OPENING) or _reads_standard_input(loop)
+
+
+def _reads_standard_input(loop: Loop) -> bool:
+    parts = loop.iterable.computed_from() if loop.iterable is not None else ()
+    return any(part.op is Op.EXTERNAL and part.name == "sys.stdin" for part in parts)
 
 
 def _calls(loop: Loop, functions: Set[str], methods: Set[str]) -> bool:

@@ -159,10 +159,17 @@ class Sizes:
         if callee.op is Op.ATTRIBUTE and not results:
             return callee.inputs[:1] if callee.name in PARTS else ()
         if callee.op is not Op.EXTERNAL:
-            return results
+            return [*results, *self._yielded_from(call)]
         is_as_long = callee.name.removeprefix("builtins.") in COLLECTORS or callee.name.startswith("tqdm.")
         filled_from = self._filled_from(call) if is_dictionary(call) else []
         return [*filled_from, *(call.arguments if is_as_long else ())]
+
+    def _yielded_from(self, call: Value) -> list[Value]:
+        """What the loops run over in whose turns a generator of the file yields."""
+        results = (f.result for f in self.solution.functions_of(call) if f.is_generator)
+        yielded = (value for result in results if result is not None for value in result.inputs)
+        loops = (loop for value in yielded if value.loop is not None for loop in value.loop.around())
+        return [loop.iterable for loop in loops if loop.iterable is not None]
 
     def _number(self, value: Value) -> int:
         """The largest number that ``value`` is known to be, by its callers as well; -1 for none."""
