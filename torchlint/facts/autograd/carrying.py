@@ -23,6 +23,7 @@ from torchlint.facts.values.domain import Derived, Tensor
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Backward, Function, Key, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.writing import text_of
 
@@ -252,14 +253,21 @@ class CarriedStates:
 
     def _is_made_beside(self, end: Value, backward: Backward, old: Value) -> bool:
         """Whether the one tensor to which ``autograd.grad`` goes is made in the turn that reads the ``old`` state."""
-        made = end
-        while made.op is Op.CALL and made.callee.op is Op.ATTRIBUTE and made.callee.name == "requires_grad_":
-            made = made.callee.inputs[0]
+        function, loop = backward.function, backward.loop
+        for _ in range(DEPTH):
+            made = _before_requires_grad(end)
+            if made.op is not Op.PARAMETER:
+                break
+            calls = list(self.solution.callers.get(made.function, {}).items())
+            given = calls[0][1].get(made) if len(calls) == 1 else None
+            if given is None:
+                return False
+            end, function, loop = given, calls[0][0].function, calls[0][0].loop
         # What requires grad by that method, and is no module since a gradient is asked for it, is one tensor.
         is_tensor = made is not end or self.flows.surely_tensor(end)
-        if not is_tensor or made.op is not Op.CALL or made.function is not backward.function:
+        if not is_tensor or unpacked(made).op not in (Op.CALL, Op.ELEMENT) or made.function is not function:
             return False
-        return made.loop is backward.loop or (old.function is made.function and _loops(old) <= _loops(made))
+        return made.loop is loop or (old.function is made.function and _loops(old) <= _loops(made))
 
     def _infers(self, new: Value) -> bool:
         """Whether the forward that makes a state is for its answer alone: in evaluation mode, or detached at once."""
@@ -318,6 +326,13 @@ class CarriedStates:
             return "pair"
         of_pair = names and new.inputs[0].op is Op.ELEMENT and names <= PAIR_STATES.keys()
         return "tensor" if of_pair or (names == {"torch.nn.LSTMCell"} and item is not None) else ""
+
+
+def _before_requires_grad(value: Value) -> Value:
+    """``x`` of ``x.requires_grad_()``."""
+    while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "requires_grad_":
+        value = value.callee.inputs[0]
+    return value
 
 
 def _loops(value: Value) -> set[Loop]:
