@@ -16,6 +16,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.autograd.decided import is_decided
+from torchlint.facts.autograd.discarding import Discarding
 from torchlint.facts.autograd.forwarded import Forwarded
 from torchlint.facts.autograd.optimized import Optimized
 from torchlint.facts.values.domain import Argument, Derived, Instance, Module, Tool, surely_graphless
@@ -66,6 +67,7 @@ class _Search:
         self.optimized = Optimized(facts.flows)
         self.extents = facts.extents
         self.forwarded = Forwarded(facts)
+        self.discarding = Discarding(facts, self.optimized, self._network_of)
         self._switched = switched_subjects(self.solution)
         self._wasted: dict[Value, UntrainedForward | None] = {}
         self._left: dict[Function, frozenset[Value]] = {}
@@ -116,7 +118,9 @@ class _Search:
         if trained:
             if is_forward(call.function):
                 return None  # whose backward it is differs from caller to caller
-            if not (all(self._is_discarded(module, b) for b in backwards) if backwards else self._is_dropped(call)):
+            if not (
+                all(self.discarding.is_discarded(module, b) for b in backwards) if backwards else self._is_dropped(call)
+            ):
                 return None
         elif not self._is_no_trainee(module):
             return None
@@ -130,6 +134,10 @@ class _Search:
         return UntrainedForward(call, name, backward, trained, certain, self._is_whole(call), (call,))
 
     # -- which calls ----------------------------------------------------------------------------------------------
+
+    def _network_of(self, call: Value) -> Value | None:
+        """The network that a CALL runs, itself or by a function that it gives it to."""
+        return self.forwarded.module(call) or self._run_by_helper(call)
 
     def _run_by_helper(self, call: Value) -> Value | None:
         """The network that a CALL hands to a function for many networks.
@@ -284,12 +292,12 @@ class _Search:
         """Whether a backward is there for another network: one that is trained, and whose gradients are used."""
         before = self.flows.ancestry.of(backward.root)
         calls = (call for call in self.facts.calls() if call in before)
-        others = [self.forwarded.module(call) or self._run_by_helper(call) or call.callee for call in calls]
+        others = [self._network_of(call) or call.callee for call in calls]
         return any(
             other.op is not Op.EXTERNAL
             and not self.optimized.overlap(module, other)
             and self._is_optimized(other)
-            and not self._is_discarded(other, backward)
+            and not self.discarding.is_discarded(other, backward)
             for other in others
         )
 
@@ -314,97 +322,6 @@ class _Search:
         parts = [part for call in made for part in call.computed_from() if part.op is Op.ATTRIBUTE]
         found = [part.inputs[0] for part in parts if part.name in ("parameters", "named_parameters")]
         return list(dict.fromkeys(found))
-
-    # -- gradients that are thrown away ---------------------------------------------------------------------------
-
-    def _is_discarded(self, module: Value, backward: Backward) -> bool:
-        """Whether gradients of ``backward`` are zeroed before the module's optimizer steps, as far as is seen."""
-        if backward.by_contract or backward.retains:
-            return False
-        events = self._events(module)
-        if self._is_used_by_callee(backward, events) or self._serves_unseen_forward(backward):
-            return False
-        if not events or not any(zeroes for _, zeroes in events.get(backward.function, [])):
-            steps = [found for function, found in events.items() if any(not zeroes for _, zeroes in found)]
-            return bool(steps) and all(found[0][1] for found in steps) and backward.function not in events
-        mine = events[backward.function]
-        at = self._index_of_backward(backward)
-        later = [zeroes for index, zeroes in mine if index > at] or [zeroes for _, zeroes in mine]
-        return later[0] and any(not zeroes for found in events.values() for _, zeroes in found)
-
-    def _is_used_by_callee(self, backward: Backward, events: dict[Function, list[tuple[int, bool]]]) -> bool:
-        """``loss.backward()``, then ``self.update()``: what happens first after it is a step in a function called."""
-        at = self._index_of_backward(backward)
-        mine = list(events.get(backward.function, ()))
-        for call in self.steps.calls_in(backward.function):
-            mine += [(call.index, events[f][0][1]) for f in self.solution.functions_of(call) if f in events]
-        later = sorted(one for one in mine if one[0] > at)
-        return bool(later) and not later[0][1]
-
-    def _serves_unseen_forward(self, backward: Backward) -> bool:
-        """Whether an optimizer steps on gradients of a module of which no forward is seen in the graph of a backward.
-
-        They reach its parameters by a way that is not seen, and so maybe through the module that is asked about.
-        """
-        at, before = self._index_of_backward(backward), self.flows.ancestry.of(backward.root)
-        calls = [call for call in self.facts.calls() if call in before]
-        seen = [module for call in calls if (module := self.forwarded.module(call) or self._run_by_helper(call))]
-        later = (c for c in self.steps.calls_in(backward.function) if c.callee.name == "step" and c.index > at)
-        end = min(
-            (index for one in self._beside(backward) if (index := self._index_of_backward(one)) > at), default=None
-        )
-        return any(
-            not any(self.optimized.overlap(module, other) for other in seen)
-            for call in later
-            if call.callee.op is Op.ATTRIBUTE and (end is None or call.index < end)
-            for module in self._trained_by(call.callee.inputs[0])
-        )
-
-    def _events(self, module: Value) -> dict[Function, list[tuple[int, bool]]]:
-        """For each function, in order, where the module's gradients are zeroed (True) and used by a step (False)."""
-        # As in ``Optimized.overlap``, of all modules at once.
-        calls = {call for root in self.optimized.extent(module) for call in self._updates[0].get(root, ())}
-        calls.update(call for root in self._roots(module) for call in self._updates[1].get(root, ()))
-        table: dict[Function, list[tuple[int, bool]]] = {}
-        for call in sorted(calls, key=lambda one: one.index):
-            table.setdefault(call.function, []).append((call.index, call.callee.name == "zero_grad"))
-        return table
-
-    @cached_property
-    def _updates(self) -> tuple[dict[Value | Place, list[Value]], dict[Value | Place, list[Value]]]:
-        """The calls that use gradients or zero them, by the roots and by the extents of the modules concerned."""
-        by_root: dict[Value | Place, list[Value]] = {}
-        by_extent: dict[Value | Place, list[Value]] = {}
-        training = {backward.function for backward in self.facts.graph.backwards}
-        for call in self.facts.calls():
-            if call.callee.op is Op.ATTRIBUTE and call.callee.name in ("step", "zero_grad"):
-                if not training.isdisjoint(self.solution.functions_of(call)):
-                    continue  # a trainer's step, and not an optimizer's
-                given = call.arguments[:1] if call.callee.name == "step" else ()  # scaler.step(optimizer)
-                subjects = [call.callee.inputs[0], *given]
-                for one in (module for subject in subjects for module in self._trained_by(subject)):
-                    for root in self._roots(one):
-                        by_root.setdefault(root, []).append(call)
-                    for root in self.optimized.extent(one):
-                        by_extent.setdefault(root, []).append(call)
-        return by_root, by_extent
-
-    def _trained_by(self, subject: Value) -> list[Value]:
-        """The modules that an optimizer trains; a module is one itself."""
-        if any(isinstance(a, Module | Instance) for a in self.solution.final(subject)):
-            return [subject]
-        made = [root for root in self._roots(subject) if isinstance(root, Value) and root.op is Op.CALL]
-        parts = [part for root in made for part in root.computed_from() if part.op is Op.ATTRIBUTE]
-        return [part.inputs[0] for part in parts if part.name in ("parameters", "named_parameters")]
-
-    def _index_of_backward(self, backward: Backward) -> int:
-        return backward.call.index if backward.call is not None else self._index_of(backward.statement)
-
-    def _beside(self, backward: Backward) -> list[Backward]:
-        return [b for b in self.facts.graph.backwards if b.function is backward.function]
-
-    def _index_of(self, statement: cst.CSTNode) -> int:
-        return max((v.index for v in self.facts.computed_in(statement)), default=-1)
 
     # -- how it is repaired ---------------------------------------------------------------------------------------
 
