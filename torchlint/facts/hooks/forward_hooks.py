@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
+import libcst as cst
+
 from torchlint import torch_api
 from torchlint.facts.values.domain import Argument, FunctionReference, Instance, Module, Unknown, sorted_values
 from torchlint.facts.values.externals import COLLECTIONS, Meaning, meaning_of
@@ -281,7 +283,18 @@ class Hooks:
         """Whether ``forward`` runs before the hook is registered, or after it was removed."""
         if self._precedes(forward, hook.registration):
             return True
+        within = hook.registration.function
+        if self._is_removed_within(hook.registration) and all(
+            at.function is not within for at in self._lifted(forward)
+        ):
+            return True
         return any(self._precedes(removal, forward) for removal in self._removals(hook.registration))
+
+    def _is_removed_within(self, registration: Value) -> bool:
+        """Whether the function that registers a hook removes it again: by ``with``, or by its handle."""
+        entered = self.facts.parents.get(registration.syntax) if registration.syntax is not None else None
+        removals = self._removals(registration)
+        return isinstance(entered, cst.WithItem) or any(one.function is registration.function for one in removals)
 
     def _removals(self, registration: Value) -> list[Value]:
         """``handle.remove()`` of what ``registration`` gave, directly or by a list of handles.
