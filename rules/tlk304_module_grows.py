@@ -82,12 +82,17 @@ class ModuleGrows(Rule):
 
 def _finding(facts: Facts, growth: Growth) -> Finding:
     place = growth.repeated_by
-    often, where = facts.each_turn(place), (" ", *facts.outside(place))
+    often, where = facts.each_turn(place, "any" if growth.is_by_data else "each"), (" ", *facts.outside(place))
     what = "another group of parameters" if growth.is_optimizer else "another member"
     what = f"{what} by {facts.done_by(growth.by.call, growth.by)}" if growth.by is not None else what
     harm: tuple[str | LineOf, ...] = (
         ", and nothing takes it back: GPU memory grows each step by all its tensors; make it once,", *where,
     )  # fmt: skip
+    if growth.is_by_data:
+        harm = (
+            ", whenever a number of the step asks for it, and nothing ends that: GPU memory grows by all its tensors;"
+            " say how many there may be",
+        )
     if growth.of_one_turn:
         harm = (
             ", of what nothing else keeps: GPU memory grows each turn by these parameters and their state; make an"

@@ -45,6 +45,7 @@ class Growth:
         repeated_by: the loop each turn of which adds, or the method that does with each call.
         by: what adds it in another file; None where that is seen.
         of_one_turn: True for parameters that each turn, a whole training, makes for itself and nothing else keeps.
+        is_by_data: True where a number of the step decides whether something is added in it.
     """
 
     statement: cst.CSTNode
@@ -54,6 +55,7 @@ class Growth:
     repeated_by: Loop | Function
     by: Effect | None = None
     of_one_turn: bool = False
+    is_by_data: bool = False
 
 
 def growths(facts: Facts) -> list[Growth]:
@@ -220,9 +222,10 @@ class _Search:
             return None
         if not self._outlives(addition, repetition):
             return None
+        loop = self._by_data(addition)
         return Growth(
             addition.statement, addition.name, addition.added, addition.is_optimizer, repetition.by, addition.by,
-            of_one_turn,
+            of_one_turn, loop is not None and loop.by is repetition.by,
         )  # fmt: skip
 
     def _repetition(self, addition: _Addition) -> Repetition | None:
@@ -231,11 +234,32 @@ class _Search:
         found = self.facts.repetitions.of(addition.at, lambda at: _hands_out(at.function, made))
         if found is None and addition.is_optimizer and (trial := self.facts.repetitions.trial_of(addition.at)):
             return Repetition(trial, Turn.HOLDS, (addition.at,))
-        if found is not None or not is_forward(function) or not self.facts.tensors.is_module(addition.added):
+        if found is not None or not self.facts.tensors.is_module(addition.added):
             return found
+        if not is_forward(function):
+            return self._by_data(addition)
         if self.facts.skipping.is_skipped(addition.at, function, by_data=False):
             return None
         return Repetition(function, Turn.INFERS, (addition.at,))
+
+    def _by_data(self, addition: _Addition) -> Repetition | None:
+        """The loop of steps in some turns of which a number of the step asks for a layer more, and always may again."""
+        for loop in _around(addition.at):
+            turn = self.facts.repetitions.turn(loop)
+            if turn is not Turn.OTHER:
+                tests = list(self._tests_within(addition.statement, loop))
+                asked = bool(tests) and all(test is not None and _asks_number(test) for test in tests)
+                return Repetition(loop, turn, (addition.at,)) if asked and turn.is_step else None
+        return None
+
+    def _tests_within(self, node: cst.CSTNode, loop: Loop) -> Iterator[cst.BaseExpression | None]:
+        """The conditions between a statement and a loop around it; None for one that is no plain ``if``."""
+        while node is not loop.syntax and (parent := self.facts.parents.get(node)) is not None:
+            if isinstance(parent, cst.If) and node is not parent.test:
+                yield parent.test if node is parent.body else None
+            elif isinstance(parent, cst.While | cst.ExceptHandler | cst.MatchCase) and parent is not loop.syntax:
+                yield None
+            node = parent
 
     def _trains_for_itself(self, repetition: Repetition) -> bool:
         """Whether each turn takes several steps of training."""
@@ -300,6 +324,12 @@ class _Search:
                 if called == "delattr" or (called.rpartition(".")[0] in names and called.endswith((".pop", ".clear"))):
                     return True
         return False
+
+
+def _asks_number(test: cst.BaseExpression) -> bool:
+    """``loss.item() > threshold``"""
+    sides = [test.left, *(one.comparator for one in test.comparisons)] if isinstance(test, cst.Comparison) else []
+    return any(isinstance(side, cst.Call) and (dotted(side.func) or "").endswith(".item") for side in sides)
 
 
 def _around(value: Value) -> list[Loop]:
