@@ -19,19 +19,24 @@ if TYPE_CHECKING:
 class Discarding:
     """Answers whose gradients of one file are thrown away."""
 
-    def __init__(self, facts: Facts, optimized: Optimized, network_of: Callable[[Value], Value | None]) -> None:
-        """Work on ``facts``; ``optimized`` says who is trained, ``network_of`` which network a CALL runs."""
+    def __init__(self, facts: Facts, optimized: Optimized) -> None:
+        """Work on ``facts``; ``optimized`` says who is trained."""
         self.facts = facts
         self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
         self.optimized = optimized
-        self.network_of = network_of
 
-    def is_discarded(self, module: Value, backward: Backward) -> bool:
-        """Whether gradients of ``backward`` are zeroed before the module's optimizer steps, as far as is seen."""
+    def is_discarded(self, module: Value, backward: Backward, network_of: Callable[[Value], Value | None]) -> bool:
+        """Whether gradients of ``backward`` are zeroed before the module's optimizer steps, as far as is seen.
+
+        Args:
+            module: the module.
+            backward: what computes the gradients.
+            network_of: which network a CALL runs.
+        """
         if backward.by_contract or backward.retains:
             return False
         events = self._events(module)
-        if self._is_used_by_callee(backward, events) or self._serves_unseen_forward(backward):
+        if self._is_used_by_callee(backward, events) or self._serves_unseen_forward(backward, network_of):
             return False
         if not events or not any(zeroes for _, zeroes in events.get(backward.function, [])):
             steps = [found for function, found in events.items() if any(not zeroes for _, zeroes in found)]
@@ -50,14 +55,14 @@ class Discarding:
         later = sorted(one for one in mine if one[0] > at)
         return bool(later) and not later[0][1]
 
-    def _serves_unseen_forward(self, backward: Backward) -> bool:
+    def _serves_unseen_forward(self, backward: Backward, network_of: Callable[[Value], Value | None]) -> bool:
         """Whether an optimizer steps on gradients of a module of which no forward is seen in the graph of a backward.
 
         They reach its parameters by a way that is not seen, and so maybe through the module that is asked about.
         """
         at, before = self._index_of_backward(backward), self.flows.ancestry.of(backward.root)
         calls = [call for call in self.facts.calls() if call in before]
-        seen = [module for call in calls if (module := self.network_of(call)) is not None]
+        seen = [module for call in calls if (module := network_of(call)) is not None]
         later = (c for c in self.steps.calls_in(backward.function) if c.callee.name == "step" and c.index > at)
         end = min(
             (index for one in self._beside(backward) if (index := self._index_of_backward(one)) > at), default=None

@@ -67,7 +67,7 @@ class _Search:
         self.optimized = Optimized(facts.flows)
         self.extents = facts.extents
         self.forwarded = Forwarded(facts)
-        self.discarding = Discarding(facts, self.optimized, self._network_of)
+        self.discarding = Discarding(facts, self.optimized)
         self._switched = switched_subjects(self.solution)
         self._wasted: dict[Value, UntrainedForward | None] = {}
         self._left: dict[Function, frozenset[Value]] = {}
@@ -118,9 +118,7 @@ class _Search:
         if trained:
             if is_forward(call.function):
                 return None  # whose backward it is differs from caller to caller
-            if not (
-                all(self.discarding.is_discarded(module, b) for b in backwards) if backwards else self._is_dropped(call)
-            ):
+            if not (all(self._is_discarded(module, b) for b in backwards) if backwards else self._is_dropped(call)):
                 return None
         elif not self._is_no_trainee(module):
             return None
@@ -138,6 +136,9 @@ class _Search:
     def _network_of(self, call: Value) -> Value | None:
         """The network that a CALL runs, itself or by a function that it gives it to."""
         return self.forwarded.module(call) or self._run_by_helper(call)
+
+    def _is_discarded(self, module: Value, backward: Backward) -> bool:
+        return self.discarding.is_discarded(module, backward, self._network_of)
 
     def _run_by_helper(self, call: Value) -> Value | None:
         """The network that a CALL hands to a function for many networks.
@@ -297,7 +298,7 @@ class _Search:
             other.op is not Op.EXTERNAL
             and not self.optimized.overlap(module, other)
             and self._is_optimized(other)
-            and not self.discarding.is_discarded(other, backward)
+            and not self._is_discarded(other, backward)
             for other in others
         )
 
