@@ -378,6 +378,8 @@ SETUP = "def setup(seed):\n    torch.manual_seed(seed)\n    {}\n"
         ("torch.set_grad_enabled(True)", ON),
         ("torch.no_grad()", ON),
         ("if seed: torch.set_grad_enabled(False)", ON),
+        ("torch.set_grad_enabled(False)\n    print(seed)\n    torch.set_grad_enabled(True)", ON),
+        ("torch.set_grad_enabled(False)\n    try: pass\n    finally: torch.set_grad_enabled(seed > 1)", ON),
     ],
 )
 def test_a_helper_that_switches_gradients_off_does_so_for_what_follows(line: str, expected: set[Mode]) -> None:

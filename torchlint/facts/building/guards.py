@@ -79,14 +79,21 @@ def is_setter(value: Value) -> bool:
 
 
 def switches_off(function: cst.FunctionDef, full_name: Callable[[cst.CSTNode], str | None]) -> bool:
-    """Whether a function switches gradients off for all that follows: ``torch.set_grad_enabled(False)`` on its way."""
-    for statement in function.body.body:
-        for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
-            call = small.value if isinstance(small, cst.Expr) else None
-            if isinstance(call, cst.Call) and len(call.args) == 1 and dotted(call.args[0].value) == "False":
-                if full_name(call.func) in SETTERS:
-                    return True
-    return False
+    """Whether a function switches gradients off for all that follows: ``torch.set_grad_enabled(False)`` on its way.
+
+    One that says anything else anywhere, ``set_grad_enabled(before)`` in the end, puts them back.
+    """
+    statements = (line.body for line in function.body.body if isinstance(line, cst.SimpleStatementLine))
+    bare = (small.value for body in statements for small in body if isinstance(small, cst.Expr))
+    if not any(_sets(call, full_name) for call in bare):
+        return False
+    setters = [node for node in walk_scope(function) if isinstance(node, cst.Call) and _sets(node, full_name)]
+    return all(dotted(call.args[0].value) == "False" for call in setters)
+
+
+def _sets(node: cst.CSTNode, full_name: Callable[[cst.CSTNode], str | None]) -> bool:
+    """``torch.set_grad_enabled(flag)``"""
+    return isinstance(node, cst.Call) and len(node.args) == 1 and full_name(node.func) in SETTERS
 
 
 def guards_held_by(helper: cst.FunctionDef) -> list[cst.BaseExpression]:
