@@ -161,8 +161,8 @@ class Views:
         """
         if value.op is Op.SUBSCRIPT:
             return self._subscript(value, entered)
-        if unpacked(value) is not value:
-            return ("whole", unpacked(value))
+        if (item := unpacked(value)) is not value:
+            return ("whole", item)
         if value.op is Op.ELEMENT:
             base = value.inputs[0]
             pieces = pieces_of(base)
@@ -207,9 +207,10 @@ class Views:
         base = value.inputs[0]
         if not self._is_walked(value):
             return None
+        if self.bases.is_tensor(base):
+            return base
         walked = self._walk(base)
-        is_known = walked is not None and any(map(self._says_tensor, walked.parts))
-        return base if is_known or self.bases.is_tensor(base) else None
+        return base if walked is not None and any(map(self._says_tensor, walked.parts)) else None
 
     def _is_walked(self, item: Value) -> bool:
         """Whether a loop takes one ELEMENT after the other."""

@@ -212,7 +212,10 @@ class _Search:
         """The growth behind an addition, None where it runs once, or what is added goes away again."""
         if addition.added.op in (Op.READ, Op.ATTRIBUTE):
             return None  # what is there already
+        by_data = None
         repetition = self._repetition(addition)
+        if repetition is None:
+            repetition = by_data = self._by_data(addition)
         if repetition is None:
             return None
         of_one_turn = self._trains_for_itself(repetition) and self._is_given_up(addition, repetition)
@@ -222,10 +225,9 @@ class _Search:
             return None
         if not self._outlives(addition, repetition):
             return None
-        loop = self._by_data(addition)
         return Growth(
             addition.statement, addition.name, addition.added, addition.is_optimizer, repetition.by, addition.by,
-            of_one_turn, loop is not None and loop.by is repetition.by,
+            of_one_turn, by_data is not None,
         )  # fmt: skip
 
     def _repetition(self, addition: _Addition) -> Repetition | None:
@@ -234,16 +236,16 @@ class _Search:
         found = self.facts.repetitions.of(addition.at, lambda at: _hands_out(at.function, made))
         if found is None and addition.is_optimizer and (trial := self.facts.repetitions.trial_of(addition.at)):
             return Repetition(trial, Turn.HOLDS, (addition.at,))
-        if found is not None or not self.facts.tensors.is_module(addition.added):
+        if found is not None or not is_forward(function) or not self.facts.tensors.is_module(addition.added):
             return found
-        if not is_forward(function):
-            return self._by_data(addition)
         if self.facts.skipping.is_skipped(addition.at, function, by_data=False):
             return None
         return Repetition(function, Turn.INFERS, (addition.at,))
 
     def _by_data(self, addition: _Addition) -> Repetition | None:
         """The loop of steps in some turns of which a number of the step asks for a layer more, and always may again."""
+        if is_forward(addition.at.function) or not self.facts.tensors.is_module(addition.added):
+            return None
         for loop in _around(addition.at):
             turn = self.facts.repetitions.turn(loop)
             if turn is not Turn.OTHER:
