@@ -9,7 +9,7 @@ import pytest
 
 from torchlint.imported import imported_names
 from torchlint.project.excerpt import Outline
-from torchlint.project.modules import Modules
+from torchlint.project.modules import Location, Modules
 from torchlint.project.project import Project
 from torchlint.project.trees import KEPT, Trees
 from torchlint.source import Source
@@ -161,3 +161,26 @@ def test_a_text_that_cannot_be_parsed_is_refused_each_time() -> None:
     for _ in range(2):
         with pytest.raises(SyntaxError):
             trees.of("x = = 1\n")
+
+
+def test_packages_that_import_all_of_each_other_are_searched_once(tmp_path: Path) -> None:
+    """Ten modules are there, ten were left out; each is asked for a name that nobody defines."""
+    tree(tmp_path, "setup.py")
+    there = "".join(f"from .part{n} import *\n" for n in range(10))
+    left_out = "".join(f"try:\n    from .extra{n} import *\nexcept ImportError:\n    pass\n" for n in range(10))
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "__init__.py").write_text(there + left_out)
+    for n in range(10):
+        (tmp_path / "parts" / f"part{n}.py").write_text("from . import *\n")
+    located: list[str] = []
+
+    class Counting(Modules):
+        def locate(self, importer: str, name: str) -> Location | None:
+            located.append(name)
+            assert len(located) < 100
+            return super().locate(importer, name)
+
+    project = Project()
+    project._modules = Counting()
+    assert project.find(str(tmp_path / "main.py"), "parts.Nobody") is None
+    assert "parts.Nobody" in located

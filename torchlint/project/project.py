@@ -212,12 +212,14 @@ class Project:
         """The definition that ``name``, imported in the file ``importer``, stands for; ":Name" is one of its own."""
         own = name.removeprefix(":")
         location = self._modules.locate(importer, name) if own == name else Location(importer, (own,))
-        return None if location is None else self._define(location, REEXPORTS)
+        return None if location is None else self._define(location, REEXPORTS, {})
 
-    def _define(self, location: Location, hops: int) -> Found | None:
+    def _define(self, location: Location, hops: int, searched: dict[Location, int]) -> Found | None:
+        """What a name leads to over so many re-exports; ``searched`` says over how many nothing was found before."""
         outline = self._outline(location.path) if location.rest and hops else None
-        if outline is None:
+        if outline is None or searched.get(location, 0) >= hops:
             return None
+        searched[location] = hops  # packages import all of each other, in circles
         name, *rest = location.rest
         if self._excerpt(location.path, name, outline) is not None:
             return self._found(location.path, name, tuple(rest), outline)
@@ -225,7 +227,9 @@ class Project:
         candidates = [imported] if imported is not None else [_member(star, name) for star in outline.stars]
         for candidate in candidates:
             there = self._modules.locate(location.path, ".".join([candidate, *rest]))
-            found = self._define(there, hops - 1) if there is not None and there != location else None
+            if there is None or len(there.rest) > len(location.rest):
+                continue  # no such module: its package would be asked for a name that grows with every turn
+            found = self._define(there, hops - 1, searched)
             if found is not None:
                 return found
         return None
