@@ -318,7 +318,7 @@ class Context(ABC):
 
     @abstractmethod
     def define(self, node: cst.FunctionDef | cst.Lambda) -> Value:
-        """A function's value (given by the statement builder)."""
+        """A function's value (given by the definition builder)."""
 
 
 def _kind(added: Value | None) -> Kind:

@@ -16,7 +16,7 @@ from torchlint.facts.values.graph import Class, Function, Kind, Op, Value
 from torchlint.tree import dotted
 
 if TYPE_CHECKING:
-    from torchlint.facts.building.statements import StatementBuilder
+    from torchlint.facts.building.definitions import DefinitionBuilder
 
 DECORATORS = frozenset(
     ["dataclasses.dataclass", "attr.s", "attr.attrs", "attr.dataclass", "attr.define", "attr.mutable", "attr.frozen",
@@ -86,7 +86,7 @@ def is_field_call(value: cst.BaseExpression | None, full_name: Callable[[cst.CST
 
 
 def define_initializer(
-    builder: StatementBuilder, cls: Class, fields: Sequence[DataField]
+    builder: DefinitionBuilder, cls: Class, fields: Sequence[DataField]
 ) -> tuple[Function, cst.FunctionDef]:
     """The ``__init__`` of a data class, without its body; its defaults are evaluated where the class stands."""
     given = [field for field in fields if field.is_given]
@@ -107,7 +107,7 @@ def define_initializer(
     return function, syntax
 
 
-def keep_fields(builder: StatementBuilder, function: Function, fields: Sequence[DataField]) -> None:
+def keep_fields(builder: DefinitionBuilder, function: Function, fields: Sequence[DataField]) -> None:
     """The body of that ``__init__``: each field is set."""
     itself, *parameters = function.parameters
     given = {parameter.name: parameter for parameter in parameters}
@@ -119,7 +119,7 @@ def keep_fields(builder: StatementBuilder, function: Function, fields: Sequence[
                 builder.keep(Kind.ASSIGN, value, None, holder=itself, attribute=field.name, target=target)
 
 
-def _values(builder: StatementBuilder, field: DataField, given: Value | None) -> Iterator[Value]:
+def _values(builder: DefinitionBuilder, field: DataField, given: Value | None) -> Iterator[Value]:
     if given is not None:
         yield given
     if field.made_by is not None:

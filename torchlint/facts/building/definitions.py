@@ -1,0 +1,138 @@
+"""Definitions: functions and classes, each with its decorators; their bodies are built after the code around them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import libcst as cst
+
+from torchlint.facts.building.data_classes import DECORATORS, DataField, define_initializer, fields_of
+from torchlint.facts.building.expressions import ExpressionBuilder
+from torchlint.facts.building.guards import (
+    SETTERS,
+    SWITCHES,
+    may_guard,
+    mode_of_argument,
+    mode_of_guard,
+    switches_off,
+    wrapping_mode,
+)
+from torchlint.facts.building.names import all_parameters
+from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
+from torchlint.tree import dotted
+
+
+class DefinitionBuilder(ExpressionBuilder):
+    """Makes the functions and classes of a file."""
+
+    fields: dict[Class, tuple[DataField, ...]]
+
+    @abstractmethod
+    def run(self, body: cst.BaseSuite) -> None:
+        """The statements of a block."""
+
+    def full_name(self, node: cst.CSTNode) -> str | None:
+        """The full dotted name of an expression that is reached through an import of the module."""
+        name = dotted(node)
+        if name is None:
+            return None
+        first, _, rest = name.partition(".")
+        full = self.imports.get(first)
+        return None if full is None else f"{full}.{rest}" if rest else full
+
+    def function_defined(self, node: cst.FunctionDef) -> None:
+        """A ``def``."""
+        value = self.define(node)
+        function = value.reference
+        if self.cls is not None and isinstance(function, Function):
+            self.cls.methods[node.name.value] = function
+        self.assign(node.name, value, None)
+
+    def define(self, node: cst.FunctionDef | cst.Lambda) -> Value:
+        """A FUNCTION value; the body is built after the code around it."""
+        is_generator = self.scopes[node].is_generator
+        if isinstance(node, cst.FunctionDef):
+            is_async = node.asynchronous is not None
+            function = Function(node.name.value, node, self.cls, self.function, is_async, is_generator)
+            self._decorate(function, node)
+            function.wraps = wrapping_mode(node, self.full_name)
+            if self.cls is None and self.function.parent is None and switches_off(node, self.full_name):
+                self.switching_off.add(node.name.value)
+        else:
+            function = Function("<lambda>", node, None, self.function, False, is_generator)
+        defaults = {p: self.visit(p.default) for p in all_parameters(node.params) if p.default is not None}
+        outside = self.function
+        self.function = function
+        for parameter in all_parameters(node.params):
+            inputs = (defaults[parameter],) if parameter in defaults else ()
+            position = len(function.parameters)
+            value = self.make(Op.PARAMETER, inputs, parameter, name=parameter.name.value, keys=(position,))
+            function.parameters.append(value)
+        function.result = self.make(Op.PHI, (), None, name="<result>")
+        self.function = outside
+        self.graph.functions.append(function)
+        self.pending.append((function, node))
+        return self.make(Op.FUNCTION, (), node, name=function.name, reference=function)
+
+    def _decorate(self, function: Function, node: cst.FunctionDef) -> None:
+        decorators = self._decorators(node)
+        function.decorators = tuple(name.removeprefix("builtins.") for name, _ in decorators)
+        for name, value in decorators:
+            if value.op is Op.CALL:
+                self.graph.decorated[value] = function
+            if function.is_async:
+                continue  # torch's guards wrap a call, and calling an async function runs none of it
+            wraps = _wraps(value)
+            if wraps is not None:
+                function.guard = wraps
+            elif name in SETTERS and value.op is Op.CALL:
+                function.guard = mode_of_argument(value, Mode.OFF)
+            elif name in SWITCHES:
+                function.guard = mode_of_guard(value) or SWITCHES[name]
+            elif may_guard(name):
+                function.guard = Mode.UNKNOWN
+
+    def _decorators(self, node: cst.FunctionDef | cst.ClassDef) -> list[tuple[str, Value]]:
+        """What decorates a definition, each with its full dotted name, that of what is called if it is a call."""
+        values = [self.visit(decorator.decorator) for decorator in node.decorators]
+        return [((value.callee if value.op is Op.CALL else value).name, value) for value in values]
+
+    def class_defined(self, node: cst.ClassDef) -> None:
+        """A ``class``, with its body."""
+        bases, parents = [], []
+        for argument in node.bases:
+            value = self.visit(argument.value)
+            if value.op is Op.CLASS and isinstance(value.reference, Class):
+                parents.append(value.reference)
+                bases += [value.name] if value.reference.is_foreign else []
+            else:
+                bases.append(value.name if value.op is Op.EXTERNAL else dotted(argument.value) or "")
+        decorators = tuple(name for name, _ in self._decorators(node))
+        cls = Class(node.name.value, node, len(self.graph.classes), tuple(bases), tuple(parents), decorators)
+        self.graph.classes.append(cls)
+        outside, self.cls = self.cls, cls
+        before = self.state
+        self.state = before.copy()
+        self.run(node.body)
+        self.state, self.cls = before, outside
+        self._initialize(cls, node)
+        self.assign(node.name, self.make(Op.CLASS, (), node, name=cls.name, reference=cls), None)
+
+    def _initialize(self, cls: Class, node: cst.ClassDef) -> None:
+        """A data class gets its ``__init__``, unless it has one or inherits from what is not seen."""
+        if DECORATORS.isdisjoint(cls.decorators) or cls.bases or "__init__" in cls.methods:
+            return
+        inherited = (field for parent in cls.parents for field in self.fields.get(parent, ()))
+        fields = {field.name: field for field in (*inherited, *fields_of(node, self.full_name))}
+        self.fields[cls] = tuple(fields.values())
+        cls.methods["__init__"], syntax = define_initializer(self, cls, self.fields[cls])
+        self.pending.append((cls.methods["__init__"], syntax))
+
+
+def _wraps(decorator: Value) -> Mode | None:
+    """The grad mode in which a decorator of the project, or what makes one, runs what it decorates."""
+    named = decorator.callee if decorator.op is Op.CALL else decorator
+    if not isinstance(named.reference, Function):
+        return None
+    named.reference.open()
+    return named.reference.wraps
