@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from torchlint import torch_api
@@ -69,6 +70,11 @@ class Calls:
         """Work for ``solution``."""
         self.solution = solution
         self._overriding = Overriding(solution.graph)
+        self._passing_objects: dict[Value, set[Value]] = defaultdict(set)
+
+    def begin(self) -> None:
+        """Forget what calls pass: all values are computed anew."""
+        self._passing_objects.clear()
 
     def call(self, value: Value) -> Abstract:
         """The result of a CALL."""
@@ -317,6 +323,7 @@ class Calls:
     def _run(self, value: Value, function: Function, binding: dict[Value, Value | None]) -> Abstract:
         self.solution.add_call(value, function, binding)
         for parameter, argument in binding.items():
+            self._note_objects(value, parameter, argument)
             self._pass(parameter, argument)
         result = function.result
         if result is None or not result.inputs:
@@ -348,17 +355,22 @@ class Calls:
             if parameter is not None:
                 self._pass(parameter, value.callee.inputs[0])
 
+    def _note_objects(self, call: Value, parameter: Value, argument: Value | None) -> None:
+        """Note whether a call passes an object for a parameter.
+
+        All calls of a function would be gone through for each of them else: thousands, in a generated file.
+        """
+        given = self.solution.of(argument) if argument is not None else BOTTOM
+        passing = self._passing_objects[parameter]
+        if given and PASSED.issuperset(map(type, given)):
+            passing.add(call)
+        else:
+            passing.discard(call)
+
     def passes_objects_only(self, parameter: Value) -> bool:
         """Whether every call in this file passes an object (a module, a container ...) and never a tensor."""
-        calls = self.solution.callers.get(parameter.function)
-        if not calls:
-            return False
-        for binding in calls.values():
-            argument = binding.get(parameter)
-            abstract = self.solution.of(argument) if argument is not None else BOTTOM
-            if not abstract or not PASSED.issuperset(map(type, abstract)):
-                return False
-        return True
+        calls = len(self.solution.callers.get(parameter.function, ()))
+        return calls > 0 and len(self._passing_objects.get(parameter, ())) == calls
 
     def substitute(self, value: Value, atom: Atom, function: Function, binding: dict[Value, Value | None]) -> Abstract:
         """One alternative of a summary as it is at this call: parameters replaced, grad mode settled."""
