@@ -324,3 +324,15 @@ trunk = Trunk()
     shared = f"h = trunk(x)\nloss = head(h).sum()\n{ALONE}\nother({{given}}).sum().backward()"
     assert in_vain(in_loop(shared.format(given="h"), trunk)) == []
     assert in_vain(in_loop(shared.format(given="h.detach()"), trunk)) == [ALONE]
+
+
+@pytest.mark.parametrize(
+    ("made", "is_found"), [("return {{'a': {0}, 'b': {0}}}", True), ("KEPT['a'] = {0}\n    return KEPT", False)]
+)
+def test_terms_in_a_dict_that_each_call_makes_are_of_this_step(made: str, is_found: bool) -> None:
+    """What was put into a dict that lives on may be there from the last step."""
+    terms = f"KEPT = {{}}\ndef terms(x):\n    {made.format('model(x).sum()')}\n"
+    total = "def apply(losses):\n    total = sum(2 * loss for name, loss in losses.items())\n"
+    apply = f"{total}    optimizer.zero_grad()\n    total.backward(retain_graph=True)\n    optimizer.step()\n"
+    program = in_loop("apply(terms(x))", terms + apply)
+    assert in_vain(program) == (["total.backward(retain_graph=True)"] if is_found else [])

@@ -249,12 +249,16 @@ class _Walk:
             value = pending.pop()
             if value not in seen:
                 seen.add(value)
-                made = [one for one in allocations_of(self.solution, value) if one.loop is None]
+                made = [one for one in allocations_of(self.solution, value) if self._loop_of(one, value) is None]
                 held = [item for one in made for _, item in self.solution.held.get(one, ())]
                 if any(self.flows.live(item) is not None for item in held):
                     return True
                 pending += held
         return False
+
+    def _loop_of(self, container: Value, value: Value) -> Loop | None:
+        """The loop in whose turns a container is made; what a called function makes is made anew by each call."""
+        return value.loop if self._makes(value, container) else container.loop
 
     def _holds_unknown(self, source: Value) -> bool:
         """Whether a container is known, and what is put into it is not all known to have no graph."""
