@@ -219,3 +219,9 @@ def test_losses_that_a_generator_yields_wait(yielded: str, total: str, expected:
         f"def parts(x, y):\n    out = model(x)\n    for a, b in zip(x.split(2), y.split(2)):\n        yield {yielded}\n"
     )
     assert summed(total, before=parts) == expected
+
+
+@pytest.mark.parametrize(("loss", "sums"), [("model(a, labels=b).loss", ["total"]), ("kept.loss", [])])
+def test_the_loss_that_an_output_of_this_turn_has_is_no_older_than_it(loss: str, sums: list[str]) -> None:
+    body = f"total = 0\nkept = model(x)\nfor a, b in zip(x.split(2), y.split(2)):\n    total = total + {loss} / 4\n"
+    assert summed(body + "loss = total") == sums

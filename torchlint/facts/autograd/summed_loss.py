@@ -280,9 +280,15 @@ class _Search:
 
     def _is_older(self, value: Value, loop: Loop) -> bool:
         """Whether a value was there before this turn: made outside the loop, or left by the last turn."""
-        if value in loop.phis or places_of(self.solution, value):
+        owners = [place.owner for place in places_of(self.solution, value)]
+        # `model(**batch).loss`: what an object of this turn has is no older than that.
+        if value in loop.phis or not all(isinstance(o, Value) and _is_made_in(o, loop) for o in owners):
             return True
-        return value.function is not loop.function or value.loop is None or loop not in value.loop.around()
+        return not _is_made_in(value, loop)
+
+
+def _is_made_in(value: Value, loop: Loop) -> bool:
+    return value.function is loop.function and value.loop is not None and loop in value.loop.around()
 
 
 def _written(item: Value, loop: Loop) -> cst.CSTNode | None:
