@@ -622,3 +622,40 @@ def test_so_does_a_helper_of_another_file(tmp_path: Path, kept: str, after: str,
     hub = IMPORTS + "from gauge import Gauge\n" + HUB.format(after=after)
     project = Project(tmp_path, {"gauge.py": "import torch\n" + GAUGE.format(kept=kept, more=more), "hub.py": hub})
     assert project.found() == (["hub.py: TLK408 warning"] if is_held else [])
+
+
+@pytest.mark.parametrize(
+    ("keeps", "is_held"),
+    [("self.network = network", True),
+     ("self.network = network.to('cuda')", True),
+     ("self.optimizer = torch.optim.Adam(network.parameters())", True),
+     ("self.parts = [network]", True),
+     ("self.width = network.width", False),
+     ("print(network)", False)],
+)  # fmt: skip
+def test_an_object_of_another_file_has_what_its_initializer_keeps(tmp_path: Path, keeps: str, is_held: bool) -> None:
+    stage = f"""
+        import torch
+
+        class Stage:
+            def __init__(self, network, lr):
+                self.lr = lr
+                {keeps}
+    """
+    main = """
+        import torch
+        from torch import nn
+        from stage import Stage
+
+        def main(x):
+            coarse = nn.Linear(3, 3)
+            stage = Stage(coarse, 0.1)
+            with torch.no_grad():
+                kept = coarse(x).argmax(1)
+            del coarse
+            torch.cuda.empty_cache()
+            fine = nn.Linear(3, 3)
+            return fine(kept)
+    """
+    found = [one for one in Project(tmp_path, {"stage.py": stage, "main.py": main}).found() if "TLK408" in one]
+    assert found == (["main.py: TLK408 warning"] if is_held else [])

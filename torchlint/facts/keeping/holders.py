@@ -221,6 +221,8 @@ class Holders:
 
     def _is_stored(self, parameter: Value, function: Function, seen: set[Value], depth: int) -> bool:
         """Whether an initializer keeps what it is given, or an optimizer for it, on the object."""
+        if function.is_foreign:
+            return function.parameters.index(parameter) in self.facts.graph.foreign.holds.get(function, ())
         given = frozenset([parameter]) | self.objects(parameter)
         return any(
             store.function is function
@@ -229,6 +231,11 @@ class Holders:
             and (store.value is parameter or self._how(store.value, given, depth - 1, set(seen)) != "")
             for store in self.facts.graph.stores
         )
+
+    def held_from(self, initializer: Function) -> tuple[int, ...]:
+        """The parameters of an initializer, from 0 and without ``self``, that its object has from then on."""
+        given = enumerate(initializer.parameters[1:], start=1)
+        return tuple(i for i, parameter in given if self._is_stored(parameter, initializer, set(), DEPTH))
 
     def _is_captured(self, closure: Value, parameters: frozenset[Value]) -> bool:
         """Whether a function that is defined in another one reads one of its parameters."""

@@ -246,6 +246,8 @@ class Linker:
             elif part.kind is PartKind.OWN:
                 function.result.feed(self._attribute(0, part.name.split("."), function, Mode.INHERITED))
         self.foreign.keeps[function] = summary.keeps
+        if summary.holds:
+            self.foreign.holds[function] = summary.holds
         if summary.effects:
             self.foreign.effects[function] = followed(
                 summary.effects, partial(self._effects_of, unit), partial(self._keeps_of, function.owner)

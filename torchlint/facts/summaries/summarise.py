@@ -15,6 +15,7 @@ from torchlint.facts.hooks.circles import Circles
 from torchlint.facts.host import emptying, figures, profiling
 from torchlint.facts.keeping import loading
 from torchlint.facts.keeping.copies import Copies
+from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.keeping.views import Views
 from torchlint.facts.repeated import compiling, reloading
 from torchlint.facts.summaries.effects import Doings
@@ -92,7 +93,7 @@ class _Summariser:
         self.shapes = Shapes(facts.flows, frozenset(self.classes))
         self._sizes, self._views = Sizes(facts), Views(facts.solution, facts.steps)
         self._doings = Doings(facts, EFFECTS, UNDONE)
-        self._circles = Circles(facts)
+        self._circles, self._holders = Circles(facts), Holders(facts)
         self._keeps, self._copies = Keeps(facts), Copies(facts, sees_callers=False)
         self._chains = Chains(facts, is_open=True)
 
@@ -155,6 +156,7 @@ class _Summariser:
             makes=makes(self.solution, function),
             gives_tensor=function.result is not None and self._views.bases.is_tensor(function.result),
             view=self._views.given_by(function),
+            holds=self._holders.held_from(function) if function.name == "__init__" else (),
             closure=self._closure(function),
         )
 

@@ -263,6 +263,8 @@ class FunctionSummary:
         makes: what it returns is made in it, on every path and with each call.
         gives_tensor: it gives one tensor, for certain.
         view: of what it returns a view, if it does.
+        holds: of an initializer, the parameters, from 0, that its object has from then on: themselves, what is made
+            around them, or an optimizer of their parameters.
         closure: the function that it makes and returns with each call, where that keeps something: its parameters come
             after those of this one, as if they were given before.
     """
@@ -286,6 +288,7 @@ class FunctionSummary:
     makes: bool = False
     gives_tensor: bool = False
     view: ViewSummary | None = None
+    holds: tuple[int, ...] = ()
     closure: FunctionSummary | None = None
 
 
