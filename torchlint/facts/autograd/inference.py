@@ -11,20 +11,21 @@ from torchlint.facts.autograd.arrays import read_as_arrays
 from torchlint.facts.autograd.beside import beside
 from torchlint.facts.autograd.by_contract import InferringMethods
 from torchlint.facts.autograd.decided import is_decided, is_volatile
+from torchlint.facts.autograd.detached_answers import is_detached_answer
 from torchlint.facts.autograd.detached_inputs import is_input_of_detached
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.layers import layers
 from torchlint.facts.autograd.left_to_callers import LeftToCallers
 from torchlint.facts.autograd.made_up import Maker, makers
 from torchlint.facts.autograd.older_torch import OlderTorch
+from torchlint.facts.autograd.served import Served
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps
-from torchlint.facts.values.domain import FunctionReference, Instance, Module
+from torchlint.facts.values.domain import FunctionReference, Instance, Module, surely_graphless
 from torchlint.facts.values.frameworks import is_forward, is_module, is_module_class, trains_on_result
 from torchlint.facts.values.graph import Function, Mode, Op, Value
-from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.overrides import has_unseen_base
-from torchlint.facts.values.parameters import SAME_OBJECT, has_frozen_part, is_frozen
+from torchlint.facts.values.parameters import has_frozen_part, is_frozen
 from torchlint.frameworks import Holds, method_names
 from torchlint.guarding import Guarding
 
@@ -84,6 +85,7 @@ class Inferences:
         self.steps = steps
         self._by_contract = InferringMethods(flows, steps)
         self._older_torch = OlderTorch(flows.solution)
+        self._served = Served(flows.solution, steps)
         self.evaluating = Evaluating(flows.solution, self._does_more)
         self._is_brief = is_brief
         self._is_used_by_hook = is_used_by_hook
@@ -123,13 +125,16 @@ class Inferences:
         forwards = [call for call in self._inferring[function] if counts(function, call)]
         if forwards:
             others = beside(self.flows, self.steps, function, forwards)
+            by_answers = [is_detached_answer(self.flows, forward) for forward in forwards]
+            if all(by_answers) and others.leaves:
+                return  # a part of a training: what is detached there is a target
             inline = self._does_more(function) or others.trains
             says_eval = any(map(self.evaluating.at, forwards))
             leaves = any(call in self.flows.leaving for call in forwards)
             elsewhere = all(map(self.runs_elsewhere, forwards))
             others_guard = elsewhere and all(map(self._is_guarded_by_others, forwards))
-            unseen = all(map(self._is_unseen_inference, forwards))
-            doubtful = not inline and not elsewhere and self.flows.modes.is_doubtful(function)
+            unseen = all(by_answers) or all(map(self._is_unseen_inference, forwards))
+            doubtful = not inline and not elsewhere and self._may_be_guarded(function, forwards)
             found[function] = Inference(
                 function,
                 tuple(forwards),
@@ -146,13 +151,20 @@ class Inferences:
                 elsewhere and all(map(self._runs_forwards_only, forwards)),
             )
 
+    def _may_be_guarded(self, function: Function, forwards: list[Value]) -> bool:
+        """Whether some callers guard a function, or it gives answers with their graph to callers that are not seen."""
+        if self.flows.modes.is_doubtful(function):
+            return True
+        is_unseen = not self.solution.callers.get(function)
+        return is_unseen and any(call in self.flows.leaving and self._served.is_asked(call) for call in forwards)
+
     def _says_so_or_drops_it(self, function: Function, call: Value) -> bool:
         """The model was put into evaluation mode, or the graph does not even leave the function."""
         if self._evaluates_elsewhere(call) or self._is_unseen_inference(call):
             return True
         if self.evaluating.at(call):
             return not self._is_wanted_by_others(function, call)
-        if self._by_contract.infers(call):
+        if self._by_contract.infers(call) or self._served.is_asked(call):
             return True
         if self._does_more(function):
             return self._is_script_of_inference(function) and self._is_thrown_away(call)
@@ -178,10 +190,15 @@ class Inferences:
         if owner is None or not (call in self.flows.escaped or call in self.flows.handed_out):
             return False
         if has_unseen_base(owner) and not is_module_class(owner):
-            return True
+            return self._gives(function)
         switches = [one for one in self.steps.calls_in(function) if one.callee.name in ("eval", "train")]
         parts = [one for one in switches if one.callee.op is Op.ATTRIBUTE and one.callee.inputs[0].op is Op.ATTRIBUTE]
         return is_module_class(owner) and bool(switches) and len(parts) == len(switches)
+
+    def _gives(self, function: Function) -> bool:
+        """Whether a function returns what may have a graph."""
+        result = function.result
+        return result is not None and bool(result.inputs) and not surely_graphless(self.solution.final(result))
 
     def _evaluates_elsewhere(self, call: Value) -> bool:
         """Whether a function of another file puts its model into evaluation mode for this call."""
@@ -208,6 +225,8 @@ class Inferences:
             return False
         if is_decided(self.solution, call) or self._is_asked_for(call) or self._is_brief(call):
             return False
+        if self._has_no_weights(call):
+            return False
         if call in self._layers or _is_metric_of_several(call) or self._older_torch.leaves_to_data(call):
             return False
         if self.runs_elsewhere(call):
@@ -215,6 +234,8 @@ class Inferences:
         if not self.flows.live_parts(call):
             is_unseen = self._is_unseen_inference(call) and not self.on_a_dummy(call)
             if is_unseen or self._is_detached_method(call):
+                return True
+            if is_detached_answer(self.flows, call) and not self.on_a_dummy(call):
                 return True
             return self._by_contract.infers(call) and self._by_contract.runs_network(call)
         if any(map(self.steps.trains, callees)):
@@ -226,6 +247,11 @@ class Inferences:
         if self.steps.calls_module(call) or self._is_method_in_evaluation(call):
             return True
         return any(self._runs_forward(callee, call) for callee in callees) and self._begins_in_module(call)
+
+    def _has_no_weights(self, call: Value) -> bool:
+        """A softmax, a loss: whatever it is given was made by a forward, or is a weight by itself."""
+        atoms = self.solution.final(call.callee)
+        return all(isinstance(atom, Module) and not atom.has_parameters for atom in atoms)
 
     @cached_property
     def _layers(self) -> frozenset[Value]:
@@ -346,18 +372,12 @@ class Inferences:
         """Whether a CALL is of a method of a model that is in evaluation mode."""
         if not self._is_method_of_module(call):
             return False
-        return call.evaluating or self._is_kept_in_evaluation(call.callee.inputs[0])
+        return call.evaluating or self._served.stays_in_evaluation(call.callee.inputs[0])
 
     def _is_method_of_module(self, call: Value) -> bool:
         if call.callee.op is not Op.ATTRIBUTE:
             return False
         return any(map(is_module, self.solution.final(call.callee.inputs[0])))
-
-    def _is_kept_in_evaluation(self, model: Value) -> bool:
-        """``self.model = load(name).to(device).eval()``: all that the attribute ever holds is in evaluation mode."""
-        places = places_of(self.solution, model) if model.op is Op.ATTRIBUTE else []
-        kept = [value for place in places for value in self.solution.stored.get(place, ())]
-        return bool(kept) and all(map(_is_put_into_evaluation, kept))
 
     def _is_used(self, call: Value) -> bool:
         """Whether the call's own result reaches a backward; other calls of the same function do not matter."""
@@ -410,11 +430,3 @@ def _is_metric_of_several(call: Value) -> bool:
     if not is_method or callee.op is not Op.ELEMENT or len(call.arguments) < 2:
         return False
     return all(argument.op is Op.PARAMETER for argument in call.arguments)
-
-
-def _is_put_into_evaluation(value: Value) -> bool:
-    while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
-        if value.callee.name == "eval":
-            return True
-        value = value.callee.inputs[0]
-    return False

@@ -9,7 +9,7 @@ from torchlint.facts.turns.forwards import is_within_forward
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import PLAIN, surely_graphless
 from torchlint.facts.values.frameworks import is_for_inference, is_module_class
-from torchlint.facts.values.graph import Function, Value
+from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.solve import Solution
 
 FORWARDS = ("forward", "__call__", "__init__")
@@ -47,8 +47,22 @@ class LeftToCallers:
             return False
         returned = self.solution.final(result)
         if not surely_graphless(returned):
-            return True
+            return not self._gives_back(result)
         return not returned <= PLAIN and not self._filled.isdisjoint(result.computed_from())
+
+    def _gives_back(self, result: Value) -> bool:
+        """Whether all that a function returns is what it was given, and nothing was written into that."""
+        pending, seen = [result], set[Value]()
+        while pending:
+            value = pending.pop().unnarrowed()
+            if value in seen:
+                continue
+            seen.add(value)
+            if value.op in (Op.PHI, Op.CONTAINER):
+                pending += value.inputs
+            elif value.op is not Op.PARAMETER or value in self._filled:
+                return False
+        return True
 
     @cached_property
     def _filled(self) -> frozenset[Value]:

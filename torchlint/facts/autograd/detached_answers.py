@@ -1,0 +1,53 @@
+"""Objects that are called as networks are, and of whose answer the program takes ``.detach()``: it knows of a graph."""
+
+from __future__ import annotations
+
+from torchlint import torch_api
+from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.values.domain import Argument, Unknown
+from torchlint.facts.values.graph import Op, Value
+
+SAME_GRAPH = (Op.PHI, Op.NARROWED, Op.SUBSCRIPT, Op.ELEMENT, Op.OPERATION)
+"""What gives a part of what it is made of, or computes with it."""
+
+
+def is_detached_answer(flows: Flows, call: Value) -> bool:
+    """Whether a CALL is of an object that a function was given, or keeps, and its very answer is detached.
+
+    What is given to another such call on the way is that one's business; operations of torch keep the graph. What is
+    detached in the statement of the call itself is gone with it.
+    """
+    if not _is_of_unknown_object(flows, call):
+        return False
+    pending, seen = [call], set[Value]()
+    while pending:
+        value = pending.pop()
+        if value in seen or value not in flows.detached:
+            continue
+        seen.add(value)
+        for user in value.users:
+            if user.op is Op.ATTRIBUTE:
+                methods = [one for one in user.users if one.op is Op.CALL and one.callee is user]
+                if user.name == "data" or (user.name == "detach" and methods):
+                    return user.statement is not call.statement
+                pending += filter(flows.is_arithmetic, methods) if methods else [user]
+            elif user.op in SAME_GRAPH or (user.op is Op.CALL and flows.is_arithmetic(user)):
+                pending.append(user)
+    return False
+
+
+def _is_of_unknown_object(flows: Flows, call: Value) -> bool:
+    callee = call.callee.unnarrowed()
+    if not call.arguments or callee.op not in (Op.PARAMETER, Op.ATTRIBUTE):
+        return False
+    if callee.op is Op.ATTRIBUTE and not _is_own(callee):
+        return False
+    return all(isinstance(atom, Unknown | Argument) for atom in flows.solution.final(callee))
+
+
+def _is_own(attribute: Value) -> bool:
+    """``self.encoder``: what an object holds, and no method; another object's would be seen by its name alone."""
+    holder, owner = attribute.inputs[0], attribute.function.owner
+    if owner is None or attribute.name in owner.methods or attribute.name in torch_api.module_methods():
+        return False
+    return not attribute.name.startswith("__") and holder in attribute.function.parameters[:1]
