@@ -78,6 +78,7 @@ GIVEN = """def rows(batch, encoder, device):
         ("encoder(batch)", "return vectors", False),
         ("encoder(batch)", "return vectors.detach().cpu(), vectors.sum()", False),
         ("encoder(batch).detach()", "return vectors", False),  # gone with the statement
+        ("encoder(nn.Linear(3, 3), batch)", "return vectors.detach()", False),  # a procedure, which may train it
         ("encoder()", "return vectors.detach()", False),  # of no data
         ("batch.encode(encoder)", "return vectors.detach()", False),  # a method, of which only the name is seen
     ],

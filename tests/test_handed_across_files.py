@@ -176,9 +176,9 @@ SEARCH = """
     ("body", "found"),
     [
         ("return [{'row': i, 'score': s} for i, s in enumerate(scores.tolist())]", ["search.py: TLK201 warning"]),
-        ("return [{'row': i, 'score': s} for i, s in enumerate(scores)]", []),
-        ("found = []\n        fill(found, scores)\n        return found", []),
-        ("LAST.append(scores)\n        return [scores.tolist()]", []),
+        ("return [{'row': i, 'score': s} for i, s in enumerate(scores)]", ["search.py: TLK201 note"]),
+        ("found = []\n        fill(found, scores)\n        return found", ["search.py: TLK201 note"]),
+        ("LAST.append(scores)\n        return [scores.tolist()]", ["search.py: TLK201 note"]),
         ("scores.sum().backward()\n        return [scores.tolist()]", []),
     ],
 )

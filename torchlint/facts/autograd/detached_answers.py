@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.values.domain import Argument, Unknown
+from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Op, Value
 
 SAME_GRAPH = (Op.PHI, Op.NARROWED, Op.SUBSCRIPT, Op.ELEMENT, Op.OPERATION)
@@ -40,6 +41,8 @@ def _is_of_unknown_object(flows: Flows, call: Value) -> bool:
     callee = call.callee.unnarrowed()
     if not call.arguments or callee.op not in (Op.PARAMETER, Op.ATTRIBUTE):
         return False
+    if any(is_module(atom) for argument in call.arguments for atom in flows.solution.final(argument)):
+        return False  # what is given a network is a procedure, and may train it
     if callee.op is Op.ATTRIBUTE and not _is_own(callee):
         return False
     return all(isinstance(atom, Unknown | Argument) for atom in flows.solution.final(callee))
