@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.keeping.unloading import Holder, Unloading
+    from torchlint.facts.keeping.unloaded import Holder, Unloading
 
 
 class UnloadIncomplete(Rule):

@@ -55,7 +55,8 @@ from torchlint.facts.keeping.purposes import Purposes
 from torchlint.facts.keeping.saving import Saves
 from torchlint.facts.keeping.snapshots import Snapshot, snapshots
 from torchlint.facts.keeping.unheeded import Unheeded, unheeded
-from torchlint.facts.keeping.unloading import Unloading, Unloadings
+from torchlint.facts.keeping.unloaded import Unloading
+from torchlint.facts.keeping.unloading import Unloadings
 from torchlint.facts.repairs import Repairs
 from torchlint.facts.repeated.compiling import Compilation, compilations
 from torchlint.facts.repeated.construction import Construction, constructions

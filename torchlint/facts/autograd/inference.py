@@ -6,27 +6,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from torchlint import torch_api
 from torchlint.facts.autograd.arrays import read_as_arrays
 from torchlint.facts.autograd.beside import beside
 from torchlint.facts.autograd.by_contract import InferringMethods
 from torchlint.facts.autograd.decided import is_decided, is_volatile
 from torchlint.facts.autograd.detached_answers import is_detached_answer
-from torchlint.facts.autograd.detached_inputs import is_input_of_detached
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.layers import layers
 from torchlint.facts.autograd.left_to_callers import LeftToCallers
 from torchlint.facts.autograd.made_up import Maker, makers
 from torchlint.facts.autograd.older_torch import OlderTorch
 from torchlint.facts.autograd.served import Served
+from torchlint.facts.autograd.unseen_methods import UnseenMethods
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import FunctionReference, Instance, Module, surely_graphless
 from torchlint.facts.values.frameworks import is_forward, is_module, is_module_class, trains_on_result
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.overrides import has_unseen_base
-from torchlint.facts.values.parameters import has_frozen_part, is_frozen
-from torchlint.frameworks import Holds, method_names
+from torchlint.facts.values.parameters import has_frozen_part
 from torchlint.guarding import Guarding
 
 WITHIN = (Mode.OFF, Mode.UNKNOWN)
@@ -86,6 +84,7 @@ class Inferences:
         self._by_contract = InferringMethods(flows, steps)
         self._older_torch = OlderTorch(flows.solution)
         self._served = Served(flows.solution, steps)
+        self._methods = UnseenMethods(flows, steps, self._served)
         self.evaluating = Evaluating(flows.solution, self._does_more)
         self._is_brief = is_brief
         self._is_used_by_hook = is_used_by_hook
@@ -133,7 +132,7 @@ class Inferences:
             leaves = any(call in self.flows.leaving for call in forwards)
             elsewhere = all(map(self.runs_elsewhere, forwards))
             others_guard = elsewhere and all(map(self._is_guarded_by_others, forwards))
-            unseen = all(by_answers) or all(map(self._is_unseen_inference, forwards))
+            unseen = all(by_answers) or all(map(self._methods.infers, forwards))
             doubtful = not inline and not elsewhere and self._may_be_guarded(function, forwards)
             found[function] = Inference(
                 function,
@@ -160,7 +159,7 @@ class Inferences:
 
     def _says_so_or_drops_it(self, function: Function, call: Value) -> bool:
         """The model was put into evaluation mode, or the graph does not even leave the function."""
-        if self._evaluates_elsewhere(call) or self._is_unseen_inference(call):
+        if self._evaluates_elsewhere(call) or self._methods.infers(call):
             return True
         if self.evaluating.at(call):
             return not self._is_wanted_by_others(function, call)
@@ -219,7 +218,7 @@ class Inferences:
         """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""
         callees = self.solution.functions_of(call)
         if not callees and not call.evaluating and not self.steps.calls_module(call):
-            if call not in self.flows.detached and not self._is_unseen_inference(call):
+            if call not in self.flows.detached and not self._methods.infers(call):
                 return False  # the most
         if not self.flows.modes.records(call) or self._is_used(call) or call in self._read_as_arrays:
             return False
@@ -232,8 +231,8 @@ class Inferences:
         if self.runs_elsewhere(call):
             return not self.on_a_dummy(call)
         if not self.flows.live_parts(call):
-            is_unseen = self._is_unseen_inference(call) and not self.on_a_dummy(call)
-            if is_unseen or self._is_detached_method(call):
+            is_unseen = self._methods.infers(call) and not self.on_a_dummy(call)
+            if is_unseen or self._methods.is_detached(call):
                 return True
             if is_detached_answer(self.flows, call) and not self.on_a_dummy(call):
                 return True
@@ -244,7 +243,7 @@ class Inferences:
             return False
         if call in self._prepared and not call.evaluating and not self._by_contract.infers(call):
             return False
-        if self.steps.calls_module(call) or self._is_method_in_evaluation(call):
+        if self.steps.calls_module(call) or self._methods.is_in_evaluation(call):
             return True
         return any(self._runs_forward(callee, call) for callee in callees) and self._begins_in_module(call)
 
@@ -335,49 +334,6 @@ class Inferences:
         return any(
             value.op is Op.CALL and self.steps.calls_module(value) for value in self.flows.ancestry.of_all([part])
         )
-
-    def _is_detached_method(self, call: Value) -> bool:
-        """``model.eval()``, then ``model.encode(x)`` in code that is not seen, whose result is detached.
-
-        Who detaches it knows that it has a graph.
-        """
-        if call not in self.flows.detached or not call.arguments or not self._is_method_in_evaluation(call):
-            return False
-        if call.callee.name in torch_api.module_methods() or call.callee.name in method_names(Holds.GUARDED):
-            return False
-        if is_frozen(self.solution, call.callee.inputs[0]):
-            return False
-        return not is_input_of_detached(self.flows, self.steps, call)
-
-    def _is_unseen_inference(self, call: Value) -> bool:
-        """``model.eval()``, then ``model.validation_step(batch)`` in code that is not seen.
-
-        Frameworks switch gradients off around such a method, so that it does not do so itself; of another method the
-        file says it by a call of it under a guard.
-        """
-        name = call.callee.name
-        is_step = name.endswith("_step") and name in method_names(Holds.NO_GRAD)
-        if self.solution.functions_of(call) or not (is_step or name in self._guarded_methods):
-            return False
-        return self._is_method_in_evaluation(call)
-
-    @cached_property
-    def _guarded_methods(self) -> frozenset[str]:
-        """The names of the methods of models that are called under a guard somewhere in the file."""
-        guarded = (call for call in self.solution.graph.values if call.op is Op.CALL and call.mode is Mode.OFF)
-        names = {call.callee.name for call in guarded if self._is_method_of_module(call)}
-        return frozenset(names - torch_api.module_methods() - method_names(Holds.GUARDED))
-
-    def _is_method_in_evaluation(self, call: Value) -> bool:
-        """Whether a CALL is of a method of a model that is in evaluation mode."""
-        if not self._is_method_of_module(call):
-            return False
-        return call.evaluating or self._served.stays_in_evaluation(call.callee.inputs[0])
-
-    def _is_method_of_module(self, call: Value) -> bool:
-        if call.callee.op is not Op.ATTRIBUTE:
-            return False
-        return any(map(is_module, self.solution.final(call.callee.inputs[0])))
 
     def _is_used(self, call: Value) -> bool:
         """Whether the call's own result reaches a backward; other calls of the same function do not matter."""

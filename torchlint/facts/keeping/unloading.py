@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,55 +10,23 @@ import libcst as cst
 
 from torchlint.facts.host.emptying import tidies
 from torchlint.facts.keeping.asking_back import AskingBack
+from torchlint.facts.keeping.given_models import GivenModels, before_rest
 from torchlint.facts.keeping.held_by_parts import HeldByParts
 from torchlint.facts.keeping.holders import Holders, is_none
 from torchlint.facts.keeping.lent_parts import LentParts
 from torchlint.facts.keeping.reading_on import is_read_after, is_written_after
 from torchlint.facts.keeping.refusing import is_refused_after
-from torchlint.facts.keeping.taken_out import RESTING, TakenOut
+from torchlint.facts.keeping.taken_out import TakenOut
+from torchlint.facts.keeping.unloaded import Holder, Unloading
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Drop, Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import allocations_of, homes_of, targets_of
-from torchlint.tree import dotted, walk_scope
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
 LOOKING = frozenset(["parameters", "named_parameters", "buffers", "named_buffers"])
 """Methods of a model that only look at it: who counts its weights does not want it kept."""
-
-
-@dataclass(frozen=True)
-class Holder:
-    """What still holds the model.
-
-    Attributes:
-        name: a variable, an attribute, a container, as the program writes it.
-        how: "itself", "parameters", "wrapper", "container", "function", "graph", or "part" where the
-            model has it as one of its parts.
-        made: the value that holds.
-    """
-
-    name: str
-    how: str
-    made: Value
-
-
-@dataclass(frozen=True)
-class Unloading:
-    """A model that is given up in vain.
-
-    Attributes:
-        drop: where it is given up.
-        holders: what still holds it; the callers' variable for a parameter, nothing where no call is seen.
-        is_parameter: True when a function deletes what its callers still have.
-        at: the call whose variable still holds it, for a parameter.
-    """
-
-    drop: Drop
-    holders: tuple[Holder, ...]
-    is_parameter: bool = False
-    at: Value | None = None
 
 
 class Unloadings:
@@ -74,6 +41,7 @@ class Unloadings:
         self.lent = LentParts(facts, self.holders, self.asking)
         self.taken_out = TakenOut(facts, self.asking)
         self.parts = HeldByParts(facts, self.holders)
+        self._given = GivenModels(facts, self.asking, self._is_model)
 
     def found(self) -> list[Unloading]:
         """Each model that is given up while something else holds it, at most one for each statement."""
@@ -108,9 +76,9 @@ class Unloadings:
         source = self.taken_out.container_of(drop)
         if source is not None:
             return Unloading(drop, (Holder(source[0], "container", source[1]),))
-        given = _before_rest(value)
+        given = before_rest(value)
         if given.op is Op.PARAMETER and given.function is drop.function:
-            return self._of_parameter(drop, given)
+            return self._given.of(drop, given)
         bound = self._bound_on_its_path(value, drop)
         if not self._is_model(bound):
             return None
@@ -353,73 +321,3 @@ class Unloadings:
                         found.append(Holder(place.path, how, one))
                         break
         return Unloading(drop, tuple(found)) if found else None
-
-    # -- parameters -----------------------------------------------------------------------------------------------
-
-    def _of_parameter(self, drop: Drop, parameter: Value) -> Unloading | None:
-        """``def free(model): del model; empty_cache()``: the caller's variable still holds it."""
-        if not self.asking.is_asked_after(drop) or drop.loop is not None:
-            return None
-        calls = sorted(self.solution.callers.get(drop.function, {}).items(), key=lambda item: item[0].index)
-        for call, binding in calls:
-            given = binding.get(parameter)
-            name = self._written(call, parameter)
-            if given is None or name is None or not self._is_model(given):
-                continue
-            after = self._is_dropped_behind(name, call)
-            goes_on = call.loop is not None or any(
-                later.index > call.index and not self.asking.is_neutral(later) for later in self._calls(call.function)
-            )
-            if not after and goes_on:
-                return Unloading(drop, (Holder(name, "itself", given),), True, call)
-        return Unloading(drop, (), True) if not calls and self._does_nothing_else(drop.function, parameter) else None
-
-    def _does_nothing_else(self, function: Function, parameter: Value) -> bool:
-        """Whether a function only sets a module that it is given to rest, deletes it, and asks memory back."""
-        if not isinstance(function.syntax, cst.FunctionDef) or function.owner is not None:
-            return False
-        harmless = (cst.Del, cst.Expr, cst.Pass, cst.Import, cst.ImportFrom)
-        for node in walk_scope(function.syntax.body):
-            if isinstance(node, cst.SimpleStatementLine) and not all(isinstance(s, harmless) for s in node.body):
-                return False
-        calls = self._calls(function)
-        return all(
-            self.asking.is_neutral(c) or self.asking.is_asked_by(c) or _sets_to_rest(c, parameter) for c in calls
-        )
-
-    def _written(self, call: Value, parameter: Value) -> str | None:
-        """How a call writes what it passes for a parameter, where that is a variable or an attribute."""
-        if not isinstance(call.syntax, cst.Call):
-            return None
-        function = parameter.function
-        position = function.parameters.index(parameter)
-        if function.owner is not None and not function.is_static:
-            position -= 1
-        for index, argument in enumerate(call.syntax.args):
-            keyword = argument.keyword.value if argument.keyword is not None else None
-            if keyword == parameter.name or (keyword is None and index == position and not argument.star):
-                return dotted(argument.value)
-        return None
-
-    def _is_dropped_behind(self, name: str, call: Value) -> bool:
-        """Whether the caller gives up its variable too, or sets it anew by the call itself."""
-        if any(d.path == name and d.function is call.function and d.index > call.index for d in self.facts.graph.drops):
-            return True
-        statement = call.statement
-        if statement is None:
-            return True
-        return any(
-            isinstance(node, cst.AssignTarget) and name in {dotted(part) for part in walk_scope(node.target)}
-            for node in walk_scope(statement)
-        )
-
-
-def _sets_to_rest(call: Value, module: Value) -> bool:
-    return call.callee.op is Op.ATTRIBUTE and call.callee.name in RESTING and _before_rest(call) is module
-
-
-def _before_rest(value: Value) -> Value:
-    """What a variable held before ``net.eval()`` and the like, which give the same module back."""
-    while value.op is Op.CALL and value.is_bare and value.callee.op is Op.ATTRIBUTE and value.callee.name in RESTING:
-        value = value.callee.inputs[0]
-    return value

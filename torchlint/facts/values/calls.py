@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from torchlint import torch_api
@@ -48,6 +47,7 @@ from torchlint.facts.values.overriding import Overriding
 from torchlint.facts.values.own_backward import applied, has_own_backward
 from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen, star_of
 from torchlint.facts.values.partials import Bound, bind, is_told, tasks
+from torchlint.facts.values.passed_objects import PassedObjects
 from torchlint.facts.values.sequences import forwards
 from torchlint.facts.values.threads import handed_over
 from torchlint.facts.values.torch_calls import by_type, chooses_overload, collected, contents_of, of_torch
@@ -70,11 +70,7 @@ class Calls:
         """Work for ``solution``."""
         self.solution = solution
         self._overriding = Overriding(solution.graph)
-        self._passing_objects: dict[Value, set[Value]] = defaultdict(set)
-
-    def begin(self) -> None:
-        """Forget what calls pass: all values are computed anew."""
-        self._passing_objects.clear()
+        self.passed = PassedObjects(solution)
 
     def call(self, value: Value) -> Abstract:
         """The result of a CALL."""
@@ -323,8 +319,8 @@ class Calls:
     def _run(self, value: Value, function: Function, binding: dict[Value, Value | None]) -> Abstract:
         self.solution.add_call(value, function, binding)
         for parameter, argument in binding.items():
-            self._note_objects(value, parameter, argument)
-            self._pass(parameter, argument)
+            self.passed.note(value, parameter, argument)
+            self.passed.give(parameter, argument)
         result = function.result
         if result is None or not result.inputs:
             return UNKNOWN if function.is_abstract else PLAIN
@@ -340,37 +336,12 @@ class Calls:
             return frozenset([Container(value)])
         return summary
 
-    def _pass(self, parameter: Value, argument: Value | None) -> None:
-        objects = [a for a in self.solution.of(argument) if a.__class__ in PASSED] if argument is not None else ()
-        if objects:
-            old = self.solution.objects.get(parameter, BOTTOM)
-            if not old.issuperset(objects):
-                self.solution.objects[parameter] = old.union(objects)
-        self.solution.revisit_if_stale(parameter)
-
     def _hand_to_handlers(self, value: Value) -> None:
         """Let an object reach the functions that it calls at its events with itself: ``engine.on(event)``."""
         for function, bound in bound_handlers(self.solution, value, Holds.HANDS_ITSELF):
             parameter = receiving_parameter(function, bound=bound)
             if parameter is not None:
-                self._pass(parameter, value.callee.inputs[0])
-
-    def _note_objects(self, call: Value, parameter: Value, argument: Value | None) -> None:
-        """Note whether a call passes an object for a parameter.
-
-        All calls of a function would be gone through for each of them else: thousands, in a generated file.
-        """
-        given = self.solution.of(argument) if argument is not None else BOTTOM
-        passing = self._passing_objects[parameter]
-        if given and PASSED.issuperset(map(type, given)):
-            passing.add(call)
-        else:
-            passing.discard(call)
-
-    def passes_objects_only(self, parameter: Value) -> bool:
-        """Whether every call in this file passes an object (a module, a container ...) and never a tensor."""
-        calls = len(self.solution.callers.get(parameter.function, ()))
-        return calls > 0 and len(self._passing_objects.get(parameter, ())) == calls
+                self.passed.give(parameter, value.callee.inputs[0])
 
     def substitute(self, value: Value, atom: Atom, function: Function, binding: dict[Value, Value | None]) -> Abstract:
         """One alternative of a summary as it is at this call: parameters replaced, grad mode settled."""
@@ -424,13 +395,6 @@ class Calls:
         if meaning is Meaning.SUPER and value.function.owner is not None:
             return frozenset(Instance(parent) for parent in value.function.owner.parents) or UNKNOWN
         return object_made(self.solution, value, name)
-
-
-PASSED = frozenset(
-    [Module, Tool, Instance, FunctionReference, Partial, ClassReference, External, Container, Differentiable,
-     FrameworkObject]
-)  # fmt: skip
-"""Alternatives that flow from arguments into parameters as they are; tensors stay symbolic (:class:`Argument`)."""
 
 
 def _is_supposed_of(tensor: Tensor, function: Function) -> bool:

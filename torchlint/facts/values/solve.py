@@ -298,7 +298,7 @@ class Solution:
         """
         self.abstract.clear()
         self._visits.clear()
-        self.calls.begin()
+        self.calls.passed.begin()
         self._begin(self.graph.all_values())
         links = 0
         for self._optimistic in (True, False):

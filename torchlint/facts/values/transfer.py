@@ -164,7 +164,7 @@ def _parameter(solution: Solution, value: Value) -> Abstract:
             if isinstance(value.reference, Class) and is_module_class(value.reference):
                 return solution.objects.get(value, BOTTOM) | {Instance(value.reference)}
     given = solution.objects.get(value, BOTTOM)
-    if solution.calls.passes_objects_only(value):
+    if solution.calls.passed.are_all(value):
         return given
     default = solution.of(value.inputs[0]) if value.inputs else BOTTOM
     objects = frozenset([atom for atom in default if atom.__class__ not in _NO_OBJECTS])
