@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.facts.keeping.asking_back import AskingBack
+from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.keeping.taken_out import RESTING
 from torchlint.facts.keeping.unloaded import Holder, Unloading
 from torchlint.facts.values.graph import Drop, Function, Op, Value
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 class GivenModels:
     """Finds who still holds a parameter that is given up."""
 
-    def __init__(self, facts: Facts, asking: AskingBack, is_model: Callable[[Value], bool]) -> None:
-        """Work on ``facts``; ``asking`` knows who asks memory back, ``is_model`` what is a model."""
+    def __init__(self, facts: Facts, asking: AskingBack, holders: Holders) -> None:
+        """Work on ``facts``; ``asking`` knows who asks memory back, ``holders`` what is a model."""
         self.facts, self.solution = facts, facts.solution
         self.asking = asking
-        self.is_model = is_model
+        self.holders = holders
 
     def of(self, drop: Drop, parameter: Value) -> Unloading | None:
         """``def free(model): del model; empty_cache()``: the caller's variable still holds it."""
@@ -34,7 +34,7 @@ class GivenModels:
         for call, binding in calls:
             given = binding.get(parameter)
             name = self._written(call, parameter)
-            if given is None or name is None or not self.is_model(given):
+            if given is None or name is None or not self.holders.is_model(given):
                 continue
             after = self._is_dropped_behind(name, call)
             goes_on = call.loop is not None or any(

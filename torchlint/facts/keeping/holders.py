@@ -64,6 +64,11 @@ class Holders:
                 found.add(current)
         return frozenset(found)
 
+    def is_model(self, value: Value) -> bool:
+        """Whether ``value``, or what made the object that it is, is a module."""
+        is_module = self.facts.tensors.is_module
+        return is_module(value) or any(map(is_module, self.objects(value)))
+
     def _behind(self, value: Value) -> list[Value]:
         if value.op is Op.PHI:
             return list(value.inputs)

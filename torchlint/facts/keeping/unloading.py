@@ -41,7 +41,7 @@ class Unloadings:
         self.lent = LentParts(facts, self.holders, self.asking)
         self.taken_out = TakenOut(facts, self.asking)
         self.parts = HeldByParts(facts, self.holders)
-        self._given = GivenModels(facts, self.asking, self._is_model)
+        self._given = GivenModels(facts, self.asking, self.holders)
 
     def found(self) -> list[Unloading]:
         """Each model that is given up while something else holds it, at most one for each statement."""
@@ -80,7 +80,7 @@ class Unloadings:
         if given.op is Op.PARAMETER and given.function is drop.function:
             return self._given.of(drop, given)
         bound = self._bound_on_its_path(value, drop)
-        if not self._is_model(bound):
+        if not self.holders.is_model(bound):
             return None
         held = self.holders.objects(bound)
         # What was computed before the object was made anew cannot hold it.
@@ -111,10 +111,6 @@ class Unloadings:
                 if any(self.facts.code(condition.test) in tests for condition in self._conditions(choice.statement)):
                     return choice
         return value
-
-    def _is_model(self, value: Value) -> bool:
-        objects = self.holders.objects(value)
-        return self.facts.tensors.is_module(value) or any(map(self.facts.tensors.is_module, objects))
 
     def _is_moved_away(self, value: Value, drop: Drop) -> bool:
         """Whether the model is moved to the host (or to nowhere) before it is given up: the device is free then."""
@@ -249,7 +245,7 @@ class Unloadings:
         places = self.solution.places(drop.holder, drop.attribute)
         stored = [v for place in places for v in self.solution.stored.get(place, ()) if not is_none(v)]
         collects = any(self.asking.is_asked_by(call) for call in self._calls(drop.function))
-        if not any(map(self._is_model, stored)) or not (collects or drop.is_deleted):
+        if not any(map(self.holders.is_model, stored)) or not (collects or drop.is_deleted):
             return None
         held = frozenset(made for value in stored for made in self.holders.objects(value))
         if any(self._is_moved_away(value, drop) for value in stored):
@@ -308,7 +304,7 @@ class Unloadings:
     def _of_global(self, drop: Drop, value: Value) -> Unloading | None:
         """``global model; del model`` in a function: other globals may still hold it."""
         held = self.holders.objects(value)
-        if not self._is_model(value) or not any(self.asking.is_asked_by(call) for call in self._calls(drop.function)):
+        if not self.holders.is_model(value) or not any(map(self.asking.is_asked_by, self._calls(drop.function))):
             return None
         module, released = self.facts.graph.module, self._released_by(drop.function)
         released |= {Place(module, d.path) for d in self.facts.graph.drops if d.function is drop.function}
