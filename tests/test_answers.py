@@ -66,6 +66,10 @@ def test_an_answer_that_leaves_with_its_graph_is_a_note() -> None:
 GIVEN = """def rows(batch, encoder, device):
     vectors = {asked}
     {end}
+def pooled(hidden):
+    return hidden.mean(1)
+def length(hidden):
+    return torch.tensor(hidden.shape[0])
 """
 
 
@@ -80,7 +84,13 @@ GIVEN = """def rows(batch, encoder, device):
         ("encoder(batch).detach()", "return vectors", False),  # gone with the statement
         ("encoder(nn.Linear(3, 3), batch)", "return vectors.detach()", False),  # a procedure, which may train it
         ("encoder()", "return vectors.detach()", False),  # of no data
-        ("batch.encode(encoder)", "return vectors.detach()", False),  # a method, of which only the name is seen
+        ("encoder.rates(batch)", "return vectors.detach()", False),  # a method, of which only the name is seen
+        ("encoder(batch)", "return vectors.data['rows']", False),  # a field that is named so
+        ("encoder(batch)", "return vectors.data.max(1)[1]", True),
+        ("encoder(batch)['ids'].to(device)", "return vectors.float().detach()", False),  # moved there: data
+        ("pooled(encoder(batch))", "return vectors.detach().cpu().numpy()", True),
+        ("length(encoder(batch))", "return vectors.detach().cpu().numpy()", False),  # which has no graph
+        ("torch.cat([encoder(row) for row in batch])", "return vectors.detach().cpu().numpy()", True),
     ],
 )
 def test_who_detaches_an_answer_knows_of_a_graph(asked: str, end: str, is_found: bool) -> None:

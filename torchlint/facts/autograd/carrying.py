@@ -82,7 +82,8 @@ class CarriedStates:
     # -- variables of a loop --------------------------------------------------------------------------------------
 
     def _in_loop(self, loop: Loop) -> Iterable[Carried]:
-        if not self._runs_over_steps(loop):
+        runs_over_steps = self._runs_over_steps(loop)
+        if not runs_over_steps and not self._retains_each_turn(loop):
             return
         for phi in loop.phis:
             for back in phi.inputs[1:]:
@@ -91,7 +92,7 @@ class CarriedStates:
                 statement = self._made(back).statement or loop.syntax
                 carried = self._judged(statement, phi.name, back, phi)
                 # A backward after the loop runs over its turns as over one sequence, and retains none before it.
-                if carried is not None and not (carried.retained and not self.repetitions.trains(loop)):
+                if carried is not None and (self.repetitions.trains(loop) if carried.retained else runs_over_steps):
                     yield carried
 
     def _runs_over_steps(self, loop: Loop) -> bool:
@@ -101,6 +102,13 @@ class CarriedStates:
         around = loop.around()[1:]
         is_inner = any(map(self.repetitions.is_step, around)) or self._is_called_in_step(loop.function)
         return not is_inner or self._draws_batches(loop)
+
+    def _retains_each_turn(self, loop: Loop) -> bool:
+        """Whether each turn trains by a backward that retains its graph: ``for i in range(0, len(text), length)``."""
+        return self.repetitions.trains(loop) and any(
+            backward.retains and not backward.inputs and backward.loop is loop
+            for backward in self.solution.graph.backwards
+        )
 
     def _is_called_in_step(self, function: Function) -> bool:
         """Whether a function is the part of a step: a forward, or called in a loop of steps."""

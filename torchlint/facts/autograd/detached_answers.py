@@ -6,7 +6,8 @@ from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.values.domain import Argument, Unknown
 from torchlint.facts.values.frameworks import is_module
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.graph import Kind, Op, Value
+from torchlint.facts.values.residence import MOVES, Residence, Residences
 
 SAME_GRAPH = (Op.PHI, Op.NARROWED, Op.SUBSCRIPT, Op.ELEMENT, Op.OPERATION)
 """What gives a part of what it is made of, or computes with it."""
@@ -26,15 +27,44 @@ def is_detached_answer(flows: Flows, call: Value) -> bool:
         if value in seen or value not in flows.detached:
             continue
         seen.add(value)
+        pending += _lists_with(flows, value)
         for user in value.users:
             if user.op is Op.ATTRIBUTE:
                 methods = [one for one in user.users if one.op is Op.CALL and one.callee is user]
-                if user.name == "data" or (user.name == "detach" and methods):
+                if (user.name == "detach" and methods) or (user.name == "data" and _is_of_tensor(flows, user)):
                     return user.statement is not call.statement
-                pending += filter(flows.is_arithmetic, methods) if methods else [user]
-            elif user.op in SAME_GRAPH or (user.op is Op.CALL and flows.is_arithmetic(user)):
+                pending += [one for one in methods if _goes_on(flows, one)] if methods else [user]
+            elif user.op in SAME_GRAPH or (user.op is Op.CALL and _hands_on(flows, user, value)):
                 pending.append(user)
     return False
+
+
+def _is_of_tensor(flows: Flows, data: Value) -> bool:
+    """Whether ``data`` is read of a tensor, as what is computed with it says: other objects have such a field."""
+    owner = data.inputs[0]
+    if owner.op is Op.OPERATION or (owner.op is Op.CALL and flows.is_arithmetic(owner)):
+        return True
+    return any(user.op is Op.ATTRIBUTE and torch_api.method(user.name) is not None for user in data.users)
+
+
+def _goes_on(flows: Flows, call: Value) -> bool:
+    """Whether a method of an answer gives its graph on; what is moved to the device is data, and no network's answer."""
+    is_moved = call.callee.name in MOVES and Residences(flows).of(call) is Residence.DEVICE
+    return flows.is_arithmetic(call) and not is_moved
+
+
+def _hands_on(flows: Flows, call: Value, value: Value) -> bool:
+    """Whether the answer of a CALL has the graph of what it is given: by torch, or by a function of the program."""
+    return flows.is_arithmetic(call) or (bool(flows.solution.functions_of(call)) and value in flows.ancestry.of(call))
+
+
+def _lists_with(flows: Flows, value: Value) -> list[Value]:
+    """The lists and tuples that a value is put into: ``torch.cat(rows)`` has the graph of each row."""
+    stores = flows.solution.graph.stores
+    lists = [s.holder for s in stores if s.kind is Kind.INSERT and s.value is value and not isinstance(s.key, str)]
+    built = (user for user in value.users if user.op is Op.CONTAINER)
+    lists += [made for made in built if not any(isinstance(key, str) for key in made.keys)]
+    return [holder for holder in lists if holder is not None]
 
 
 def _is_of_unknown_object(flows: Flows, call: Value) -> bool:
