@@ -72,7 +72,7 @@ class FrozenForwardWithGrad(Rule):
 
     def _finding(self, facts: Facts, forward: UntrainedForward) -> Finding:
         statement = facts.statement_of(forward.call)
-        reason = "is trained by no optimizer"
+        reason = "stays in evaluation mode" if forward.supposed else "is trained by no optimizer"
         if forward.trained:
             zeroed = "gets gradients here that are zeroed before its optimizer steps"
             reason = zeroed if forward.backward is not None else "is not trained on this output"
@@ -91,7 +91,7 @@ class FrozenForwardWithGrad(Rule):
                 f"`{forward.name}` {reason}, yet runs with gradients on", *through,
                 f"; GPU memory peaks; {advice} `with {facts.torch_name('no_grad')}():`",
             ),
-            level=Level.WARNING,
+            level=Level.NOTE if forward.supposed else Level.WARNING,
             memory=Memory.PEAK,
             evidence=tuple(evidence),
             fix=_fix(facts, forward),

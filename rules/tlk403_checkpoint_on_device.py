@@ -84,7 +84,7 @@ class CheckpointOnDevice(Rule):
         for unheeded in facts.unheeded:
             told.add(unheeded.call)
             yield _unheeded(facts, unheeded)
-        for load in facts.loads.found:
+        for load in (*facts.loads.found, *facts.loads.given):
             if load.name == "torch.load" and load.device == "saved" and load.call not in told:
                 purpose = facts.purposes.of(load)
                 if purpose is not None:
@@ -143,14 +143,16 @@ def _untold(facts: Facts, load: Load, purpose: Purpose) -> Finding:
     cost = "is there twice, beside the model"
     if purpose.only_reads:
         cost = "takes its memory again, though nothing here runs on it"
+    where = f" (`{load.name}` in {load.file})" if load.file else ""
+    place = "there" if load.file else "here"
     return Finding(
         node=facts.statement_of(load.call),
         message=(
-            f"`{facts.called(load.call)}` puts each tensor back on the device it was saved from: what a GPU saved "
-            f'{cost}; write `map_location="cpu"`',
+            f"`{facts.called(load.call)}`{where} puts each tensor back on the device it was saved from: what a GPU"
+            f' saved {cost}; write `map_location="cpu"`{" there" if load.file else ""}',
         ),
         level=Level.NOTE,
         memory=Memory.PEAK,
-        evidence=(Step(facts.statement_of(load.call), "no device is given here"),),
-        fix=facts.load_on_host(load),
+        evidence=(Step(facts.statement_of(load.call), f"no device is given {place}"),),
+        fix=None if load.file else facts.load_on_host(load),
     )

@@ -333,3 +333,34 @@ class Refiner(nn.Module):
 @pytest.mark.parametrize(("begin", "found"), [("State(x)", []), ("self.state", ["state.rows"])])
 def test_an_object_that_a_forward_makes_carries_nothing_into_the_next(begin: str, found: list[str]) -> None:
     assert carried(TRAINING + REFINER.format(begin=begin)) == found
+
+
+CHUNKS = """
+rnn, head = nn.GRU(3, 3), nn.Linear(3, 3)
+def epoch(text, size, rate):
+    state = torch.zeros(1, 2, 3)
+    for i in range(0, len(text), size):
+        z, state = rnn(text[i:i + size], state)
+        loss = head(z).pow(2).mean()
+        {end}
+        for p in [*rnn.parameters(), *head.parameters()]:
+            {step}
+        {last}
+for turn in range(9):
+    epoch(texts[turn], 4, 0.1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "step", "last", "is_found"),
+    [
+        ("loss.backward(retain_graph=True)", "p.data.add_(p.grad, alpha=-rate)", "", True),
+        ("loss.backward(retain_graph=True)", "p.data -= rate * p.grad", "", True),
+        ("loss.backward(retain_graph=True)", "p.data -= rate * p.grad", "state = state.detach()", False),
+        ("losses.append(loss)", "pass", "", False),  # one sequence, of which the parts are trained together
+    ],
+)
+def test_the_parts_of_a_text_that_are_trained_one_by_one_are_steps(
+    end: str, step: str, last: str, is_found: bool
+) -> None:
+    assert carried(CHUNKS.format(end=end, step=step, last=last)) == (["state"] if is_found else [])

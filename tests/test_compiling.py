@@ -140,3 +140,22 @@ def main():
 @pytest.mark.parametrize(("kind", "found"), [("kind", []), ("other", ["torch.onnx.export by loop"])])
 def test_a_loop_over_classes_compiles_a_model_of_each(kind: str, found: list[str]) -> None:
     assert compiled(KINDS.replace("for KIND", f"for {kind}")) == found
+
+
+@pytest.mark.parametrize(
+    ("made", "names"), [("torch.compile(self.net)", ["torch.compile by loop"]), ("wrapped(self.net)", [])]
+)
+def test_a_loop_that_calls_what_it_compiles_is_one_of_steps(made: str, names: list[str]) -> None:
+    source = f"""
+class Sampler:
+    def __init__(self, net):
+        self.net = net
+    def predict(self, x, t):
+        quick = {made}
+        return quick(x, t)
+    def sample(self, x, times):
+        for t in times:
+            x = x - self.predict(x, t)
+        return x
+"""
+    assert compiled(source) == names

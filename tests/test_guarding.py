@@ -422,6 +422,12 @@ def test_an_override_that_guards_or_needs_no_guard(decorator, own):
     assert idle(BASE.format(base="pass", decorator=decorator, own=own)) == []
 
 
+@pytest.mark.parametrize(("own", "is_found"), [("return model(x).argmax(1)", True), ("return model.shape", False)])
+def test_an_override_that_runs_what_it_is_given_is_not_guarded_either(own, is_found):
+    source = BASE.format(base="pass", decorator="", own=own).replace("(self, x)", "(self, model, x)")
+    assert bool(idle(source)) is is_found
+
+
 def test_a_decorated_base_without_overrides_in_the_file_is_left_alone():
     assert idle("class Base:\n    @torch.no_grad()\n    def predict(self, x):\n        raise NotImplementedError") == []
 

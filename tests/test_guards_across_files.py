@@ -331,3 +331,29 @@ def test_a_guard_on_an_abstract_method_of_another_file_does_not_hold_for_what_ov
 ) -> None:
     files = {"base.py": BASE.format(decorator=base), "own.py": OVERRIDE.format(decorator=own)}
     assert Project(tmp_path, files).found("own.py") == found
+
+
+@pytest.mark.parametrize(
+    ("before", "is_found"),
+    [
+        ("torch.set_grad_enabled(False)", False),
+        ("torch.set_grad_enabled(True)", True),
+        ("torch.set_grad_enabled(False)\n        torch.set_grad_enabled(True)", True),
+        ("print('nothing')", True),
+    ],
+)
+def test_gradients_that_are_switched_off_before_a_call_are_off_in_it(
+    tmp_path: Path, before: str, is_found: bool
+) -> None:
+    script = f"""
+    import torch
+    from tagger import Tagger
+
+    def main(loader):
+        {before}
+        tagger = Tagger()
+        for x in loader:
+            print(tagger.predict(x))
+    """
+    found = Project(tmp_path, {"tagger.py": TAGGER, "script.py": script}).found("tagger.py", "script.py")
+    assert any("TLK201" in one for one in found) is is_found

@@ -165,3 +165,35 @@ def test_a_hook_that_asks_whether_the_module_trains_chooses_for_itself() -> None
     assert keeps(program("hook", before=before.format("not m.training"))) == []
     assert keeps(program("hook", before=before.format("torch.is_grad_enabled()"))) == []
     assert keeps(program("hook", before=before.format("m.training"))) == ["kept"]
+
+
+WATCHER = """
+class Watcher:
+    def __init__(self, layer):
+        self.rows = []
+        self.handle = layer.register_forward_hook({hook})
+    def on_output(self, module, args, output):
+        {first}
+        self.rows.append(output.mean())
+    def means(self):
+        return [float(row) for row in self.rows]
+def recorder(rows):
+    def on_output(module, args, output):
+        rows.append(output)
+    return on_output
+"""
+
+
+@pytest.mark.parametrize(
+    ("hook", "first", "name"),
+    [
+        ("self.on_output", "pass", "self.rows"),
+        ("self.on_output", "if not module.training: return", "self.rows"),
+        ("self.on_output", "if module.training: return", None),
+        ("recorder(self.rows)", "pass", "rows"),
+    ],
+)
+def test_a_hook_that_no_forward_is_seen_to_run_keeps_what_nobody_drops(
+    hook: str, first: str, name: str | None
+) -> None:
+    assert keeps(Program(WATCHER.format(hook=hook, first=first))) == ([] if name is None else [name])

@@ -75,3 +75,13 @@ def test_a_class_with_a_parameter_is_a_module_whatever_its_base_is() -> None:
 def test_a_class_that_only_has_a_module_is_none(base: str, made: str) -> None:
     program = Program(PARAMETER.format(base=base, made=made))
     assert "live" not in program.kinds(program.shown())
+
+
+@pytest.mark.parametrize(
+    ("declared", "kinds"),
+    [("raise NotImplementedError", {"unknown"}), ("...", {"unknown"}), ("self.seen = x", {"no tensor"})],
+)
+def test_what_no_class_of_the_file_defines_may_be_anything(declared: str, kinds: set[str]) -> None:
+    source = f"class Base:\n    def step(self, x): {declared}\n    def run(self, x): print(self.step(x))\n"
+    program = Program(source)
+    assert program.kinds(program.shown()) == kinds

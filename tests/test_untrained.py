@@ -247,3 +247,40 @@ o = torch.optim.SGD(pair.one.parameters(), 0.1)
 )
 def test_an_object_that_only_holds_networks_trains_each_by_itself(base: str, module: str, *, expected: bool) -> None:
     assert trained(PAIR.format(base=base), module) is expected
+
+
+DISTILLER = """
+class Distiller:
+    def __init__(self, student, teacher, optimizer):
+        self.student, self.optimizer = student, optimizer
+        self.teacher = teacher{made}
+    def step(self, x):
+        loss = (self.student(x) - self.teacher(x)).pow(2).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+    def epoch(self, loader):
+        {train}
+        for x in loader:
+            self.step(x)
+    def score(self, x):
+        self.student.eval()
+        return self.student(x).detach()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "train", "is_found"),
+    [
+        (".eval()", "self.student.train()", True),
+        (".cuda().eval()", "self.student.train()", True),
+        ("", "self.student.train()", False),
+        (".eval()", "pass", False),
+        (".eval()", "self.student.train(); self.teacher.train()", False),
+    ],
+)
+def test_who_stays_in_evaluation_mode_beside_a_trainee_is_supposed_to_be_untrained(
+    made: str, train: str, is_found: bool
+) -> None:
+    found = Program(DISTILLER.format(made=made, train=train)).facts.untrained_forwards
+    assert [one.supposed for one in found] == ([True] if is_found else [])

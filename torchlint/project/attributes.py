@@ -6,10 +6,13 @@ import ast
 
 from torchlint.python_tree import last_name, walk
 
-__all__ = ["BY_NAME", "uses_attribute"]
+__all__ = ["BY_NAME", "GUARDS", "uses_attribute"]
 
-NUMBERS = frozenset(["detach", "item", "tolist", "data", "shape", "size", "dim", "dtype", "device"])
+NUMBERS = frozenset(["detach", "item", "tolist", "numpy", "data", "shape", "size", "dim", "dtype", "device"])
 """Methods and attributes of a tensor whose value has no graph."""
+
+GUARDS = frozenset(["no_grad", "inference_mode"])
+"""Decorators under which a function records no graph."""
 
 BY_NAME = frozenset(["getattr", "attrgetter", "vars"])
 """Functions that read attributes whose names are computed."""
@@ -18,9 +21,11 @@ BY_NAME = frozenset(["getattr", "attrgetter", "vars"])
 def uses_attribute(tree: ast.Module, name: str) -> bool:
     """Whether a file reads an attribute ``name`` of anything and goes on with it, be it by a name that it computes.
 
-    ``block.gate.mean().item()`` only makes a number of it; what a file assigns it does not read.
+    ``block.gate.mean().item()`` only makes a number of it; what a file assigns it does not read, and what a function
+    under ``@torch.no_grad()`` reads has no graph.
     """
     harmless = {id(read) for node in walk(tree) if _ends_graph(node) for read in _chain(node)}
+    harmless |= {id(read) for node in walk(tree) if _is_guarded(node) for read in walk(node)}
     return any(_may_read(node, name) and id(node) not in harmless for node in walk(tree))
 
 
@@ -32,6 +37,13 @@ def _may_read(node: ast.AST, name: str) -> bool:
     keys = node.args if last_name(node.func) == "attrgetter" else node.args[1:2]
     names = [str(key.value) for key in keys if isinstance(key, ast.Constant)]
     return not keys or len(names) < len(keys) or any(name in one.split(".") for one in names)
+
+
+def _is_guarded(node: ast.AST) -> bool:
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    called = (one.func if isinstance(one, ast.Call) else one for one in node.decorator_list)
+    return any(last_name(one) in GUARDS for one in called)
 
 
 def _ends_graph(node: ast.AST) -> bool:

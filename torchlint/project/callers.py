@@ -16,7 +16,7 @@ from functools import cached_property
 from torchlint.frameworks import Holds, method_names
 from torchlint.guarding import Guarding
 from torchlint.imported import imported_names
-from torchlint.project.attributes import BY_NAME, uses_attribute
+from torchlint.project.attributes import BY_NAME, GUARDS, uses_attribute
 from torchlint.project.loaders import LOADER, reads_with_workers
 from torchlint.project.modules import INITIALIZER, Modules
 from torchlint.project.sights import Sights, given_state
@@ -38,8 +38,8 @@ IMPORT_STEPS = 3
 MANAGER = "contextmanager"
 """The decorator that makes a guard of one's own: its body switches gradients off and yields."""
 
-GUARDS = frozenset(["no_grad", "inference_mode"])
-"""What switches gradients off, by the last part of its name: torch's own and what wraps it."""
+SETTER = "set_grad_enabled"
+"""What switches gradients off or on, for all that comes after it."""
 
 
 class Callers:
@@ -294,11 +294,13 @@ def _parts(tree: ast.Module | ast.ClassDef, guards: frozenset[str] = GUARDS) -> 
             is_guarded = any(_is_guard(decorator, guards) for decorator in node.decorator_list)
         elif isinstance(node, ast.With) and any(_is_guard(item.context_expr, guards) for item in node.items):
             is_guarded = True
-        for child in children(node):
+        is_off = is_guarded
+        for child in children(node):  # in the order of the text
             if isinstance(child, _HOLD_STATEMENTS):
-                pending.append((child, is_guarded))
+                pending.append((child, is_off))
             else:
-                yield child, is_guarded
+                yield child, is_off
+                is_off = _switched(child, is_off, otherwise=is_guarded)
 
 
 _HOLD_STATEMENTS = (
@@ -307,10 +309,18 @@ _HOLD_STATEMENTS = (
 )  # fmt: skip
 
 
+def _switched(node: ast.AST, is_off: bool, *, otherwise: bool) -> bool:
+    """Whether gradients are off after a statement: ``torch.set_grad_enabled(False)`` holds until they are on again."""
+    call = node.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
+    if call is None or last_name(call.func) != SETTER:
+        return is_off
+    return _is_guard(call, frozenset()) or otherwise
+
+
 def _is_guard(node: ast.expr, guards: frozenset[str]) -> bool:
     """``torch.no_grad()``, ``no_grad``, ``torch.set_grad_enabled(False)``."""
     function = node.func if isinstance(node, ast.Call) else node
     name = last_name(function)
-    if name == "set_grad_enabled" and isinstance(node, ast.Call):
+    if name == SETTER and isinstance(node, ast.Call):
         return any(isinstance(a, ast.Constant) and a.value is False for a in node.args)
     return name in guards

@@ -48,7 +48,7 @@ def _is_of_tensor(flows: Flows, data: Value) -> bool:
 
 
 def _goes_on(flows: Flows, call: Value) -> bool:
-    """Whether a method of an answer gives its graph on; what is moved to the device is data, and no network's answer."""
+    """Whether a method of an answer gives its graph on; what is moved to the device is data, no network's."""
     is_moved = call.callee.name in MOVES and Residences(flows).of(call) is Residence.DEVICE
     return flows.is_arithmetic(call) and not is_moved
 

@@ -129,7 +129,7 @@ class Leftovers:
         heavy = [part for part in live if self._holds_activations(part)]
         escapes = any(read in self.flows.escaped or read in self.flows.shown for read in reads)
         live = heavy or live
-        spent = not heavy or (not escapes and self._is_given_to_training(store.function, live))
+        spent = not heavy or (not escapes and self._is_given_to_training(store.function, places, live))
         if not spent and (escapes or not self._is_over(store, places, live)):
             return None
         if self._is_used_here(store, live):
@@ -311,13 +311,15 @@ class Leftovers:
             return False
         return all(map(self.facts.trains_without, names))
 
-    def _is_given_to_training(self, function: Function, live: list[Value]) -> bool:
-        """Whether it leaves with what a forward gives, in a file that trains a network which it is handed.
+    def _is_given_to_training(self, function: Function, places: list[Place], live: list[Value]) -> bool:
+        """Whether it leaves with what a forward gives, which this file or another one trains.
 
         ``def train(model, loader)`` is hardly written beside a network for any other one.
         """
-        is_given_on = all(part in self.flows.escaped and part not in self.flows.shown for part in live)
-        return is_given_on and self._trains_given_network and any(map(is_forward, self._running(function)))
+        if not all(part in self.flows.escaped for part in live) or not any(map(is_forward, self._running(function))):
+            return False
+        is_shown = any(part in self.flows.shown for part in live)
+        return (self._trains_given_network and not is_shown) or self._is_trained_elsewhere(function, places)
 
     @cached_property
     def _trains_given_network(self) -> bool:

@@ -12,6 +12,7 @@ from functools import cached_property
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.keeping.fates import LOOKING
+from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.values.domain import (
     ClassReference,
     Container,
@@ -114,13 +115,18 @@ class Optimized:
             copies = callee.name.startswith("copy.")
             if wraps_one or (meaning_of(callee.name) is Meaning.FIRST and not copies):
                 return [call.arguments[0]]
-        # What a builder makes is new with each call.
-        is_built = all(makes(self.solution, atom.function) for atom in self._functions(call))
+        # What a builder makes is new with each call, and so is a copy.
+        is_built = all(makes(self.solution, a.function) or self._copies(a.function) for a in self._functions(call))
         return [] if is_built else self._results(call)
 
     def _results(self, call: Value) -> list[Value]:
         functions = [atom.function for atom in self._functions(call)]
         return [function.result for function in functions if function.result is not None]
+
+    def _copies(self, function: Function) -> bool:
+        """Whether a function of another file returns a copy of what it is given."""
+        effects = self.solution.graph.foreign.effects.get(function, ())
+        return any(effect.kind is EffectKind.COPIES and effect.is_returned for effect in effects)
 
     def _functions(self, call: Value) -> list[FunctionReference]:
         return [atom for atom in self.solution.final(call.callee) if isinstance(atom, FunctionReference)]

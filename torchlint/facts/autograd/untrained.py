@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -40,6 +40,7 @@ class UntrainedForward:
         trained: True when the network has an optimizer, though it learns nothing from this: its gradients are zeroed
             before the optimizer steps, or no backward reaches it.
         certain: True when all that is trained in this file is seen.
+        supposed: True when the optimizer is not seen: the network stays in evaluation mode, beside one that does not.
         whole: True when its statement computes nothing but this.
         results: the calls of its statement that give such graphs on, of those one in the other the outermost.
     """
@@ -49,6 +50,7 @@ class UntrainedForward:
     backward: Backward | None
     trained: bool
     certain: bool
+    supposed: bool
     whole: bool
     results: tuple[Value, ...]
 
@@ -122,14 +124,15 @@ class _Search:
                 return None
         elif not self._is_no_trainee(module):
             return None
-        if not all(self._trains_another(module, backward) for backward in backwards):
+        supposed = not all(self._trains_another(module, backward) for backward in backwards)
+        if supposed and not (self._is_evaluated(module) and all(map(partial(self._trains_beside, module), backwards))):
             return None
         if not backwards and not any(self._is_optimized(other) for other in self._modules_in(call.function)):
             return None
         backward = backwards[0] if backwards else None
         certain = not trained and all(isinstance(r, Value) and r.op is not Op.PARAMETER for r in self._roots(module))
         name = self.facts.called(call) if helped is None else self.facts.name_in(call, helped)
-        return UntrainedForward(call, name, backward, trained, certain, self._is_whole(call), (call,))
+        return UntrainedForward(call, name, backward, trained, certain, supposed, self._is_whole(call), (call,))
 
     # -- which calls ----------------------------------------------------------------------------------------------
 
@@ -291,16 +294,20 @@ class _Search:
 
     def _trains_another(self, module: Value, backward: Backward) -> bool:
         """Whether a backward is there for another network: one that is trained, and whose gradients are used."""
-        before = self.flows.ancestry.of(backward.root)
-        calls = (call for call in self.facts.calls() if call in before)
-        others = [self._network_of(call) or call.callee for call in calls]
         return any(
-            other.op is not Op.EXTERNAL
-            and not self.optimized.overlap(module, other)
-            and self._is_optimized(other)
-            and not self._is_discarded(other, backward)
-            for other in others
+            self._is_optimized(other) and not self._is_discarded(other, backward)
+            for other in self._others_before(module, backward)
         )
+
+    def _trains_beside(self, module: Value, backward: Backward) -> bool:
+        """Whether a backward goes through another network that is put into training mode, whoever optimizes it."""
+        return any(self._is_switched(other, trains=True) for other in self._others_before(module, backward))
+
+    def _others_before(self, module: Value, backward: Backward) -> list[Value]:
+        """The other networks through which a backward goes."""
+        before = self.flows.ancestry.of(backward.root)
+        networks = (self._network_of(call) or call.callee for call in self.facts.calls() if call in before)
+        return [one for one in networks if one.op is not Op.EXTERNAL and not self.optimized.overlap(module, one)]
 
     def _modules_in(self, function: Function) -> list[Value]:
         """The networks whose forward a function runs."""

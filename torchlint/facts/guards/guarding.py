@@ -274,7 +274,7 @@ class _Search:
         return any(
             self.facts.modes.records(call)
             and call not in self.facts.flows.trained
-            and (self.facts.steps.calls_module(call) or self._calls_own_network(method, call))
+            and (self.facts.steps.calls_module(call) or self._calls_own_network(method, call) or _calls_given(call))
             for call in self.facts.steps.calls_in(method)
         )
 
@@ -345,3 +345,8 @@ class _Search:
             if guard is not None and guard.name in SETTERS and guard.mode is Mode.OFF:
                 idle = self._idle(Idle.SWITCH, self.facts.statement_of(call), guard, function, started)
                 yield replace(idle, victims=victims)
+
+
+def _calls_given(call: Value) -> bool:
+    """``model(x)``, where the caller gives the model: that it is meant, the guard of the base says."""
+    return call.callee.op is Op.PARAMETER and call.callee.function is call.function and bool(call.arguments)

@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.facts.autograd.flows import GRAPH_READERS
 from torchlint.facts.autograd.insertions import is_bounded
 from torchlint.facts.hooks.forward_hooks import Hook
+from torchlint.facts.turns.skipping import last_of
 from torchlint.facts.values.calls import CONTAINER_READERS
 from torchlint.facts.values.domain import Argument, Container, Derived, sorted_values
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
@@ -86,12 +87,19 @@ class Search:
         return frozenset(asks)
 
     def _is_for_training(self, store: Store) -> bool:
-        """Whether a store runs when the module trains, and only then: under ``if module.training:``."""
+        """Whether a store runs when the module trains, and only then: under ``if module.training:``.
+
+        Or after ``if not module.training: return``.
+        """
         node: cst.CSTNode | None = store.statement
         while node is not None and node is not store.function.syntax:
             parent = self.facts.parents.get(node)
             if isinstance(parent, cst.If) and node is parent.body:
-                return isinstance(parent.test, cst.Attribute) and parent.test.attr.value == "training"
+                return _asks_for_training(parent.test)
+            if isinstance(parent, cst.IndentedBlock):
+                before = parent.body[: parent.body.index(node)]
+                if any(map(_leaves_unless_training, before)):
+                    return True
             node = parent
         return False
 
@@ -263,8 +271,12 @@ class Search:
         return bool(resetters - {store.function} if store is not None and store.kind is Kind.ASSIGN else resetters)
 
     def _is_ever_dropped(self, homes: list[Place | Value]) -> bool:
-        """Whether the file sets the holder anew anywhere but where it makes its owner."""
-        return any(function.name != "__init__" for function in self.lifetimes.resetters(homes))
+        """Whether the file sets the holder anew anywhere but where it makes its owner.
+
+        A parameter, ``def recorder(store)``, is only another name of what is passed for it.
+        """
+        lasting = [home for home in homes if not (isinstance(home, Place) and isinstance(home.owner, Function))]
+        return any(function.name != "__init__" for function in self.lifetimes.resetters(lasting or homes))
 
     # -- what becomes of it ---------------------------------------------------------------------------------------
 
@@ -305,3 +317,17 @@ class Search:
         """All that flows into a value of which the program reads the gradient or the graph."""
         values = self.facts.graph.values
         return self.flows.ancestry.of_all(v.inputs[0] for v in values if v.op is Op.ATTRIBUTE and v.name in WANTING)
+
+
+def _asks_for_training(test: cst.BaseExpression) -> bool:
+    return isinstance(test, cst.Attribute) and test.attr.value == "training"
+
+
+def _leaves_unless_training(statement: cst.CSTNode) -> bool:
+    """``if not module.training: return``."""
+    if not isinstance(statement, cst.If) or statement.orelse is not None:
+        return False
+    test = statement.test
+    if not isinstance(test, cst.UnaryOperation) or not isinstance(test.operator, cst.Not):
+        return False
+    return _asks_for_training(test.expression) and isinstance(last_of(statement.body), cst.Return)

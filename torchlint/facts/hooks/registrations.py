@@ -131,7 +131,8 @@ class HookLifetimes:
 
     def _piled(self, registration: Registration) -> PiledHook | None:
         call = registration.call
-        if self.handles.mentions_tables or self.handles.escapes(call):
+        gives_handle = registration.by is None or registration.by.done.is_returned
+        if self.handles.mentions_tables or (gives_handle and self.handles.escapes(call)):
             return None
         repetition = self._repetition(call, registration.subject)
         if repetition is None and registration.by is not None:

@@ -69,12 +69,14 @@ class Load:
         name: the full dotted name of what is called; for ``from_pretrained`` of an unknown class only that word.
         is_model: True when a whole model comes back, False when it may be anything.
         device: where the tensors are put: "saved" (where they were when they were saved), "host" or "given".
+        file: the name of the file whose function reads them for this call; "" where the call itself does.
     """
 
     call: Value
     name: str
     is_model: bool
     device: str
+    file: str = ""
 
 
 @dataclass
@@ -112,7 +114,7 @@ class Loads:
     def given(self) -> list[Load]:
         """The calls of functions of other files that return what they read."""
         effects = self.facts.effects.of(EffectKind.GIVES_LOADED)
-        return [Load(effect.call, effect.done.name, False, "saved") for effect in effects if effect.done.is_returned]
+        return [Load(e.call, e.done.name, False, "saved", e.file) for e in effects if e.done.is_returned]
 
     def of(self, call: Value) -> Load | None:
         """What a CALL reads; None for one that does nothing of the kind."""

@@ -18,6 +18,7 @@ from torchlint.facts.keeping.views import RESHAPED
 from torchlint.facts.summaries.summary import KeepSummary
 from torchlint.facts.values.dictionaries import is_dictionary
 from torchlint.facts.values.domain import Argument, Container, Derived, History, Tensor, is_graphless
+from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import allocations_of, places_of, targets_of
 from torchlint.facts.values.literals import literal
@@ -60,6 +61,8 @@ class Keeps:
         """What a store of a function keeps of what the function is given."""
         if self._insertions.is_handed_to_method(store):
             return  # `self.meters[name].update(value)`: what that keeps is known by itself
+        if store.holder is not None and keeps_no_graph(self.solution, store.holder):
+            return  # nor does a metric of torchmetrics
         kept = store.added if store.added is not None else store.value
         given, parameters = dict(self._positions(kept, store.function)), parameters_with_captured(store.function)
         averages = self._is_added_to_itself(store)

@@ -66,7 +66,7 @@ class Shapes:
         return tuple(parts) if 0 < len(parts) <= WIDEST else UNKNOWN
 
     def _is_vague(self, value: Value) -> bool:
-        return not any(isinstance(a, Module | Tensor | Container) for a in self.solution.final(value))
+        return not any(isinstance(a, Module | Tensor | Container | Argument) for a in self.solution.final(value))
 
     def _passed_here(self, abstract: Abstract) -> Abstract:
         """What a parameter may be only since this file passes it: no business of other callers."""

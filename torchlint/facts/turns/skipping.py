@@ -56,7 +56,8 @@ class Skipping:
                 if isinstance(within, Loop) and _holds_from_then_on(parent.test, within, holds=node is parent.body):
                     node = parent
                     continue
-                tests = _beside_number(parent.test) if not by_number and node is parent.body else [parent.test]
+                by_turn = not by_number and node is parent.body
+                tests = _beside_number(parent.test, within) if by_turn else [parent.test]
                 if any(self._differs(test, parent, at, within, by_data=by_data) for test in tests):
                     return True
             if type(parent) is cst.While and parent is not boundary:
@@ -283,19 +284,29 @@ def _counts_turns(test: cst.BaseExpression) -> bool:
     )  # fmt: skip
 
 
-def _beside_number(test: cst.BaseExpression) -> list[cst.BaseExpression]:
+def _beside_number(test: cst.BaseExpression, within: Loop | Function) -> list[cst.BaseExpression]:
     """What a condition asks besides the number of the turn, where that is for every n-th turn: ``step % 50 == 0``."""
+    if isinstance(test, cst.Call) and isinstance(within, Loop):
+        return [] if _tells_from_number(test, within.syntax) else [test]
     if not _counts_turns(test):
         return [test]
     if isinstance(test, cst.BooleanOperation):
         parts = [test.left, test.right]
-        asked = [[] if _begins_late(part) else _beside_number(part) for part in parts]
+        asked = [[] if _begins_late(part) else _beside_number(part, within) for part in parts]
         if isinstance(test.operator, cst.Or):
             return [] if not all(asked) else [test]
         return [part for parts in asked for part in parts]
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         return [] if isinstance(test.expression, cst.BinaryOperation) else [test]
     return [] if isinstance(test, cst.Comparison | cst.BinaryOperation) else [test]
+
+
+def _tells_from_number(call: cst.Call, loop: cst.CSTNode) -> bool:
+    """``probe.due(step)``, where each turn counts ``step``."""
+    counted = {_counter(loop)} if isinstance(loop, cst.For) else set()
+    added = (node for node in walk(loop) if isinstance(node, cst.AugAssign) and isinstance(node.value, cst.Integer))
+    counted |= {path_of(node.target) for node in added}
+    return any(isinstance(one.value, cst.Name) and one.value.value in counted for one in call.args)
 
 
 def _begins_late(test: cst.BaseExpression) -> bool:

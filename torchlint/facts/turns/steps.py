@@ -30,6 +30,9 @@ from torchlint.tree import dotted, walk
 DEPTH = 4
 """How many calls deep a backward is looked for."""
 
+COMPILER = "torch.compile"
+"""It gives what runs as what it was given."""
+
 SIZES = frozenset(["size", "shape", "len"])
 """What tells how large something is."""
 
@@ -201,8 +204,11 @@ class Steps:
         return any(isinstance(atom, Module) and atom.has_parameters for atom in atoms)
 
     def runs_module(self, call: Value) -> bool:
-        """Whether a module is called, or a method of one of which a framework says that it runs it: ``generate``."""
-        if self.calls_module(call):
+        """Whether a module is called, or a method of one of which a framework says that it runs it: ``generate``.
+
+        So is what was compiled before, whatever that is: a network, or what runs one.
+        """
+        if self.calls_module(call) or _calls_compiled(call):
             return True
         if call.op is not Op.CALL or call.callee.op is not Op.ATTRIBUTE:
             return False
@@ -284,6 +290,12 @@ def called_object(call: Value) -> Value:
     """The object that a CALL calls, or of which it calls the ``forward``."""
     callee = call.callee
     return callee.inputs[0] if callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__") else callee
+
+
+def _calls_compiled(call: Value) -> bool:
+    """Whether a CALL is of what ``torch.compile`` has just given."""
+    made = called_object(call).unnarrowed() if call.op is Op.CALL else call
+    return made is not call and made.op is Op.CALL and made.callee.name == COMPILER
 
 
 def _counts_to_size(loop: Loop) -> bool:

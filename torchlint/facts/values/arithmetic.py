@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.values.calls import LIKE_ANOTHER
+from torchlint.facts.values.domain import Derived
 from torchlint.facts.values.externals import COLLECTIONS
 from torchlint.facts.values.graph import Function, Op, Value
 
@@ -66,6 +67,8 @@ class Arithmetic:
 
     def _combination(self, function: Function) -> bool | None:
         """Whether a function computes its result from a parameter by arithmetic, scaling it; None if it does not."""
+        if function.is_foreign:
+            return self._combination_elsewhere(function)
         if function not in self._combinations:
             self._combinations[function] = None  # a recursion adds nothing to itself
             found = None
@@ -79,6 +82,12 @@ class Arithmetic:
                     found = bool(found) or any(updates.values())
             self._combinations[function] = found
         return self._combinations[function]
+
+    def _combination_elsewhere(self, function: Function) -> bool | None:
+        """The same of a function of another file, by its summary: a third number, a momentum, scales the rest."""
+        result = () if function.result is None else self.flows.solution.final(function.result)
+        derived = {atom.parameter for atom in result if isinstance(atom, Derived)}
+        return len(derived) > 2 if derived.intersection(function.parameters) else None
 
     def _parts(self, value: Value) -> list[Value]:
         """What a value is taken from or built of without arithmetic: an item, a tuple, ``tuple(...)``."""

@@ -43,7 +43,7 @@ from torchlint.facts.values.framework_objects import FACTORIES, given_back, obje
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.values.handing_on import bound_handlers, receiving_parameter
-from torchlint.facts.values.overriding import Overriding
+from torchlint.facts.values.overriding import Overriding, is_left_open
 from torchlint.facts.values.own_backward import applied, has_own_backward
 from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen, star_of
 from torchlint.facts.values.partials import Bound, bind, is_told, tasks
@@ -323,7 +323,7 @@ class Calls:
             self.passed.give(parameter, argument)
         result = function.result
         if result is None or not result.inputs:
-            return UNKNOWN if function.is_abstract else PLAIN
+            return UNKNOWN if is_left_open(function) else PLAIN
         self.solution.watch(result, value)
         returned = self.solution.of(result)
         summary = join(self.substitute(value, atom, function, binding) for atom in returned)

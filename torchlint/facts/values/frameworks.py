@@ -13,6 +13,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.values.domain import NO_GRAPH, PLAIN, Abstract, Atom, Instance, Module, Tool
+from torchlint.facts.values.events import is_event_of_step
 from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.frameworks import Holds, Row, rows_named
 from torchlint.tree import dotted
@@ -101,8 +102,9 @@ def is_called_each_epoch(function: Function) -> bool:
 
 
 def is_called_each_step(function: Function) -> bool:
-    """Whether a framework or a server calls this function or method once for each step or request."""
-    return promised(function, Holds.EACH_STEP) is not None or _is_decorated_handler(function)
+    """Whether a framework, a server or the program's own events call this once for each step or request."""
+    is_promised = promised(function, Holds.EACH_STEP) is not None
+    return is_promised or _is_decorated_handler(function) or is_event_of_step(function)
 
 
 def _is_decorated_handler(function: Function) -> bool:

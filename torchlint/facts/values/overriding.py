@@ -31,7 +31,7 @@ class Overriding:
         if not is_self or not self._subclasses.get(cls):
             return []
         own = cls.method(name)
-        if own is not None and not _is_left_open(own):
+        if own is not None and not is_left_open(own):
             return []
         return [below.methods[name] for below in self._subclasses[cls] if name in below.methods]
 
@@ -44,7 +44,7 @@ class Overriding:
         return table
 
 
-def _is_left_open(method: Function) -> bool:
+def is_left_open(method: Function) -> bool:
     """Whether a method raises, or does nothing at all: ``pass``, ``...``, a docstring."""
     if any(name.rpartition(".")[2] == "abstractmethod" for name in method.decorators):
         return True

@@ -1,0 +1,240 @@
+"""Programs whose parts stand in different files: a helper that averages, copies, loads, compiles or is a metric."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import Project
+
+LAYER = """
+    import torch
+    from torch import nn
+    from ops import {helper}
+
+    class Scale(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gain = nn.Parameter(torch.ones(3))
+            self.register_buffer("width", torch.ones(3))
+
+        def forward(self, x):
+            span = (self.gain * x).amax(0)
+            self.width = {helper}(self.width, {given}, 0.9)
+            return x / span
+"""
+
+OPS = """
+    def blend(old, new, share):
+        return old * share + new * (1 - share)
+
+    def longer(old, new, share):
+        return old if len(old) > len(new) else share
+"""
+
+
+@pytest.mark.parametrize(
+    ("helper", "given", "is_found"),
+    [("blend", "span", True), ("blend", "span.detach()", False), ("longer", "span", False)],
+)
+def test_an_average_may_be_computed_by_another_file(tmp_path: Path, helper: str, given: str, is_found: bool) -> None:
+    project = Project(tmp_path, {"ops.py": OPS, "layer.py": LAYER.format(helper=helper, given=given)})
+    assert project.found() == (["layer.py: TLK103 error"] if is_found else [])
+
+
+TARGET = """
+    import torch
+    from torch import nn
+    from nets import twin, same
+
+    class Learner:
+        def __init__(self):
+            self.online = nn.Linear(3, 3)
+            self.lagged = {made}(self.online)
+            self.optimizer = torch.optim.SGD(self.online.parameters(), lr=0.1)
+
+        def learn(self, x, y):
+            wanted = y + self.lagged(x)
+            loss = (self.online(x) - wanted).pow(2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+"""
+
+NETS = """
+    import copy
+
+    def twin(net):
+        return copy.deepcopy(net)
+
+    def same(net):
+        return net
+"""
+
+
+@pytest.mark.parametrize(("made", "is_found"), [("twin", True), ("same", False)])
+def test_a_copy_that_another_file_makes_is_a_network_of_its_own(tmp_path: Path, made: str, is_found: bool) -> None:
+    project = Project(tmp_path, {"nets.py": NETS, "learner.py": TARGET.format(made=made)})
+    assert project.found() == (["learner.py: TLK203 warning"] if is_found else [])
+
+
+STORE = """
+    import torch
+
+    class Folder:
+        def latest(self, names):
+            if not names:
+                return None
+            return torch.load(names[-1]{place})
+"""
+
+RESUME = """
+    from torch import nn
+    from store import Folder
+
+    def main(names):
+        model = nn.Linear(3, 3).cuda()
+        saved = Folder().latest(names)
+        if saved is not None:
+            model.load_state_dict(saved["model"])
+            print("goes on from", saved["epoch"])
+"""
+
+
+@pytest.mark.parametrize(("place", "is_found"), [("", True), (', map_location="cpu"', False)])
+def test_what_another_file_loads_without_a_device_is_told_at_the_call(
+    tmp_path: Path, place: str, is_found: bool
+) -> None:
+    project = Project(tmp_path, {"store.py": STORE.format(place=place), "resume.py": RESUME})
+    assert project.found() == (["resume.py: TLK403 note"] if is_found else [])
+
+
+METRICS = """
+    from torchmetrics import MeanMetric
+
+    class Metrics:
+        def __init__(self, device):
+            self.loss = {made}
+
+        def update(self, loss):
+            self.loss.update(loss)
+"""
+
+EPOCH = """
+    import torch
+    from torch import nn
+    from metrics import Metrics
+
+    def train(loader, device):
+        net = nn.Linear(3, 3)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        metrics = Metrics(device)
+        for x, y in loader:
+            loss = (net(x) - y).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            metrics.update(loss)
+"""
+
+
+@pytest.mark.parametrize("made", ["MeanMetric()", "MeanMetric().to(device)"])
+def test_a_metric_that_detaches_does_so_in_an_object_of_another_file(tmp_path: Path, made: str) -> None:
+    project = Project(tmp_path, {"metrics.py": METRICS.format(made=made), "epoch.py": EPOCH})
+    assert project.found() == []
+
+
+ATTENTION = """
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.keys, self.map = nn.Linear(3, 3), None
+
+        def forward(self, x):
+            weights = (self.keys(x) @ x.transpose(-2, -1)).softmax(-1)
+            self.map = weights
+            return weights @ x
+"""
+
+FIT = """
+    import torch
+    from attention import Attention
+
+    def train(loader):
+        net = Attention()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for x, y in loader:
+            loss = (net(x) - y).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+LOOK = """
+    import torch
+
+    {guard}
+    def look(net, x):
+        net(x)
+        return net.map.mean(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "is_found"), [("@torch.no_grad()", True), ("@torch.inference_mode", True), ("# none", False)]
+)
+def test_what_others_read_without_gradients_needs_no_graph(tmp_path: Path, guard: str, is_found: bool) -> None:
+    files = {"attention.py": ATTENTION, "fit.py": FIT, "look.py": LOOK.format(guard=guard)}
+    assert Project(tmp_path, files).found() == (["attention.py: TLK111 note"] if is_found else [])
+
+
+PROBE = """
+    import torch
+    from torch import nn
+
+    class Probe:
+        def due(self, step):
+            return step % 50 == 0
+
+        def measure(self, net):
+            values = {}
+            for name, layer in net.named_modules():
+                if isinstance(layer, nn.Linear):
+                    layer.register_forward_hook(lambda m, i, o, name=name: values.update({name: o.shape}))
+            return values
+"""
+
+WATCHED = """
+    import json
+    import torch
+    from torch import nn
+    from probe import Probe
+
+    def train(loader, log):
+        net = nn.Sequential(nn.Linear(3, 3))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        probe, step = Probe(), 0
+        for x, y in loader:
+            loss = (net(x) - y).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if {condition}:
+                log.write(json.dumps(probe.measure(net)))
+            step += 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_found"),
+    [("probe.due(step)", True), ("step % 50 == 0", True), ("probe.due(loader)", False), ("step == 0", False)],
+)
+def test_a_measurement_for_which_a_function_tells_the_time_comes_again(
+    tmp_path: Path, condition: str, is_found: bool
+) -> None:
+    project = Project(tmp_path, {"probe.py": PROBE, "train.py": WATCHED.format(condition=condition)})
+    found = [one for one in project.found() if one.startswith("train.py")]
+    assert [one.split()[1] for one in found] == (["TLK303"] if is_found else [])
