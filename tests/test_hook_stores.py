@@ -193,7 +193,5 @@ def recorder(rows):
         ("recorder(self.rows)", "pass", "rows"),
     ],
 )
-def test_a_hook_that_no_forward_is_seen_to_run_keeps_what_nobody_drops(
-    hook: str, first: str, name: str | None
-) -> None:
+def test_a_hook_that_no_forward_is_seen_to_run_keeps_what_nobody_drops(hook: str, first: str, name: str | None) -> None:
     assert keeps(Program(WATCHER.format(hook=hook, first=first))) == ([] if name is None else [name])

@@ -238,3 +238,85 @@ def test_a_measurement_for_which_a_function_tells_the_time_comes_again(
     project = Project(tmp_path, {"probe.py": PROBE, "train.py": WATCHED.format(condition=condition)})
     found = [one for one in project.found() if one.startswith("train.py")]
     assert [one.split()[1] for one in found] == (["TLK303"] if is_found else [])
+
+
+LEDGER = """
+    class Ledger:
+        def open(self):
+            self.sums = {{}}
+
+        def book(self, **terms):
+            for name, value in terms.items():
+                self.sums[name] = self.sums.get(name, 0.0) + {kept}
+"""
+
+BOOKED = """
+    from ledger import Ledger
+
+    class Trainer(Ledger):
+        def __init__(self, net, optimizer):
+            self.net, self.optimizer = net, optimizer
+
+        def epoch(self, loader):
+            self.open()
+            for batch in loader:
+                parts = self.net.losses(batch)
+                loss = parts["near"] + parts["far"]
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                self.book(**parts)
+"""
+
+
+@pytest.mark.parametrize(("kept", "is_found"), [("value", True), ("float(value)", False)])
+def test_terms_that_are_spread_over_another_file_s_ledger_keep_their_graph(
+    tmp_path: Path, kept: str, is_found: bool
+) -> None:
+    project = Project(tmp_path, {"ledger.py": LEDGER.format(kept=kept), "trainer.py": BOOKED})
+    assert project.found() == (["trainer.py: TLK105 warning"] if is_found else [])
+
+
+RECORDER = """
+    import contextlib
+    import torch
+
+    {decorator}
+    def recorded(path):
+        with torch.profiler.profile({schedule}) as events:
+            {inside}
+        events.export_chrome_trace(path)
+"""
+
+RECORDED = """
+    import torch
+    from torch import nn
+    from recorder import recorded
+
+    def main(loader):
+        net = nn.Linear(3, 3)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        with recorded("trace.json"):
+            for x, y in loader:
+                loss = (net(x) - y).pow(2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "schedule", "inside", "is_found"),
+    [
+        ("@contextlib.contextmanager", "", "yield events", True),
+        ("@contextlib.contextmanager", "schedule=torch.profiler.schedule(wait=1, warmup=1, active=3)", "yield", False),
+        ("@contextlib.contextmanager", "", "pass", False),
+        ("@torch.no_grad()", "", "yield events", False),
+    ],
+)
+def test_a_profiler_that_another_file_lends_records_the_block(
+    tmp_path: Path, decorator: str, schedule: str, inside: str, is_found: bool
+) -> None:
+    recorder = RECORDER.format(decorator=decorator, schedule=schedule, inside=inside)
+    project = Project(tmp_path, {"recorder.py": recorder, "main.py": RECORDED})
+    assert [one for one in project.found() if "TLK502" in one] == (["main.py: TLK502 warning"] if is_found else [])

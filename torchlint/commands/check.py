@@ -8,8 +8,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from torchlint.cache import Cache, Detail, cache_file
 from torchlint.config import BadConfig, Overrides, anchored, check_codes, nearest_settings
 from torchlint.console import complain, write, write_bytes
 from torchlint.plan import MissingPath, folder_of, plan
@@ -19,12 +19,12 @@ from torchlint.run import Checked, Job, Repairs, Run, check_files, check_text, i
 from torchlint.selection import Choice
 from torchlint.source import Unreadable, decode_source
 
+if TYPE_CHECKING:
+    from torchlint.cache import Cache  # half of what a run without one would load
+
 __all__ = ["run"]
 
 STDIN = "-"
-
-_DETAILS = {"full": Detail.TEXT, "json": Detail.EDITS, "sarif": Detail.EDITS}
-"""What those formats say of each finding that say more than the others."""
 
 
 class BadRequest(Exception):
@@ -124,8 +124,11 @@ def _cache(options: Namespace) -> Cache | None:
     """The cache that the options ask for; raises BadConfig."""
     if options.no_cache:
         return None
+    from torchlint.cache import Cache, Detail, cache_file
+
+    told = {"full": Detail.TEXT, "json": Detail.EDITS, "sarif": Detail.EDITS}
     tells_counts = options.statistics or options.diff
-    detail = Detail.HEADLINES if tells_counts else _DETAILS.get(options.output_format, Detail.HEADLINES)
+    detail = Detail.HEADLINES if tells_counts else told.get(options.output_format, Detail.HEADLINES)
     return Cache(cache_file(options.paths[0], options.cache_dir), detail)
 
 

@@ -17,7 +17,7 @@ from torchlint.facts.summaries.summary import EffectKind, EffectSummary
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.making import is_remembered
-from torchlint.tree import dotted
+from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -33,6 +33,9 @@ POSSIBLE = (EffectKind.CLOSES, EffectKind.GIVES_LOADED)
 
 OF_EACH = (EffectKind.HOOKS, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS, EffectKind.ZEROES)
 """What is asked of each function anew, whatever those do that it calls."""
+
+LENT = (EffectKind.PROFILES,)
+"""What counts where a context manager does it around its caller's block."""
 
 GROUPING = "add_param_group"
 """The method of optimizers that gives them more parameters."""
@@ -138,7 +141,8 @@ class Doings:
             for done in (*self._done_at(call), *self._passed_on(call)):
                 if done.kind in POSSIBLE or self._is_sure(call, function, done.kind):
                     of = _of_making(done.of, function)
-                    yield replace(done, of=of, is_returned=done.is_returned and returns(function, call))
+                    is_given = returns(function, call) or self._is_lent(call, function)
+                    yield replace(done, of=of, is_returned=done.is_returned and is_given)
 
     def _done_at(self, call: Value) -> Iterator[EffectSummary]:
         name = call.callee.name
@@ -234,7 +238,9 @@ class Doings:
 
     def _is_sure(self, call: Value, function: Function, kind: EffectKind) -> bool:
         """Whether a function makes a call, which does this, each time, and is no step itself, nor runs any."""
-        if call.loop is not None or function.is_generator or is_remembered(function):
+        if call.loop is not None or is_remembered(function):
+            return False
+        if function.is_generator and not (kind in LENT and self._is_lent(call, function)):
             return False
         if function.name == "__init__" and (
             kind not in OF_MAKING or function.owner is None or is_module_class(function.owner)
@@ -244,6 +250,14 @@ class Doings:
         if repetitions.stands_for_a_turn(function) or repetitions.holds(function):
             return False
         return not self.facts.skipping.is_skipped(call, function) and not self._asks_what_is_given(call, function)
+
+    def _is_lent(self, call: Value, function: Function) -> bool:
+        """``with profile() as prof: yield prof`` under ``@contextmanager``: on while the caller's block runs."""
+        if not any(name.rpartition(".")[2] == "contextmanager" for name in function.decorators):
+            return False
+        item = self.facts.parents.get(call.syntax) if call.syntax is not None else None
+        block = self.facts.parents.get(item) if isinstance(item, cst.WithItem) else None
+        return isinstance(block, cst.With) and any(isinstance(node, cst.Yield) for node in walk(block.body))
 
     def _asks_what_is_given(self, call: Value, function: Function) -> bool:
         """Whether a condition over a call asks if there is an argument: ``if not figure:``, ``if old is None:``."""

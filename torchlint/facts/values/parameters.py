@@ -33,6 +33,15 @@ def spread_into(call: Value) -> list[Value]:
     return [argument for key, argument in given if key is None]
 
 
+def spread_as(call: Value, star: str) -> list[Value]:
+    """What a CALL spreads with so many stars: the dictionary of ``book(**parts)``, which has all that it passes."""
+    written = call.syntax.args if isinstance(call.syntax, cst.Call) else ()
+    stars, spread = [argument.star for argument in written if argument.star], spread_into(call)
+    if len(stars) != len(spread):
+        return []  # what a dictionary of the file holds stands in its place
+    return [argument for argument, own in zip(spread, stars, strict=True) if own == star]
+
+
 def star_of(parameter: Value) -> str:
     """The stars of a parameter: ``*values`` takes the arguments that no other does, ``**named`` those with a name."""
     return str(parameter.syntax.star or "") if isinstance(parameter.syntax, cst.Param) else ""

@@ -18,6 +18,7 @@ from torchlint.facts.values.domain import (
     sorted_values,
 )
 from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.parameters import spread_as, star_of
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -102,8 +103,12 @@ def bind(
         if position < len(makers):
             offset += sum(isinstance(key, int) for key, _ in items)
     parameters = enumerate(function.parameters)
-    return {
+    binding = {
         parameter: named.get(parameter.name, positional.get(position))
         for position, parameter in parameters
         if not (bound and position == 0)
     }
+    if not named and function.parameters and star_of(function.parameters[-1]) == "**" and call is not None:
+        spread = spread_as(call, "**")
+        binding[function.parameters[-1]] = spread[0] if len(spread) == 1 else None
+    return binding

@@ -34,7 +34,7 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.evidence import Evidence
 from torchlint.facts.values.graph import Class, Function, Key, Op, Place, Store, Value, ValueGraph
-from torchlint.facts.values.parameters import star_of
+from torchlint.facts.values.parameters import spread_as, star_of
 from torchlint.facts.values.transfer import transfer
 from torchlint.facts.values.worklist import WorkList
 
@@ -167,7 +167,8 @@ class Solution:
         taken = {binding.get(other) for other in others}
         arguments = zip(call.keys[1:], call.arguments, strict=True) if call.op is Op.CALL else ()
         kind = int if star == "*" else str
-        return [argument for key, argument in arguments if isinstance(key, kind) and argument not in taken]
+        given = [argument for key, argument in arguments if isinstance(key, kind) and argument not in taken]
+        return given + spread_as(call, star)
 
     def passed(self, call: Value, function: Function, position: int) -> Value | None:
         """What a CALL of ``function`` gives for the parameter at ``position`` (from 0), its receiver for ``self``."""
