@@ -167,8 +167,8 @@ class Solution:
         taken = {binding.get(other) for other in others}
         arguments = zip(call.keys[1:], call.arguments, strict=True) if call.op is Op.CALL else ()
         kind = int if star == "*" else str
-        given = [argument for key, argument in arguments if isinstance(key, kind) and argument not in taken]
-        return given + spread_as(call, star)
+        rest = [argument for key, argument in arguments if isinstance(key, kind) and argument not in taken]
+        return rest + spread_as(call, star)
 
     def passed(self, call: Value, function: Function, position: int) -> Value | None:
         """What a CALL of ``function`` gives for the parameter at ``position`` (from 0), its receiver for ``self``."""
