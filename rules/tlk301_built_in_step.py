@@ -84,6 +84,8 @@ def _step(facts: Facts, construction: Construction) -> Finding:
     light = (product.kind in ("module", "loss", "copy") and not product.weighs) or not product.starts_workers
     build = "make one iterator" if product.kind == "iterator" else "build it once"
     advice: tuple[str | LineOf, ...] = (f"; {build}, ", *facts.outside(place))
+    if product.file:
+        advice = ("; let it keep one iterator",)
     if product.kind == "copy":
         advice = ("; copy it once and load its state in each turn, or call it with other parameters by"
                   " `torch.func.functional_call`",)  # fmt: skip
@@ -91,10 +93,11 @@ def _step(facts: Facts, construction: Construction) -> Finding:
         same = "the function of `torch.nn.functional` that does the same"
         advice = (f"; call {same}",) if construction.follows_input else (*advice, f", or call {same}")
     statement = facts.statement_of(construction.call)
+    where = f" (`next(iter(...))` in {product.file})" if product.file else ""
     return Finding(
         node=statement,
         message=(
-            f"`{_written(facts, construction)}` is {'made' if product.kind == 'copy' else 'built'} anew in ",
+            f"`{_written(facts, construction)}`{where} is {'made' if product.kind == 'copy' else 'built'} anew in ",
             *facts.each_turn(place),
             _cost(construction),
             *advice,
@@ -146,7 +149,7 @@ def _written(facts: Facts, construction: Construction) -> str:
     """What is built as the program calls it: ``nn.Linear``, ``next(iter(loader))``, ``deepcopy(model)``."""
     call = construction.call
     whole = {"iterator": "next(iter(...))", "copy": "deepcopy(...)"}.get(construction.product.kind)
-    if whole is not None and call.syntax is not None:
+    if whole is not None and call.syntax is not None and not construction.product.file:
         text = facts.code(call.syntax)
         return text if len(text) <= 40 else whole
     return facts.called(call)

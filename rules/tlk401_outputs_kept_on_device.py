@@ -107,7 +107,7 @@ class OutputsKeptOnDevice(Rule):
         return Finding(
             node=found.statement,
             message=(f"`{found.name}`", *where, *cost),
-            level=Level.WARNING if found.way is Collecting.UNTIL_HOST else Level.NOTE,
+            level=Level.WARNING if found.way is Collecting.UNTIL_HOST and not found.supposed else Level.NOTE,
             memory=Memory.TIME if copies else Memory.PEAK,
             evidence=tuple(evidence),
             fix=None if copies or found.has_graph or may_be_list else move,

@@ -464,3 +464,29 @@ def run(net, wave, device):
     return {result}
 """
     assert ways(source) == expected
+
+
+BANK = """
+class Bank{base}:
+    def __init__(self, width, device):
+        self.rows = torch.empty(0, width, device=device)
+    def add(self, rows):
+        self.rows = torch.cat((self.rows, {new}))
+    def {end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "end", "is_found"),
+    [
+        ("", "rows", "done(self): return self.rows.cpu().numpy()", True),
+        ("", "rows.cpu()", "done(self): return self.rows.numpy()", False),
+        ("", "rows", "near(self, row): return self.rows @ row", False),  # it is needed there
+        ("(nn.Module)", "rows", "done(self): return self.rows.cpu()", False),
+    ],
+)
+def test_an_object_that_joins_what_it_is_given_is_supposed_to_be_given_more(
+    base: str, new: str, end: str, is_found: bool
+) -> None:
+    found = Program(BANK.format(base=base, new=new, end=end)).facts.collections
+    assert [one.supposed for one in found] == ([True] if is_found else [])

@@ -320,3 +320,47 @@ def test_a_profiler_that_another_file_lends_records_the_block(
     recorder = RECORDER.format(decorator=decorator, schedule=schedule, inside=inside)
     project = Project(tmp_path, {"recorder.py": recorder, "main.py": RECORDED})
     assert [one for one in project.found() if "TLK502" in one] == (["main.py: TLK502 warning"] if is_found else [])
+
+
+FEEDER = """
+    from torch.utils.data import DataLoader
+
+    class Feeder:
+        def __init__(self, data):
+            self.loader = DataLoader(data, 8, num_workers={workers})
+            self.batches = iter(self.loader)
+
+        def get(self):
+            return {drawn}
+"""
+
+FED = """
+    import torch
+    from torch import nn
+    from feeder import Feeder
+
+    def train(data, steps):
+        net, feeder = nn.Linear(3, 3), Feeder(data)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for step in range(steps):
+            x, y = feeder.get()
+            loss = (net(x) - y).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("workers", "drawn", "found"),
+    [
+        (2, "next(iter(self.loader))", ["main.py: TLK301 warning"]),
+        (0, "next(iter(self.loader))", ["main.py: TLK301 note"]),
+        (2, "next(self.batches)", []),
+    ],
+)
+def test_who_draws_one_batch_of_a_new_iterator_is_told_where_that_is_asked_in_each_step(
+    tmp_path: Path, workers: int, drawn: str, found: list[str]
+) -> None:
+    feeder = FEEDER.format(workers=workers, drawn=drawn)
+    assert Project(tmp_path, {"feeder.py": feeder, "main.py": FED}).found() == found

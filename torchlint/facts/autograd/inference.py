@@ -90,6 +90,7 @@ class Inferences:
         self._is_used_by_hook = is_used_by_hook
         self._elsewhere: dict[tuple[Function, bool], bool] = {}
         self._inferring: dict[Function, list[Value]] = {}
+        self._detached: dict[Value, bool] = {}
 
     @cached_property
     def found(self) -> dict[Function, Inference]:
@@ -124,7 +125,7 @@ class Inferences:
         forwards = [call for call in self._inferring[function] if counts(function, call)]
         if forwards:
             others = beside(self.flows, self.steps, function, forwards)
-            by_answers = [is_detached_answer(self.flows, forward) for forward in forwards]
+            by_answers = list(map(self._is_detached_answer, forwards))
             if all(by_answers) and others.leaves:
                 return  # a part of a training: what is detached there is a target
             inline = self._does_more(function) or others.trains
@@ -234,7 +235,7 @@ class Inferences:
             is_unseen = self._methods.infers(call) and not self.on_a_dummy(call)
             if is_unseen or self._methods.is_detached(call):
                 return True
-            if is_detached_answer(self.flows, call) and not self.on_a_dummy(call):
+            if self._is_detached_answer(call) and not self.on_a_dummy(call):
                 return True
             return self._by_contract.infers(call) and self._by_contract.runs_network(call)
         if any(map(self.steps.trains, callees)):
@@ -246,6 +247,11 @@ class Inferences:
         if self.steps.calls_module(call) or self._methods.is_in_evaluation(call):
             return True
         return any(self._runs_forward(callee, call) for callee in callees) and self._begins_in_module(call)
+
+    def _is_detached_answer(self, call: Value) -> bool:
+        if call not in self._detached:
+            self._detached[call] = is_detached_answer(self.flows, call)
+        return self._detached[call]
 
     def _has_no_weights(self, call: Value) -> bool:
         """A softmax, a loss: whatever it is given was made by a forward, or is a weight by itself."""

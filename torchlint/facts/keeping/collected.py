@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from torchlint.facts.keeping.joining import (
     joined_by,
     joins_other_dimension,
     lives_through,
+    of_collector,
 )
 from torchlint.facts.keeping.optional_moves import OptionalMoves
 from torchlint.facts.summaries.summary import EffectKind
@@ -61,6 +62,7 @@ class Collection:
         repeated_by: what repeats the statement.
         has_graph: True when what is put aside keeps its graph, which costs more and which other rules say.
         by_rows: True for ``extend``, which may be given a list as well as a tensor.
+        supposed: True where nobody is seen to call the method again and again.
     """
 
     way: Collecting
@@ -72,6 +74,7 @@ class Collection:
     repeated_by: Loop | Function
     has_graph: bool
     by_rows: bool = False
+    supposed: bool = False
 
 
 def collections(facts: Facts) -> list[Collection]:
@@ -243,7 +246,8 @@ class _Search:
         """``acc = torch.cat((acc, out))`` in a pass."""
         for call, items in self._joins():
             olds = [item for item in items if self._is_old_content(item, call)]
-            repetition = self.copying.repetition(call) if len(olds) == 1 else None
+            seen = self.copying.repetition(call) if len(olds) == 1 else None
+            repetition = seen if seen is not None or len(olds) != 1 else of_collector(self.solution, olds[0], call)
             if repetition is None or call.statement is None or not lives_through(olds[0], repetition.by):
                 continue
             if is_over_few(repetition.by) and joins_other_dimension(call):
@@ -253,7 +257,11 @@ class _Search:
                 continue
             if begins_with_numbers(olds[0]) or self._goes_into_next(olds[0], call):
                 continue
-            yield from self._copied(call, olds[0], news[0], repetition)
+            for found in self._copied(call, olds[0], news[0], repetition):
+                if seen is not None:
+                    yield found
+                elif found.way is Collecting.UNTIL_HOST:
+                    yield replace(found, supposed=True)
 
     def _joins(self) -> Iterator[tuple[Value, list[Value]]]:
         """Each call that joins tensors, itself or by a function of the project, and what it joins."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchlint.facts.keeping.fates import FORMS, JOINS, VIEWS
+from torchlint.facts.turns.repetition import Repetition, Turn
 from torchlint.facts.values.choices import choices
+from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.torch_calls import WHOLE
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.values.solve import Solution
 
 NESTING = 3
 """So many functions deep a form is looked through."""
@@ -104,3 +107,12 @@ def _has_columns(call: Value) -> bool:
 def is_padding(new: Value) -> bool:
     """``torch.zeros(n, missing)``: what brings a tensor to its size collects nothing."""
     return new.op is Op.CALL and new.callee.name in FILLED
+
+
+def of_collector(solution: Solution, old: Value, call: Value) -> Repetition | None:
+    """``self.rows = torch.cat((self.rows, new))`` in a method that nobody here calls: it is made to be called again."""
+    function = call.function
+    if function.owner is None or is_module_class(function.owner) or solution.callers.get(function):
+        return None
+    is_own = old.op is Op.ATTRIBUTE and old.inputs[0] in function.parameters[:1]
+    return Repetition(function, Turn.INFERS, (call,)) if is_own and not function.name.startswith("__") else None

@@ -140,8 +140,13 @@ class _Search:
         return any(self.repetitions.turn(around) is Turn.TRAINS for around in loop.around()[1:])
 
     def _is_builder_of(self, call: Value) -> bool:
-        """Whether the function around ``call`` builds for its caller, or hands out this one."""
+        """Whether the function around ``call`` builds for its caller, or hands out this one.
+
+        A batch is handed out without the iterator that it is the first of.
+        """
         function = call.function
+        if call in self.products and self.products[call].kind == "iterator":
+            return False
         if self.kinds.made_by(function) is not None:
             return True
         handed = choices(function.result)

@@ -11,6 +11,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.repeated.shells import Shells
+from torchlint.facts.summaries.summary import WORKERS, EffectKind
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import (
@@ -26,6 +27,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Op, Value
+from torchlint.facts.values.literals import literal
 from torchlint.facts.values.making import keeps_what_it_gives, makes, may_build
 from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters
 from torchlint.facts.values.partials import called
@@ -54,6 +56,7 @@ class Product:
         is_operation: True for a module of torch that only computes, as a function of ``torch.nn.functional`` does.
         starts_workers: False for an iterator of a loader that is made in this file without workers.
         is_shell: True for a module of the project without weights of its own, put around what was there before.
+        file: the name of the file whose function makes it, and hands it to nobody; "" for any other.
     """
 
     kind: str
@@ -61,6 +64,7 @@ class Product:
     is_operation: bool = False
     starts_workers: bool = True
     is_shell: bool = False
+    file: str = ""
 
 
 class Products:
@@ -74,8 +78,11 @@ class Products:
 
     @cached_property
     def found(self) -> dict[Value, Product]:
-        """Each call that builds something, in the order of the walk."""
-        return {call: product for call in self.facts.calls() if (product := self.of(call)) is not None}
+        """Each call that builds something, in the order of the walk, and those that let another file do so."""
+        here = {call: product for call in self.facts.calls() if (product := self.of(call)) is not None}
+        drawn = self.facts.effects.of(EffectKind.STARTS)
+        elsewhere = {e.call: Product("iterator", starts_workers=e.done.name == WORKERS, file=e.file) for e in drawn}
+        return elsewhere | here
 
     def of(self, call: Value) -> Product | None:
         """What a CALL builds, or None."""
@@ -129,7 +136,7 @@ class Products:
         """Whether a loader is made in this file without workers: then nothing is started for its iterator."""
         made = [origin for origin in origins(self.facts, loader) if origin.op is Op.CALL]
         numbers = [call.argument(5, "num_workers") for call in made]
-        none = (n is None or (isinstance(n.syntax, cst.Integer) and n.syntax.value == "0") for n in numbers)
+        none = (number is None or literal(self.solution, number) == 0 for number in numbers)
         return bool(made) and all(none)
 
     def is_model(self, value: Value) -> bool:

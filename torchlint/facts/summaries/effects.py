@@ -12,8 +12,9 @@ import libcst as cst
 from torchlint.facts.autograd.gradients import zeroing_at, zeros_for
 from torchlint.facts.keeping.caching import remembered_in
 from torchlint.facts.keeping.joining import joined_by
+from torchlint.facts.repeated.products import Products
 from torchlint.facts.summaries.passing import may_be_followed, passed_on
-from torchlint.facts.summaries.summary import EffectKind, EffectSummary
+from torchlint.facts.summaries.summary import WORKERS, EffectKind, EffectSummary
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.making import is_remembered
@@ -31,7 +32,9 @@ MOST_EFFECTS = 8
 POSSIBLE = (EffectKind.CLOSES, EffectKind.GIVES_LOADED)
 """What is told of a function that only may do it."""
 
-OF_EACH = (EffectKind.HOOKS, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS, EffectKind.ZEROES)
+OF_EACH = (
+    EffectKind.HOOKS, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS, EffectKind.ZEROES, EffectKind.STARTS,
+)  # fmt: skip
 """What is asked of each function anew, whatever those do that it calls."""
 
 LENT = (EffectKind.PROFILES,)
@@ -129,6 +132,7 @@ class Doings:
                 *self._grown_in(function),
                 *remembered_in(self.facts, function),
                 *self._zeroed_in(function),
+                *self._started_in(function),
             )
             done = tuple(dict.fromkeys(done))
             calls = tuple(effect for effect in done if effect.kind is EffectKind.CALLS)
@@ -184,6 +188,14 @@ class Doings:
             first = function.parameters.index(optimizer)
             added = (position for position in _behind(call.arguments, function) if position != first)
             yield EffectSummary(EffectKind.GROWS, call.callee.name, (first, *added))
+
+    def _started_in(self, function: Function) -> Iterator[EffectSummary]:
+        """The loaders of which a function takes the first batch anew: ``next(iter(self.loader))``."""
+        for call in self.facts.steps.calls_in(function):
+            product = Products(self.facts).of(call) if call.callee.name == "builtins.next" else None
+            if product is not None and product.kind == "iterator" and self._is_sure(call, function, EffectKind.STARTS):
+                if call.arguments[0].arguments[0].op in (Op.ATTRIBUTE, Op.PARAMETER):
+                    yield EffectSummary(EffectKind.STARTS, WORKERS if product.starts_workers else "")
 
     def _zeroed_in(self, function: Function) -> Iterator[EffectSummary]:
         """The gradients that a function, no step itself, fills with zeros."""

@@ -177,6 +177,9 @@ class EffectKind(Symbol):
     """What it imports under the name gives it something that it uses as a figure, and does not close."""
     CLOSES = "closes"
     """It may close figures."""
+    STARTS = "starts"
+    """It draws one batch from a new iterator of a loader that its object or its caller has, under the name of
+    :data:`WORKERS` from one that may have such."""
     PROFILES = "profiles"
     """It makes a profiler that records from its start to its end."""
     JOINS = "joins"
@@ -204,6 +207,8 @@ class EffectKind(Symbol):
 
 
 DEEPCOPY = "copy.deepcopy"
+
+WORKERS = "num_workers"
 
 
 @dataclass(frozen=True, slots=True)
