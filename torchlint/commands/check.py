@@ -20,7 +20,7 @@ from torchlint.selection import Choice
 from torchlint.source import Unreadable, decode_source
 
 if TYPE_CHECKING:
-    from torchlint.cache import Cache  # half of what a run without one would load
+    from torchlint.cache import Cache  # a run without one need not load it
 
 __all__ = ["run"]
 
