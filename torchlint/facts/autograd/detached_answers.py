@@ -7,6 +7,7 @@ from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.values.domain import Argument, Unknown
 from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Kind, Op, Value
+from torchlint.facts.values.parameters import is_of_self
 from torchlint.facts.values.residence import MOVES, Residence, Residences
 
 SAME_GRAPH = (Op.PHI, Op.NARROWED, Op.SUBSCRIPT, Op.ELEMENT, Op.OPERATION)
@@ -80,7 +81,7 @@ def _is_of_unknown_object(flows: Flows, call: Value) -> bool:
 
 def _is_own(attribute: Value) -> bool:
     """``self.encoder``: what an object holds, and no method; another object's would be seen by its name alone."""
-    holder, owner = attribute.inputs[0], attribute.function.owner
+    owner = attribute.function.owner
     if owner is None or attribute.name in owner.methods or attribute.name in torch_api.module_methods():
         return False
-    return not attribute.name.startswith("__") and holder in attribute.function.parameters[:1]
+    return not attribute.name.startswith("__") and is_of_self(attribute, attribute.function)

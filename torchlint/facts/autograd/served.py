@@ -14,7 +14,7 @@ from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.overrides import has_unseen_base
-from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.parameters import SAME_OBJECT, is_of_self
 from torchlint.facts.values.solve import Solution
 
 TRAINING = frozenset(["train", "zero_grad", "requires_grad_", "backward", "grad"])
@@ -36,12 +36,11 @@ class Served:
         A module's own method may be a part of a training that is not seen, and so may what answers an unseen base.
         """
         owner, model = call.function.owner, call.callee.unnarrowed()
-        if owner is None or model.op is not Op.ATTRIBUTE or is_module_class(owner) or has_unseen_base(owner):
+        if owner is None or not is_of_self(model, call.function) or is_module_class(owner) or has_unseen_base(owner):
             return False
         if not any(isinstance(atom, Module) for atom in self.solution.final(model)):
             return False
-        is_own = model.inputs[0] in call.function.parameters[:1]
-        return is_own and self.stays_in_evaluation(model) and self._only_asks(owner)
+        return self.stays_in_evaluation(model) and self._only_asks(owner)
 
     def stays_in_evaluation(self, model: Value) -> bool:
         """Whether all that an attribute ever holds is in evaluation mode from the beginning."""

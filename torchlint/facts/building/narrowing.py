@@ -12,6 +12,7 @@ from torchlint.facts.building.names import constant_of, path_of
 from torchlint.facts.values.externals import OF_PYTHON
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.kinds import Rest
+from torchlint.facts.values.parameters import is_of_self
 
 PLAIN_TYPES = frozenset(
     f"builtins.{name}" for name in ("int", "float", "str", "bool", "complex", "bytes")
@@ -68,8 +69,7 @@ def says_at_rest(test: Value, *, holds: bool) -> bool:
         return says_at_rest(test.inputs[0], holds=not holds)
     if type(syntax) is cst.BooleanOperation and test.op is Op.PHI:
         return isinstance(syntax.operator, cst.And) is holds and any(says_at_rest(p, holds=holds) for p in test.inputs)
-    is_of_self = test.op is Op.ATTRIBUTE and test.inputs[0] in test.function.parameters[:1]
-    return is_of_self and test.name == "training" and not holds
+    return is_of_self(test, test.function) and test.name == "training" and not holds
 
 
 def _narrowing(written: cst.BaseExpression, value: Value, rest: Rest) -> Iterator[Narrowing]:

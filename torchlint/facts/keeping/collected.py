@@ -246,8 +246,10 @@ class _Search:
         """``acc = torch.cat((acc, out))`` in a pass."""
         for call, items in self._joins():
             olds = [item for item in items if self._is_old_content(item, call)]
-            seen = self.copying.repetition(call) if len(olds) == 1 else None
-            repetition = seen if seen is not None or len(olds) != 1 else of_collector(self.solution, olds[0], call)
+            if len(olds) != 1:
+                continue
+            seen = self.copying.repetition(call)
+            repetition = of_collector(self.solution, olds[0], call) if seen is None else seen
             if repetition is None or call.statement is None or not lives_through(olds[0], repetition.by):
                 continue
             if is_over_few(repetition.by) and joins_other_dimension(call):

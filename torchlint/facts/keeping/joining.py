@@ -9,6 +9,7 @@ from torchlint.facts.turns.repetition import Repetition, Turn
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.facts.values.parameters import is_of_self
 from torchlint.facts.values.torch_calls import WHOLE
 
 if TYPE_CHECKING:
@@ -114,5 +115,5 @@ def of_collector(solution: Solution, old: Value, call: Value) -> Repetition | No
     function = call.function
     if function.owner is None or is_module_class(function.owner) or solution.callers.get(function):
         return None
-    is_own = old.op is Op.ATTRIBUTE and old.inputs[0] in function.parameters[:1]
-    return Repetition(function, Turn.INFERS, (call,)) if is_own and not function.name.startswith("__") else None
+    is_collecting = is_of_self(old, function) and not function.name.startswith("__")
+    return Repetition(function, Turn.INFERS, (call,)) if is_collecting else None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.host.datasets import NUM_WORKERS
 from torchlint.facts.repeated.shells import Shells
 from torchlint.facts.summaries.summary import WORKERS, EffectKind
 from torchlint.facts.turns.handoffs import origins
@@ -124,20 +125,7 @@ class Products:
             return Product("module")
         if name == "copy.deepcopy" and call.arguments and self.is_model(call.arguments[0]):
             return Product("copy")
-        if name == "builtins.next" and call.arguments:
-            source = call.arguments[0]
-            if source.op is Op.CALL and source.callee.name == "builtins.iter" and source.arguments:
-                loader = source.arguments[0]
-                if self._is_loader(loader) and source.loop is call.loop:
-                    return Product("iterator", starts_workers=not self._has_no_workers(loader))
-        return None
-
-    def _has_no_workers(self, loader: Value) -> bool:
-        """Whether a loader is made in this file without workers: then nothing is started for its iterator."""
-        made = [origin for origin in origins(self.facts, loader) if origin.op is Op.CALL]
-        numbers = [call.argument(5, "num_workers") for call in made]
-        none = (number is None or literal(self.solution, number) == 0 for number in numbers)
-        return bool(made) and all(none)
+        return drawn_anew(self.facts, call)
 
     def is_model(self, value: Value) -> bool:
         """Whether ``value`` is a module with parameters."""
@@ -147,10 +135,6 @@ class Products:
 
     def _is_network(self, atom: Atom) -> bool:
         return isinstance(atom, Instance) and is_module_class(atom.cls) and self._has_parameters(atom.cls)
-
-    def _is_loader(self, value: Value) -> bool:
-        atoms = self.solution.final(value)
-        return any(isinstance(atom, Tool) and atom.kind == "loader" for atom in atoms)
 
     def _products_in(self, call: Value) -> Iterator[Product]:
         """What is built among the arguments of a call, in lists as well."""
@@ -216,6 +200,25 @@ class Products:
             else:
                 return None
         return None
+
+
+def drawn_anew(facts: Facts, call: Value) -> Product | None:
+    """The iterator that ``next(iter(loader))`` makes for one batch; None for any other CALL."""
+    source = call.arguments[0] if call.callee.name == "builtins.next" and call.arguments else None
+    if source is None or source.op is not Op.CALL or source.callee.name != "builtins.iter" or not source.arguments:
+        return None
+    loader = source.arguments[0]
+    is_loader = any(isinstance(atom, Tool) and atom.kind == "loader" for atom in facts.solution.final(loader))
+    if not is_loader or source.loop is not call.loop:
+        return None
+    return Product("iterator", starts_workers=not _has_no_workers(facts, loader))
+
+
+def _has_no_workers(facts: Facts, loader: Value) -> bool:
+    """Whether a loader is made in this file without workers: then nothing is started for its iterator."""
+    made = [origin for origin in origins(facts, loader) if origin.op is Op.CALL]
+    numbers = [call.argument(*NUM_WORKERS) for call in made]
+    return bool(made) and all(number is None or literal(facts.solution, number) == 0 for number in numbers)
 
 
 def _known(products: Iterable[Product | None]) -> list[Product]:

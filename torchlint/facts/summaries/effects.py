@@ -12,7 +12,7 @@ import libcst as cst
 from torchlint.facts.autograd.gradients import zeroing_at, zeros_for
 from torchlint.facts.keeping.caching import remembered_in
 from torchlint.facts.keeping.joining import joined_by
-from torchlint.facts.repeated.products import Products
+from torchlint.facts.repeated.products import drawn_anew
 from torchlint.facts.summaries.passing import may_be_followed, passed_on
 from torchlint.facts.summaries.summary import WORKERS, EffectKind, EffectSummary
 from torchlint.facts.values.frameworks import is_module_class
@@ -192,8 +192,8 @@ class Doings:
     def _started_in(self, function: Function) -> Iterator[EffectSummary]:
         """The loaders of which a function takes the first batch anew: ``next(iter(self.loader))``."""
         for call in self.facts.steps.calls_in(function):
-            product = Products(self.facts).of(call) if call.callee.name == "builtins.next" else None
-            if product is not None and product.kind == "iterator" and self._is_sure(call, function, EffectKind.STARTS):
+            product = drawn_anew(self.facts, call)
+            if product is not None and self._is_sure(call, function, EffectKind.STARTS):
                 if call.arguments[0].arguments[0].op in (Op.ATTRIBUTE, Op.PARAMETER):
                     yield EffectSummary(EffectKind.STARTS, WORKERS if product.starts_workers else "")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.values.domain import Argument, FunctionReference, History, Instance, Module, Tensor, Unknown
-from torchlint.facts.values.graph import Class, Op, Place, Value
+from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -40,6 +40,11 @@ def spread_as(call: Value, star: str) -> list[Value]:
     if len(stars) != len(spread):
         return []  # what a dictionary of the file holds stands in its place
     return [argument for argument, own in zip(spread, stars, strict=True) if own == star]
+
+
+def is_of_self(value: Value, method: Function) -> bool:
+    """Whether a value is an attribute of the object whose ``method`` it is: ``self.rows``, of its first parameter."""
+    return value.op is Op.ATTRIBUTE and value.inputs[0] in method.parameters[:1]
 
 
 def star_of(parameter: Value) -> str:
