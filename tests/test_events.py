@@ -34,6 +34,9 @@ def test_other_methods_are_none(name: str) -> None:
     assert not is_event(name)
 
 
-@pytest.mark.parametrize("empty", ["raise NotImplementedError", "return runner.step()"])
+@pytest.mark.parametrize(
+    "empty",
+    ["raise NotImplementedError", "return runner.step()", "\n        if runner.is_last:\n            runner.stop()\n"],
+)
 def test_what_a_base_leaves_to_be_defined_or_does_itself_is_no_event(empty: str) -> None:
     assert not is_event("after_iter", empty, "return 1")

@@ -279,3 +279,16 @@ def test_a_loop_over_the_files_of_a_folder_brings_a_tensor_in_each_turn(files: s
         head=f"{HEAD}import glob, os\nimport numpy as np\nfrom pathlib import Path\n",
     )
     assert len(program.facts.kept_views) == count
+
+
+CUT = """
+kept = []
+def cut(rows, limit):
+    for row in rows:
+        kept.append(row[:limit])
+        cut(row, limit)
+"""
+
+
+def test_a_function_that_calls_itself_for_each_row_ends() -> None:
+    assert not Program(CUT, head=HEAD).facts.kept_views

@@ -209,7 +209,11 @@ class Views:
             return None
         if self.bases.is_tensor(base):
             return base
+        if value in self._followed:
+            return None  # rows of rows of itself, as a function that calls itself for each item has them
+        self._followed.add(value)
         walked = self._walk(base)
+        self._followed.discard(value)
         return base if walked is not None and any(map(self._says_tensor, walked.parts)) else None
 
     def _is_walked(self, item: Value) -> bool:

@@ -12,6 +12,7 @@ import libcst as cst
 
 from torchlint.facts.values.graph import Class, Function
 from torchlint.facts.values.overriding import is_left_open
+from torchlint.tree import walk
 
 _OF_STEP = re.compile(r"^(on|before|after)_(\w+_)?(step|iter|iteration|batch)(_(start|begin|end))?$")
 """Names by which programs tell of each step: ``on_step_start``, ``after_iter``, ``before_train_batch``."""
@@ -33,6 +34,4 @@ def _is_empty(method: Function | None) -> bool:
     """``def after_epoch(self, runner): pass``; a method that raises is one that somebody has to define."""
     if method is None or method.is_foreign or method.is_abstract or not isinstance(method.syntax, cst.FunctionDef):
         return False
-    lines = method.syntax.body.body
-    raises = any(isinstance(small, cst.Raise) for line in lines for small in getattr(line, "body", (line,)))
-    return is_left_open(method) and not raises
+    return is_left_open(method) and not any(isinstance(node, cst.Raise) for node in walk(method.syntax.body))
