@@ -301,7 +301,12 @@ class Teller:
 @pytest.mark.parametrize("net", ["make()", "Reader()"])
 @pytest.mark.parametrize(
     ("back", "expected"),
-    [("state", []), ("self.encoder(state)", ["self.known"]), ("torch.tanh(state + x)", ["self.known"])],
+    [
+        ("state", []),
+        ("state if len(x) else torch.cat([state, x])", []),
+        ("self.encoder(state)", ["self.known"]),
+        ("torch.tanh(state + x)", ["self.known"]),
+    ],
 )
 def test_what_a_module_gives_back_as_it_was_given_is_no_chain(net: str, back: str, expected: list[str]) -> None:
     assert carried(SPARED.format(net=net, back=back)) == expected

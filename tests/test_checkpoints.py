@@ -269,3 +269,9 @@ def test_an_object_that_takes_the_loaded_tensors_as_its_own_has_no_copy(body: st
 def test_an_object_that_copies_what_it_is_given_has_it_twice(base: str, body: str) -> None:
     text = "from elsewhere import fill\nBase = object\n" + ROWS.format(body).replace("(Base)", f"({base})")
     assert levels(text) == [Level.NOTE]
+
+
+def test_what_another_load_may_replace_is_given_up_with_the_rest() -> None:
+    first = "if sys.argv:\n    s = torch.load(path)\n    w = s['w']\n    model.load_state_dict(w)\n"
+    second = "if sys.flags:\n    s = torch.load(other)\n    model.load_state_dict(s)\n"
+    assert kept(f"{first}{second}{LOOP}") == ["s, w", "s"]

@@ -756,3 +756,11 @@ def run(names, loader):
 def test_how_many_items_a_list_has_does_not_depend_on_what_they_are(size: str, expected: list[str]) -> None:
     body = f"rows = [x[step] for layer in args.layers]\nmix = nn.Linear({size}, 2)\nx = mix(x)"
     assert built(train(body)) == expected
+
+
+@pytest.mark.parametrize(("when", "expected"), [("if step % 100 == 0", []), ("if args.fresh", ["next by loop"])])
+def test_an_iterator_that_other_turns_go_on_with_is_not_made_for_one_batch(when: str, expected: list[str]) -> None:
+    assert (
+        built(train(f"{when}:\n    batches = iter(pairs)\na, b = next(batches)", "pairs = DataLoader(args.rows)"))
+        == expected
+    )

@@ -458,6 +458,8 @@ SCORED = "    net = nn.Linear(3, 3)\n    assert net({x}).argmax(1).shape == (2,)
         + SCORED.replace("    ", "        ").replace("assert ", "self.case.assertEqual(").replace(" ==", ",").rstrip()
         + ")\n",
         "def test_shapes():\n    x = load()\n" + SCORED + "if __name__ == '__main__':\n    test_shapes()\n",
+        "def check(x):\n" + SCORED + "def test_check(x):\n    check(x)\n",
+        "class _ShapesTestCase(object):\n    def test_them(self, x):\n" + SCORED.replace("    ", "        "),
     ],
 )
 def test_a_unit_test_is_no_inference(test: str) -> None:
@@ -878,3 +880,34 @@ def sample(loader):
         Sampler([])(loader, loader)
 """
     assert found(body) == lines
+
+
+PRUNED = """def main(net, tool, loader, optimizer):
+    def fit():
+        for x, y in loader:
+            nn.functional.mse_loss(net(x), y).backward()
+            optimizer.step()
+    {handed}
+    net.eval()
+    for x, y in loader:
+        print(net(x).argmax(1))
+"""
+
+
+@pytest.mark.parametrize("handed", ["tool.run = fit", "tool.prune(fit)", "fit()"])
+def test_a_function_that_hands_out_a_training_is_not_guarded_as_a_whole(handed: str) -> None:
+    assert found(PRUNED.format(handed=handed)) == [9]
+
+
+PREPARED = """class Distilled:
+    def loss(self, x, student, prepare):
+        {guard}:
+            out = self.teacher(x)
+        out = prepare(out)
+        return nn.functional.kl_div(student.log_softmax(1), out.softmax(1).detach())
+"""
+
+
+@pytest.mark.parametrize(("guard", "lines"), [("with torch.no_grad()", []), ("if x is not None", [2])])
+def test_what_is_done_with_a_guarded_answer_is_left_out_on_purpose(guard: str, lines: list[int]) -> None:
+    assert found(PREPARED.format(guard=guard)) == lines

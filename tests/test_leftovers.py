@@ -75,6 +75,35 @@ def test_what_is_used_or_cleared_is_not_left(body: str, more: str) -> None:
     assert left(layer(body, more)) == []
 
 
+@pytest.mark.parametrize(
+    ("kept", "expected"), [("h.clone()", []), ("h.mean(0)", []), ("h.exp()", [("self.side", False)])]
+)
+def test_a_copy_or_a_sum_of_what_is_handed_on_is_freed_with_it(kept: str, expected: list[tuple[str, bool]]) -> None:
+    assert (
+        left(f"""
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(3, 3)
+    def forward(self, x):
+        h = self.a(x)
+        self.side = {kept}
+        return h
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = Layer()
+    def forward(self, x):
+        return self.layer(x)
+def run(loader):
+    net = Net()
+    for x, y in loader:
+        yield net(x)
+""")
+        == expected
+    )
+
+
 def test_a_layer_whose_training_is_not_seen_is_not_judged() -> None:
     assert left(layer("self.side = self.c(h)").partition("model =")[0]) == []
 

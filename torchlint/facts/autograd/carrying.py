@@ -7,7 +7,7 @@ attribute from which it was taken. Sums and running averages, which go through a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -235,20 +235,29 @@ class CarriedStates:
         return Carried(statement, name, new, old, bool(over), bounded, kind)
 
     def _is_handed_back(self, made: Value, old: Value) -> bool:
-        """Whether a module that is not seen may give the old state back as it is, to be spared computing it again.
+        """Whether a module may give the old state back as it is, to be spared computing it again.
 
-        It is supposed to be like those of the file that take the same arguments by name.
+        One that is not seen is supposed to be like those of the file that take the same arguments by name.
         """
-        if made.op is not Op.CALL or self.solution.functions_of(made):
+        if made.op is not Op.CALL:
             return False
+        functions = self.solution.functions_of(made)
+        if functions:
+            given = [(f, p, one) for f in functions for p, one in self._given(f, made).items()]
+            return any(_is_of(old, one) and self.chains.hands_back(f, parameter) for f, parameter, one in given)
         named = {str(key): given for key, given in zip(made.keys[1:], made.arguments, strict=True) if _is_name(key)}
-        taken = [name for name, given in named.items() if given is old or old in given.computed_from()]
+        taken = [name for name, given in named.items() if _is_of(old, given)]
         alike = [
-            function
+            {parameter.name: (function, parameter) for parameter in function.parameters}
             for function in self.solution.graph.functions
-            if is_forward(function) and named.keys() <= {parameter.name for parameter in function.parameters}
+            if is_forward(function)
         ]
-        return bool(taken and alike) and all(self.chains.hands_back(one, name) for one in alike for name in taken)
+        alike = [parameters for parameters in alike if named.keys() <= parameters.keys()]
+        return bool(taken and alike) and all(self.chains.hands_back(*one[name]) for one in alike for name in taken)
+
+    def _given(self, function: Function, call: Value) -> Mapping[Value, Value]:
+        """What a CALL gives each parameter of a function that it runs."""
+        return self.solution.callers.get(function, {}).get(call, {})
 
     def _ends_in_the_step(self, backward: Backward, old: Value) -> bool:
         """Whether ``autograd.grad`` goes to what its own step made, and so through no step before."""
@@ -341,6 +350,10 @@ def _before_requires_grad(value: Value) -> Value:
     while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "requires_grad_":
         value = value.callee.inputs[0]
     return value
+
+
+def _is_of(old: Value, given: Value) -> bool:
+    return given is old or old in given.computed_from()
 
 
 def _loops(value: Value) -> set[Loop]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchlint.facts.values.domain import is_graphless
@@ -119,26 +120,46 @@ class Chains:
         return [_At(value, True, at.calls) for value in given if value is not None]
 
     def of(self, function: Function) -> Iterator[tuple[Key, int]]:
-        """Which parameters, by position from 0, come back through a module, and as which item of the result."""
+        """Which parameters, by position from 0, come back through a module, and as which item of the result.
+
+        One that may come back as it is given is no state that goes on, but what spares a second computation of it.
+        """
         for result in function.result.inputs if function.result is not None else ():
             parts = zip(result.keys, result.inputs, strict=True) if result.op is Op.CONTAINER else [(None, result)]
             for key, part in parts:
                 for position, parameter in enumerate(function.parameters):
                     if self.reaches(part, frozenset([parameter])) is not None:
-                        yield key, position
+                        if not self.hands_back(function, parameter):
+                            yield key, position
 
-    def hands_back(self, function: Function, name: str) -> bool:
-        """Whether a function returns a parameter as it was given, alone or as an item of its result."""
+    def hands_back(self, function: Function, parameter: Value, depth: int = DEPTH) -> bool:
+        """Whether a function may return what it is given for a parameter, alone or as an item of its result."""
         pending = list(function.result.inputs) if function.result is not None else []
         seen = set[Value]()
         while pending:
             value = pending.pop()
-            if value.op is Op.PARAMETER and value.name == name and value.function is function:
+            if value is parameter:
                 return True
             if value not in seen and value.op in (Op.PHI, Op.NARROWED, Op.CONTAINER):
-                pending += value.inputs
+                pending += value.inputs if value not in self._turned else ()
+            elif value not in seen and value.op is Op.CALL and depth > 0:
+                pending += self._handed_back_by(value, depth - 1)
             seen.add(value)
         return False
+
+    @cached_property
+    def _turned(self) -> frozenset[Value]:
+        """The variables of loops: a loop is supposed to have turns, after which they are not what they were before."""
+        return frozenset(phi for loop in self.solution.graph.loops for phi in loop.phis)
+
+    def _handed_back_by(self, call: Value, depth: int) -> list[Value]:
+        """The arguments of a CALL that the functions of the file which it runs may give back."""
+        return [
+            argument
+            for function in self.solution.functions_of(call)
+            for parameter, argument in self.solution.callers.get(function, {}).get(call, {}).items()
+            if self.hands_back(function, parameter, depth)
+        ]
 
 
 @dataclass(frozen=True)

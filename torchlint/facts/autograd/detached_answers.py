@@ -6,7 +6,7 @@ from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.values.domain import Argument, Unknown
 from torchlint.facts.values.frameworks import is_module
-from torchlint.facts.values.graph import Kind, Op, Value
+from torchlint.facts.values.graph import Kind, Mode, Op, Value
 from torchlint.facts.values.parameters import is_of_self
 from torchlint.facts.values.residence import MOVES, Residence, Residences
 
@@ -74,6 +74,8 @@ def _is_of_unknown_object(flows: Flows, call: Value) -> bool:
         return False
     if any(is_module(atom) for argument in call.arguments for atom in flows.solution.final(argument)):
         return False  # what is given a network is a procedure, and may train it
+    if any(part.mode is Mode.OFF for argument in call.arguments for part in argument.computed_from()):
+        return False  # the forward before it is guarded, on purpose without what comes after
     if callee.op is Op.ATTRIBUTE and not _is_own(callee):
         return False
     return all(isinstance(atom, Unknown | Argument) for atom in flows.solution.final(callee))

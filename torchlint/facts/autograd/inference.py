@@ -212,8 +212,13 @@ class Inferences:
         return call not in self.flows.handed_out and call not in self.flows.put_away
 
     def _does_more(self, function: Function) -> bool:
-        """Whether a function trains as well, or is the whole script: then only single statements infer."""
-        return self.steps.trains(function) or trains_on_result(function) or function.parent is None
+        """Whether a function trains as well, or is the whole script: then only single statements infer.
+
+        One that it defines may train while it runs, whoever is handed it.
+        """
+        if self.steps.trains(function) or trains_on_result(function) or function.parent is None:
+            return True
+        return any(inner.parent is function and self.steps.trains(inner) for inner in self.solution.graph.functions)
 
     def _infers(self, call: Value) -> bool:
         """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""

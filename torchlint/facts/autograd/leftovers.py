@@ -245,7 +245,7 @@ class Leftovers:
 
     def _is_over(self, store: Store, places: list[Place], live: list[Value]) -> bool:
         """Whether the file shows that no backward comes for a graph over which none has run."""
-        if any(part in self.flows.trained or part in self.flows.escaped for part in live):
+        if any(part in self.flows.trained or part in self.flows.escaped for part in map(self._saved_by, live)):
             return False
         for place in places:
             bases = place.owner.all_bases() if isinstance(place.owner, Class) else ()
@@ -266,6 +266,15 @@ class Leftovers:
         if self._is_saving(value, sources) and not all(map(self._is_scalar, sources)):
             return True
         return any(self._saves(source, seen) for source in sources)
+
+    def _saved_by(self, value: Value) -> Value:
+        """What ``value`` is a sum, a view or a copy of: whoever frees the graph of that leaves nodes of this."""
+        while value.op is Op.CALL and value.name.rpartition(".")[2] in SAVING_NOTHING:
+            sources = [source for source in self.flows.ancestry.sources(value) if self.flows.carries(source)]
+            if len(sources) != 1:
+                break
+            value = sources[0]
+        return value
 
     def _is_saving(self, value: Value, sources: list[Value]) -> bool:
         """Whether an operation keeps what it was given or what it gave: it is no sum and no view."""

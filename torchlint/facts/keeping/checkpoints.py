@@ -175,9 +175,21 @@ class _Search:
             if reaching and last_read < work.at:
                 since = reaching[-1]
                 after = [drop for drop in drops if self._order[since] < self._order[drop] < work.at]
-                if not any(self._reaches(since, drop, function) for drop in after):
+                if not any(self._reaches(since, drop, function) and self._is_passed(drop, work) for drop in after):
                     return work
         return None
+
+    def _is_passed(self, drop: cst.CSTNode, work: _Work) -> bool:
+        """Whether no branch that the work is not in leads around ``drop``."""
+        node = self.facts.parents[drop]
+        while node in self.facts.parents and not isinstance(node, cst.If | cst.FunctionDef):
+            node = self.facts.parents[node]
+        return not isinstance(node, cst.If) or self._contains(node, work.node)
+
+    def _contains(self, outer: cst.CSTNode, node: cst.CSTNode) -> bool:
+        while node is not outer and node in self.facts.parents:
+            node = self.facts.parents[node]
+        return node is outer
 
     def _reads(self, name: str, function: Function, parts: Parts | None = None) -> Iterator[int]:
         """Where the variable is read; with ``parts`` only where more of it is than an epoch's number."""

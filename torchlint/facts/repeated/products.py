@@ -211,6 +211,8 @@ def drawn_anew(facts: Facts, call: Value) -> Product | None:
     is_loader = any(isinstance(atom, Tool) and atom.kind == "loader" for atom in facts.solution.final(loader))
     if not is_loader or source.loop is not call.loop:
         return None
+    if source.loop is not None and facts.skipping.is_skipped(source, source.loop):
+        return None  # the other turns draw from the iterator that an earlier one has made
     return Product("iterator", starts_workers=not _has_no_workers(facts, loader))
 
 

@@ -105,9 +105,14 @@ class UnitTests:
         if not function.name.startswith(PREFIXES):
             return False
         if function.owner is None or _is_named(function.owner):
-            return self._has_runner or _asserts(function)
+            return self._has_runner or self._asserts(function) or _checks(function)
         # A mixin's, of which test cases are made: a trainer's own `test_epoch` is given a loader, or runs no tests.
         return self._has_runner and len(function.parameters) == 1
+
+    def _asserts(self, function: Function) -> bool:
+        """Whether a function says what it expects, or calls one of the file that does."""
+        called = (inner for call in self.steps.calls_in(function) for inner in self.solution.functions_of(call))
+        return any(map(_asserts, (function, *(inner for inner in called if not inner.is_foreign))))
 
     @cached_property
     def _has_runner(self) -> bool:
@@ -125,7 +130,7 @@ class UnitTests:
 
 
 def _is_test_case(cls: Class) -> bool:
-    return any(base.endswith("TestCase") for base in cls.all_bases())
+    return cls.name.endswith("TestCase") or any(base.endswith("TestCase") for base in cls.all_bases())
 
 
 def _is_named(cls: Class) -> bool:
