@@ -10,7 +10,7 @@ import attr
 import attrs
 import dataclasses
 from dataclasses import InitVar, dataclass, field
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 """
 
 LOOP = """
@@ -117,3 +117,44 @@ def test_a_record_keeps_the_view_that_it_is_made_of() -> None:
     found = program(RECORD, kept.format(copied=""), before="records = []").facts.kept_views
     assert len(found) == 1
     assert program(RECORD, kept.format(copied=".clone()"), before="records = []").facts.kept_views == []
+
+
+STATES = """
+class Tuple(NamedTuple):
+    step: int
+    total: torch.Tensor
+@dataclass(frozen=True)
+class Plain:
+    step: int
+    total: torch.Tensor
+@attrs.frozen
+class Defined:
+    step: int
+    total: torch.Tensor
+"""
+
+
+@pytest.mark.parametrize("made", ["Tuple", "Plain", "Defined"])
+@pytest.mark.parametrize("added", ["loss", "loss.detach()"])
+@pytest.mark.parametrize(
+    "anew", ["{made}(s.step + 1, s.total + {added})", "{made}(total=s.total + {added}, step=s.step + 1)"]
+)
+def test_an_object_that_each_step_makes_anew_of_the_last_one_goes_on(made: str, added: str, anew: str) -> None:
+    found = leaks(STATES, f"s = {anew.format(made=made, added=added)}", before=f"s = {made}(0, 0)")
+    assert len(found) == (added == "loss")
+
+
+@pytest.mark.parametrize(
+    ("made", "anew"),
+    [
+        ("Tuple", "s._replace(total=s.total + {added})"),
+        ("Plain", "dataclasses.replace(s, total=s.total + {added})"),
+        ("Defined", "attrs.evolve(s, total=s.total + {added})"),
+        ("Defined", "attr.evolve(s, total=s.total + {added})"),
+    ],
+)
+def test_an_object_with_another_value_in_one_field_goes_on(made: str, anew: str) -> None:
+    before = f"s = {made}(0, 0)"
+    assert len(leaks(STATES, f"s = {anew.format(added='loss')}", before=before)) == 1
+    assert leaks(STATES, f"s = {anew.format(added='loss.item()')}", before=before) == []
+    assert leaks(STATES, f"s = {anew.format(added='loss')}", f"s = {made}(0, 0)", before=before) == []

@@ -1,6 +1,7 @@
-"""Data classes: the ``__init__`` that Python writes for them keeps on the object what it is given, or what it makes.
+"""Data classes and named tuples: the ``__init__`` that Python writes keeps on the object what it is given, or makes.
 
-https://docs.python.org/3/library/dataclasses.html, https://www.attrs.org/en/stable/api.html
+https://docs.python.org/3/library/dataclasses.html, https://www.attrs.org/en/stable/api.html,
+https://docs.python.org/3/library/typing.html#typing.NamedTuple
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ DECORATORS = frozenset(
     ["dataclasses.dataclass", "attr.s", "attr.attrs", "attr.dataclass", "attr.define", "attr.mutable", "attr.frozen",
      "attrs.define", "attrs.mutable", "attrs.frozen"]
 )  # fmt: skip
+
+NAMED_TUPLES = frozenset(["typing.NamedTuple", "typing_extensions.NamedTuple"])
+"""Bases of classes whose fields are the items of a tuple."""
+
+RENEWING = frozenset(["dataclasses.replace", "copy.replace", "attr.evolve", "attrs.evolve"])
+"""Functions that give an object of the same fields, those that are named with other values; a method is `_replace`."""
 
 FIELDS = frozenset(["dataclasses.field", "attr.ib", "attr.attrib", "attr.field", "attrs.field"])
 """Functions that say more of a field than its default."""
@@ -54,6 +61,12 @@ class DataField:
     is_given: bool
     is_kept: bool
     statement: cst.CSTNode
+
+
+def has_fields(cls: Class) -> bool:
+    """Whether Python writes the ``__init__`` of a class: it has none, and inherits none that is not seen."""
+    is_plain = not DECORATORS.isdisjoint(cls.decorators) and not cls.bases
+    return "__init__" not in cls.methods and (is_plain or (bool(cls.bases) and NAMED_TUPLES.issuperset(cls.bases)))
 
 
 def fields_of(node: cst.ClassDef, full_name: Callable[[cst.CSTNode], str | None]) -> Iterator[DataField]:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 import libcst as cst
 
-from torchlint.facts.building.data_classes import DECORATORS, DataField, define_initializer, fields_of
+from torchlint.facts.building.data_classes import DataField, define_initializer, fields_of, has_fields
 from torchlint.facts.building.expressions import ExpressionBuilder
 from torchlint.facts.building.guards import (
     SETTERS,
@@ -119,8 +119,8 @@ class DefinitionBuilder(ExpressionBuilder):
         self.assign(node.name, self.make(Op.CLASS, (), node, name=cls.name, reference=cls), None)
 
     def _initialize(self, cls: Class, node: cst.ClassDef) -> None:
-        """A data class gets its ``__init__``, unless it has one or inherits from what is not seen."""
-        if DECORATORS.isdisjoint(cls.decorators) or cls.bases or "__init__" in cls.methods:
+        """A data class or a named tuple gets its ``__init__``, unless it has one or inherits from what is not seen."""
+        if not has_fields(cls):
             return
         inherited = (field for parent in cls.parents for field in self.fields.get(parent, ()))
         fields = {field.name: field for field in (*inherited, *fields_of(node, self.full_name))}

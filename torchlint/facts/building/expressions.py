@@ -218,6 +218,8 @@ class ExpressionBuilder(SpreadBuilder):
         keys += [key for key, _ in further]
         if callee.op is Op.EXTERNAL and (done := self.operator(node, callee.name, inputs[1:])) is not None:
             return done
+        if callee.op is Op.ATTRIBUTE and callee.name == "_replace" and isinstance(node.func, cst.Attribute):
+            return self.renewed(callee.inputs[0], node.func.value, zip(node.args, inputs[1:], strict=False))
         call = self.make(Op.CALL, tuple(inputs), node, keys=tuple(keys), name=callee.name)
         call.evaluating = self._is_evaluating(call)
         if callee.op is Op.ATTRIBUTE and isinstance(node.func, cst.Attribute):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
+from torchlint.facts.building.data_classes import RENEWING
 from torchlint.facts.building.literals import LiteralBuilder
 from torchlint.facts.building.names import attribute_set_by, constant_of, path_of
 from torchlint.facts.values.graph import Key, Kind, Loop, Op, Value
@@ -109,6 +110,8 @@ class FillingBuilder(LiteralBuilder):
         """
         if any(argument.star for argument in node.args):
             return None
+        if name in RENEWING and given:
+            return self.renewed(given[0], node.args[0].value, zip(node.args[1:], given[1:], strict=True))
         operation = OPERATORS.get(name)
         if operation is not None and len(given) == 2:
             return self.make(Op.OPERATION, tuple(given), None, name=operation)
@@ -131,6 +134,21 @@ class FillingBuilder(LiteralBuilder):
         if name == "functools.reduce" and len(given) > 1 and given[0].name in ADDING and given[0].op is Op.EXTERNAL:
             return self._sum(self._each(given[1]) if _is_map(given[1]) else given[1], *given[2:])
         return None
+
+    def renewed(self, old: Value, syntax: cst.BaseExpression, fields: Iterable[tuple[cst.Arg, Value]]) -> Value:
+        """``replace(old, total=x)``, ``old._replace(total=x)``: the object goes on, and has another value there.
+
+        Args:
+            old: the object whose fields are taken over.
+            syntax: how it is written.
+            fields: the keyword arguments with their values.
+        """
+        for argument, value in fields:
+            if argument.keyword is not None:
+                target = cst.Attribute(syntax, argument.keyword)
+                name = argument.keyword.value
+                self.keep(Kind.ASSIGN, value, argument.value, holder=old, attribute=name, target=target)
+        return old
 
     def _sum(self, *given: Value) -> Value:
         """``sum(values, start)``, also where it is written ``reduce(operator.add, values, start)``."""

@@ -7,7 +7,7 @@ and a name that still stands for it keeps it through all of the training.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -175,16 +175,17 @@ class _Search:
             if reaching and last_read < work.at:
                 since = reaching[-1]
                 after = [drop for drop in drops if self._order[since] < self._order[drop] < work.at]
-                if not any(self._reaches(since, drop, function) and self._is_passed(drop, work) for drop in after):
+                ends = (since, work.node)
+                if not any(self._reaches(since, drop, function) and self._is_passed(drop, ends) for drop in after):
                     return work
         return None
 
-    def _is_passed(self, drop: cst.CSTNode, work: _Work) -> bool:
-        """Whether no branch that the work is not in leads around ``drop``."""
+    def _is_passed(self, drop: cst.CSTNode, ends: Sequence[cst.CSTNode]) -> bool:
+        """Whether ``drop`` stands in no branch, or in that of one of the ``ends`` between which it lies."""
         node = self.facts.parents[drop]
         while node in self.facts.parents and not isinstance(node, cst.If | cst.FunctionDef):
             node = self.facts.parents[node]
-        return not isinstance(node, cst.If) or self._contains(node, work.node)
+        return not isinstance(node, cst.If) or any(self._contains(node, end) for end in ends)
 
     def _contains(self, outer: cst.CSTNode, node: cst.CSTNode) -> bool:
         while node is not outer and node in self.facts.parents:

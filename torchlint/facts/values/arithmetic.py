@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.values.calls import LIKE_ANOTHER
-from torchlint.facts.values.domain import Derived
+from torchlint.facts.values.domain import ClassReference, Derived, Instance
 from torchlint.facts.values.externals import COLLECTIONS
-from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.graph import Class, Function, Op, Value
 
 SCALING = ("Multiply", "Divide", "mul", "lerp", "div")
 """Operations after which old content counts less: running averages."""
@@ -95,7 +95,19 @@ class Arithmetic:
             return list(value.inputs)
         if value.op is Op.CALL and value.callee.op is Op.EXTERNAL and value.callee.name in COLLECTIONS:
             return list(value.arguments)
-        return []
+        if value.op is Op.CALL and self._makes_record(value):
+            return list(value.arguments)
+        return [value.inputs[0]] if value.op is Op.ATTRIBUTE and self._is_field(value) else []
+
+    def _makes_record(self, call: Value) -> bool:
+        """``State(step + 1, state.total + loss)``, where the class has the ``__init__`` that Python writes."""
+        made = self.flows.solution.final(call.callee)
+        return bool(made) and all(isinstance(atom, ClassReference) and _keeps_all(atom.cls) for atom in made)
+
+    def _is_field(self, attribute: Value) -> bool:
+        """``state.total`` of such an object, whatever method it is that has made it anew."""
+        owners = self.flows.solution.final(attribute.inputs[0])
+        return any(isinstance(atom, Instance) and _keeps_all(atom.cls) for atom in owners)
 
     def operands(self, value: Value) -> list[Value]:
         """What arithmetic combines in ``value``; nothing for calls that are no arithmetic of torch."""
@@ -114,6 +126,11 @@ class Arithmetic:
             return receiver
         items = [item for argument in value.arguments for item in (argument, *_literal_items(argument))]
         return receiver + items
+
+
+def _keeps_all(cls: Class) -> bool:
+    made_by = cls.method("__init__")
+    return made_by is not None and not made_by.is_written
 
 
 def _literal_items(value: Value) -> tuple[Value, ...]:
