@@ -52,7 +52,7 @@ class LoadedPerCall(Rule):
     ## When it is not a leak
     It is read when first needed (`if self.model is None:`), at start-up, behind a cache, when something went wrong,
     once for an epoch or a trial; the file is another one each time, or one that the same turn has written. A tokenizer
-    or a configuration costs time only and is a note.
+    or a configuration costs time only and is a note, as is a model that a request names.
 
     ## Fix safety
     There is no automatic fix: where to load instead is for a person to say.
@@ -83,11 +83,14 @@ class LoadedPerCall(Rule):
 def _finding(facts: Facts, reload: Reload) -> Finding:
     place = reload.repeated_by
     often, advice = ("in ", *facts.each_turn(place)), ("; load it once, ", *facts.outside(place))
+    file = "the same file "
+    if reload.is_named:
+        file, advice = "the file that a request names ", ("; keep those that were read last, in a cache with a bound",)
     cost = ": it costs time, and the weights are in memory twice meanwhile" if reload.weighs else ": it costs time"
     return Finding(
         node=facts.statement_of(reload.load.call),
-        message=(f"{facts.done_by(reload.load.call, reload.by)} reads the same file ", *often, cost, *advice),
-        level=Level.WARNING if reload.weighs else Level.NOTE,
+        message=(f"{facts.done_by(reload.load.call, reload.by)} reads {file}", *often, cost, *advice),
+        level=Level.WARNING if reload.weighs and not reload.is_named else Level.NOTE,
         memory=Memory.TIME,
         evidence=(Step(place.syntax, "this is what repeats it"),),
     )

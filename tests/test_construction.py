@@ -764,3 +764,33 @@ def test_an_iterator_that_other_turns_go_on_with_is_not_made_for_one_batch(when:
         built(train(f"{when}:\n    batches = iter(pairs)\na, b = next(batches)", "pairs = DataLoader(args.rows)"))
         == expected
     )
+
+
+ROLLOUTS = """
+class Agent:
+    def __init__(self, net):
+        self.net = net
+    @torch.no_grad()
+    def collect(self, env):
+        return [self.net(env.step()) for _ in range(16)]
+    def learn(self, x):
+        optimizer = optim.{optimizer}(self.net.parameters())
+        optimizer.zero_grad()
+        {step}
+def main(env):
+    agent = Agent(nn.Linear(3, 3))
+    for turn in range(200):
+        agent.learn(agent.collect(env))
+"""
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "step", "expected"),
+    [
+        ("Adam", "self.net(x).sum().backward(); optimizer.step()", ["optim.Adam by loop"]),
+        ("Adam", "[self.net(one).sum().backward() or optimizer.step() for one in x]", []),
+        ("LBFGS", "optimizer.step(lambda: self.net(x).sum().backward())", []),
+    ],
+)
+def test_what_one_step_builds_after_a_rollout(optimizer: str, step: str, expected: list[str]) -> None:
+    assert built(ROLLOUTS.format(optimizer=optimizer, step=step)) == expected

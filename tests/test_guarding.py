@@ -17,7 +17,7 @@ from torchlint.positions import locate
 from torchlint.rule import Finding
 
 NET = """
-import asyncio, contextlib, functools, threading
+import asyncio, contextlib, functools, itertools, threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import torch
 from torch import nn
@@ -505,6 +505,34 @@ def test_another_thread_does_not_see_the_guard(call):
 )
 def test_where_nothing_is_known_of_a_thread_nothing_is_said(call):
     assert idle(WORK.format(call=call)) == []
+
+
+SCORERS = """
+class Scorer:
+    def __init__(self, net):
+        self.net = net
+    def __call__(self, x):
+        return self.net(x).tolist()
+def score(model, x):
+    return model(x).tolist()
+def f(xs):
+    with torch.no_grad(), ThreadPoolExecutor(2) as pool:
+        {call}
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "pool.map(Scorer(net), xs)",
+        "pool.submit(Scorer(net), xs)",
+        "pool.map(score, [net, nn.Linear(3, 3)], [xs, xs])",
+        "pool.map(score, itertools.repeat(net), xs)",
+    ],
+)
+def test_what_a_pool_calls_may_be_an_object_and_be_given_one_of_several_networks(call):
+    assert idle(SCORERS.format(call=call)) == [(Idle.THREAD, "with torch.no_grad(), ThreadPoolExecutor(2) as pool:")]
+    assert idle(SCORERS.format(call=call).replace("model(x)", "len(x)").replace("self.net(x)", "len(x)")) == []
 
 
 HANDED_ON = """

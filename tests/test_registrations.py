@@ -349,6 +349,7 @@ def test_an_object_that_refuses_a_model_with_its_mark(check: str, mark: str, fou
         ("def main():\n    Watch(net, 3)\nmain()", []),
         ("def main(net):\n    Watch(net, 3)", [Level.NOTE]),
         ("Watch(net, 3)\nWatch(net, 4)", [Level.NOTE]),
+        ("def main():\n    Watch(net, 3)\n    Watch(nn.Linear(3, 3), 4)\nmain()", []),
     ],
 )
 def test_an_object_that_a_script_makes_once_has_no_successor(use: str, found: list[Level]) -> None:

@@ -31,6 +31,7 @@ def reloaded(source: str) -> list[str]:
     return [
         f"{facts.called(found.load.call)} by {by.name if isinstance(by := found.repeated_by, Function) else 'loop'}"
         for found in facts.reloads
+        if not found.is_named
     ]
 
 
@@ -67,6 +68,14 @@ def test_a_handler_that_a_framework_calls() -> None:
     handler = '@app.post("/ask")\ndef ask(text):\n    net = torch.load("net.pt")\n    return net(text)'
     assert reloaded(handler) == ["torch.load by ask"]
     assert reloaded(handler.replace('"net.pt"', "text")) == []
+
+
+@pytest.mark.parametrize(
+    ("read", "is_told"), [("torch.load(kind)", True), ("KINDS.setdefault(kind, load(kind))", False)]
+)
+def test_which_model_is_read_a_request_may_say(read: str, is_told: bool) -> None:
+    handler = f'@app.post("/ask")\ndef ask(kind, text):\n    net = {read}\n    return net(text)'
+    assert [found.is_named for found in Program(handler, head=HEAD).facts.reloads] == [True] * is_told
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,8 @@ def run(loader, net):
         ("kept.append(h[:, 1])", 1),
         ("kept.append((h[:, 1], y))", 1),
         ("torch.save(h[:, 1], 'h.pt')", 1),
+        ("torch.save(h[:y], 'h.pt')", 1),
+        ("torch.save(h[:len(y)], 'h.pt')", 0),
         ("for i in range(0, len(h), 4):\n            torch.save({'rows': h[i : i + 4]}, f'{i}.pt')", 1),
         ("for i in range(0, len(h), 4):\n            torch.save(h[i : i + 4].clone(), f'{i}.pt')", 0),
         ("for i in range(0, len(y), 4):\n            torch.save(y[i : i + 4], f'{i}.pt')", 0),

@@ -7,7 +7,7 @@ attribute from which it was taken. Sums and running averages, which go through a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -243,8 +243,11 @@ class CarriedStates:
             return False
         functions = self.solution.functions_of(made)
         if functions:
-            given = [(f, p, one) for f in functions for p, one in self._given(f, made).items()]
-            return any(_is_of(old, one) and self.chains.hands_back(f, parameter) for f, parameter, one in given)
+            given = [(f, *pair) for f in functions for pair in self.solution.callers.get(f, {}).get(made, {}).items()]
+            return any(
+                one is not None and _is_of(old, one) and self.chains.hands_back(function, parameter)
+                for function, parameter, one in given
+            )
         named = {str(key): given for key, given in zip(made.keys[1:], made.arguments, strict=True) if _is_name(key)}
         taken = [name for name, given in named.items() if _is_of(old, given)]
         alike = [
@@ -254,10 +257,6 @@ class CarriedStates:
         ]
         alike = [parameters for parameters in alike if named.keys() <= parameters.keys()]
         return bool(taken and alike) and all(self.chains.hands_back(*one[name]) for one in alike for name in taken)
-
-    def _given(self, function: Function, call: Value) -> Mapping[Value, Value]:
-        """What a CALL gives each parameter of a function that it runs."""
-        return self.solution.callers.get(function, {}).get(call, {})
 
     def _ends_in_the_step(self, backward: Backward, old: Value) -> bool:
         """Whether ``autograd.grad`` goes to what its own step made, and so through no step before."""

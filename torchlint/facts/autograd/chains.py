@@ -158,7 +158,7 @@ class Chains:
             argument
             for function in self.solution.functions_of(call)
             for parameter, argument in self.solution.callers.get(function, {}).get(call, {}).items()
-            if self.hands_back(function, parameter, depth)
+            if argument is not None and self.hands_back(function, parameter, depth)
         ]
 
 

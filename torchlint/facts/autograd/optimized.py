@@ -235,14 +235,23 @@ class Optimized:
     def _with_owners(self, module: Value) -> Iterator[Value]:
         """``encoder.head`` and ``encoder``: what is trained in part cannot run without gradients as a whole.
 
-        A method hands out a part, too: ``encoder.get_input_embeddings()``.
+        A method hands out a part, too: ``encoder.get_input_embeddings()``. Of an object whose parts are seen, its
+        extent says that; the other parts of it may be left alone.
         """
         yield module
         while module.op is Op.ATTRIBUTE or (module.op is Op.CALL and module.callee.op is Op.ATTRIBUTE):
+            if module.op is Op.ATTRIBUTE and self._shows_parts(module):
+                break
             module = module.inputs[0] if module.op is Op.ATTRIBUTE else module.callee.inputs[0]
             if self._only_holds(module):
                 break
             yield module
+
+    def _shows_parts(self, part: Value) -> bool:
+        """Whether a part is an attribute that the class of its network sets, where that is seen with all its bases."""
+        classes = [a.cls for a in self.solution.final(part.inputs[0]) if isinstance(a, Instance)]
+        is_set = any(self.solution.stored.get(place) for place in places_of(self.solution, part))
+        return is_set and all(is_module_class(cls) or not has_unseen_base(cls) for cls in classes)
 
     def _only_holds(self, owner: Value) -> bool:
         """Whether the parts of an object are trained, or are not, by themselves: ``self``, or no network at all."""

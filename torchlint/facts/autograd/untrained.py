@@ -327,7 +327,10 @@ class _Search:
             for call in self.facts.calls()
             if any(isinstance(a, Tool) and a.kind == "optimizer" for a in self.solution.final(call))
         ]
-        parts = [part for call in made for part in call.computed_from() if part.op is Op.ATTRIBUTE]
+        given = [part for call in made for part in call.computed_from()]
+        yielded = [f.result for part in given if part.op is Op.CALL for f in self.solution.functions_of(part)]
+        given += [part for result in yielded if result is not None for part in result.computed_from()]
+        parts = [part for part in given if part.op is Op.ATTRIBUTE]
         found = [part.inputs[0] for part in parts if part.name in ("parameters", "named_parameters")]
         return list(dict.fromkeys(found))
 

@@ -262,20 +262,28 @@ class HookLifetimes:
             return None
         made = self._makers(call.function)
         owner = made.owner if made is not None else None
-        if made is None or owner is None or is_module_class(owner) or self._is_ended(call) or self._runs_once(made):
+        if made is None or owner is None or is_module_class(owner) or self._is_ended(call):
             return None
         parts = {part for value in self.way(subject, ()) for part in (value, *self._stored(value))}
         given = [parameter for parameter in made.parameters[1:] if parameter in parts]
+        if self._runs_once(made) and all(self._is_another_each_time(parameter) for parameter in given):
+            return None
         if not given or any(refuses_again(self.facts, parameter) for parameter in given):
             return None
         return PiledHook(registration, self._subject(registration), made, True, False, of_object=True)
 
+    def _is_another_each_time(self, parameter: Value) -> bool:
+        """Whether no two calls of a function give it the same object for a parameter."""
+        roots = [self.facts.identity.roots(given) for given in self.solution.arguments_of(parameter)]
+        return len(frozenset().union(*roots)) == sum(map(len, roots))
+
     def _runs_once(self, function: Function, hops: int = HOPS) -> bool:
-        """Whether a script calls a function once as it runs, itself or by functions that it calls once."""
+        """Whether each call of a function is made once as a script runs, be it by functions that are called so."""
         calls = list(self.solution.callers.get(function, ()))
-        if len(calls) != 1 or calls[0].loop is not None:
+        if not calls or any(call.loop is not None for call in calls):
             return False
-        return calls[0].function.parent is None or (hops > 0 and self._runs_once(calls[0].function, hops - 1))
+        others = [call.function for call in calls if call.function.parent is not None]
+        return not others or (hops > 0 and all(self._runs_once(other, hops - 1) for other in others))
 
     def _makers(self, function: Function) -> Function | None:
         """The ``__init__`` in which ``function`` runs, and in nothing else."""

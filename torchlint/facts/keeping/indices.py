@@ -36,12 +36,23 @@ class Indices:
         atoms = self.solution.final(known) if known is not None else frozenset()
         return "copy" if atoms and all(isinstance(atom, Tensor) for atom in atoms) else "unknown"
 
-    def of_range(self, node: cst.Slice) -> str:
-        """What a range takes: one that ends at a variable may be all, a window between two variables is a part."""
+    def of_range(self, node: cst.Slice, *, is_chosen: bool = False) -> str:
+        """What a range takes: one that ends at a variable may be all, a window between two variables is a part.
+
+        Where it ``is_chosen``, a variable leaves out something, unless it counts what is there.
+        """
         if _lies_anywhere(node):
             return "part"
         taken = self.taken(node)
-        return "whole" if taken == "unknown" else taken
+        if taken == "unknown":
+            return "part" if is_chosen and not _counts(node) else "whole"
+        return taken
+
+    def is_open(self, part: Value) -> bool:
+        """Whether every range in an index ends at a variable: it may take all."""
+        slices = [element.slice for element in slices_of(part)] if part.op is Op.SUBSCRIPT else []
+        taken = [self.taken(node) if isinstance(node, cst.Slice) else "part" for node in slices]
+        return "part" not in taken and "unknown" in taken
 
     def taken(self, node: cst.Slice) -> str:
         """What a slice takes: a part when it ends, or begins, at a number that is known."""
@@ -72,6 +83,11 @@ class Indices:
         is_open = known.op is Op.PARAMETER and not self.solution.callers.get(known.function)
         number = None if is_open else agreed(self.solution, known)
         return number if isinstance(number, int) else None
+
+
+def _counts(node: cst.Slice) -> bool:
+    """``x[: len(rows)]``, ``x[: rows.shape[0]]``: whether a bound counts something, as what cuts off padding does."""
+    return any(isinstance(bound, cst.Call | cst.Subscript) for bound in (node.lower, node.upper))
 
 
 def _lies_anywhere(node: cst.Slice) -> bool:

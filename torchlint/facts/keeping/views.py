@@ -76,7 +76,7 @@ class Views:
     """Answers which values of one file are views of a part."""
 
     def __init__(self, solution: Solution, steps: Steps, *, windows: bool = False) -> None:
-        """Look at the values of ``solution``; with ``windows``, each ``x[i : i + n]`` of several is a part too."""
+        """Look at the values of ``solution``; with ``windows`` also ``x[:n]`` and ``x[i : i + n]`` are parts."""
         self.solution = solution
         self.windows = windows
         self.steps = steps
@@ -273,7 +273,7 @@ class Views:
             return ("none", None)  # an item of a tuple or a list, and not of a tensor
         indices = iter(self.solution.graph.indices.get(value, ()))
         kinds = [
-            self.indices.of_range(element.slice) if isinstance(element.slice, cst.Slice)
+            self.indices.of_range(element.slice, is_chosen=self.windows) if isinstance(element.slice, cst.Slice)
             else self.indices.of_index(element.slice, next(indices, None), entered)
             for element in slices_of(value)
         ]  # fmt: skip
@@ -322,6 +322,8 @@ class Views:
         if part.op is not Op.SUBSCRIPT or pieces_of(part.inputs[0]) is not None:
             return True
         if self.indices.is_window(part) and not self.windows:
+            return False
+        if self.windows and self.indices.is_open(part) and not self.indices.is_window(part):
             return False
         slices = [element.slice for element in slices_of(part)]
         if len(slices) != 2 or not self._runs_through(slices[0]):

@@ -43,16 +43,18 @@ class Reload:
         repeated_by: the loop each turn of which does, or the method that does with each call.
         weighs: False for what comes without weights: a tokenizer, a configuration.
         by: what the call does by a function of another file; None where it does it itself.
+        is_named: True when a request says which file it is, so that a few of them are read in turn.
     """
 
     load: Load
     repeated_by: Loop | Function
     weighs: bool
     by: Effect | None = None
+    is_named: bool = False
 
 
 def reloads(facts: Facts) -> list[Reload]:
-    """Every load that is repeated with nothing new to read."""
+    """Every load that is repeated with nothing new to read, or nothing but what requests name."""
     found = [_of(facts, load) for load in facts.loads.found]
     found += [_elsewhere(facts, effect) for effect in facts.effects.of(EffectKind.LOADS)]
     return [reload for reload in found if reload is not None]
@@ -85,7 +87,8 @@ def _of(facts: Facts, load: Load, by: Effect | None = None) -> Reload | None:
     if _differs(facts, names, repetition):
         around = _all_again(facts, names, repetition)
         if around is None:
-            return None
+            is_request = repetition.by in facts.repetitions.request_handlers
+            return Reload(load, repetition.by, weighs, by, is_named=True) if is_request and weighs else None
         repetition = around
     if isinstance(repetition.by, Loop):
         paths = _written_arguments(facts, load.call) if load.call.function is repetition.by.function else frozenset()

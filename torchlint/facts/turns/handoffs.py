@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.turns.steps import called_object
-from torchlint.facts.values.domain import FunctionReference, Instance, Module, sorted_values
+from torchlint.facts.values.domain import Container, FunctionReference, Instance, Module, sorted_values
 from torchlint.facts.values.frameworks import is_module_class
-from torchlint.facts.values.graph import Function, Mode, Op, Value
+from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.values.threads import IN_EXECUTOR, THREADS, handed_over
 from torchlint.tree import walk
 
@@ -87,9 +87,31 @@ def _handed_over(facts: Facts, call: Value) -> Iterable[ThreadWork]:
     owned = call.callee.name in THREADS
     for atom in sorted_values(facts.solution.final(task)):
         if isinstance(atom, FunctionReference):
-            parameters = atom.function.parameters[1 if atom.bound else 0 :]
-            modules = [p for p, value in zip(parameters, given, strict=False) if is_network(facts, value)]
-            yield ThreadWork(call, atom.function, frozenset(modules), owned)
+            function, is_bound = atom.function, atom.bound
+        elif isinstance(atom, Instance) and (called := run_by_call(atom.cls)) is not None:
+            function, is_bound = called, True
+        else:
+            continue
+        parameters = function.parameters[1 if is_bound else 0 :]
+        modules = [p for p, value in zip(parameters, given, strict=False) if _gives_network(facts, value)]
+        yield ThreadWork(call, function, frozenset(modules), owned)
+
+
+def run_by_call(cls: Class) -> Function | None:
+    """What calling an object of a class runs, as far as it is seen."""
+    return cls.method("forward") if is_module_class(cls) else cls.method("__call__")
+
+
+def _gives_network(facts: Facts, value: Value) -> bool:
+    """Whether a function is given a module, or one of several: ``pool.map(score, models, repeat(x))``."""
+    held = (
+        one
+        for atom in facts.solution.final(value)
+        if isinstance(atom, Container)
+        for _, one in facts.solution.held.get(atom.allocation, ())
+    )
+    given = value.arguments if value.op is Op.CALL and value.callee.name == "itertools.repeat" else ()
+    return any(is_network(facts, one) for one in (value, *given, *held))
 
 
 def _runs_in_thread(facts: Facts, call: Value) -> bool:

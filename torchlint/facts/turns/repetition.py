@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from torchlint.facts.turns.forwards import is_within_forward
 from torchlint.facts.turns.micro_steps import are_micro_steps
 from torchlint.facts.turns.serving import decorated_by, rows_of_method
 from torchlint.facts.values.choices import choices
-from torchlint.facts.values.domain import Tool
+from torchlint.facts.values.domain import FunctionReference, Tool
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import (
     is_called_each_step,
@@ -264,9 +264,19 @@ class Repetitions:
         for caller in callers:
             if caller not in chain:
                 found = self._of(asked, caller, (*chain, caller))
+                if found is not None and found.turn is Turn.HOLDS and self._makes_one_step(function):
+                    found = replace(found, turn=Turn.TRAINS)  # whatever else each turn holds: a loop of rollouts
                 if found is not None and found.turn is not Turn.HOLDS:
                     return found
         return None
+
+    def _makes_one_step(self, function: Function) -> bool:
+        """Whether a function makes one step with each call; one of LBFGS, which is given a function, is many."""
+        if None not in self._trainings.get(function, ()):
+            return False
+        steps = (call for call in self.steps.calls_in(function) if call.callee.name == "step")
+        given = (argument for call in steps for argument in call.arguments)
+        return not any(isinstance(atom, FunctionReference) for one in given for atom in self.solution.final(one))
 
     def trial_of(self, call: Value) -> Loop | None:
         """The loop in each turn of which ``call`` runs once, for a whole training: over epochs, folds, trials."""

@@ -76,6 +76,8 @@ class Extents:
             return False
         if call.callee.name in torch_api.module_methods() or self.solution.functions_of(call):
             return False
+        if any(self.solution.stored.get(place) for place in places_of(self.solution, call.callee)):
+            return False  # what is kept there is called, ``self.encoder(x)``
         return any(map(is_module, self.solution.final(call.callee.inputs[0])))
 
     def _sources(self, value: Value) -> list[Value]:
