@@ -342,3 +342,34 @@ def train(net, optimizer, batches):
 def test_a_record_that_a_rollout_gives_to_each_step(kept: str, found: list[Level]) -> None:
     optimizer = "    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)\n    kept = []"
     assert levels("import functools\n" + EPISODES.format(kept=kept).replace("    kept = []", optimizer)) == found
+
+
+TRIAL = """
+class Trial:
+    def __init__(self, lr):
+        self.net = nn.Linear(3, 3)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=lr)
+        self.kept = {kept}
+    def factor(self, step):
+        return 0.5
+    def train(self):
+        for _ in range(9):
+            self.net(torch.ones(3)).sum().backward()
+            self.optimizer.step()
+for lr in (0.1, 0.2, 0.3):
+    Trial(lr).train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "count"),
+    [
+        ("torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: self.factor(step))", 1),
+        ("torch.optim.lr_scheduler.MultiplicativeLR(self.optimizer, lr_lambda=self.factor)", 1),
+        ("torch.utils.data.DataLoader([1, 2], collate_fn=self.factor)", 1),
+        ("torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: 0.5)", 0),
+        ("torch.optim.lr_scheduler.StepLR(self.optimizer, 3)", 0),
+    ],
+)
+def test_a_schedule_or_a_loader_keeps_the_function_that_it_is_made_with(kept: str, count: int) -> None:
+    assert len(levels(TRIAL.format(kept=kept))) == count

@@ -183,3 +183,32 @@ def release(name, x):
     torch.cuda.empty_cache()
 """
     assert [call.partition(" by ")[0] for call in emptied(shelf + in_step("release(step, x)"))] == expected
+
+
+DECORATED = """
+def lean(f):
+    @functools.wraps(f)
+    def inner(*args):
+        out = f(*args)
+        torch.cuda.empty_cache()
+        return out
+    return inner
+def named(tag):
+    return lean
+@{decorator}
+def {step}(x):
+    model(x).sum().backward()
+    optimizer.step()
+def epoch():
+    for x, y in loader:
+        step(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "step", "count"),
+    [("lean", "step", 1), ("named('t')", "step", 1), ("lean", "other", 0), ("functools.cache", "step", 0)],
+)
+def test_what_a_decorator_puts_in_the_place_of_a_step_runs_in_each_turn(decorator: str, step: str, count: int) -> None:
+    source = DECORATED.format(decorator=decorator, step=step)
+    assert len(Program("import functools\n" + TRAINING + source).facts.emptyings) == count

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from programs import Program
 
-from torchlint.facts.values.events import is_event_of_step
+from torchlint.facts.values.events import counts_events, is_event_of_step
 
 CALLBACKS = """
 class Hook:
@@ -40,3 +40,32 @@ def test_other_methods_are_none(name: str) -> None:
 )
 def test_what_a_base_leaves_to_be_defined_or_does_itself_is_no_event(empty: str) -> None:
     assert not is_event("after_iter", empty, "return 1")
+
+
+TOLD = """
+class Hook:
+    def before_run(self, runner): pass
+    def {name}(self, {number}, model): {empty}
+class Keeper(Hook):
+    def __init__(self):
+        self.rows = {{}}
+    def {name}(self, {number}, model):
+        self.rows[{number}] = model
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "empty", "is_told"),
+    [
+        ("on_epoch_end", "epoch", "pass", True),
+        ("after_step", "global_step", "pass", True),
+        ("on_epoch_end", "model_name", "pass", False),
+        ("on_exit", "epoch", "pass", False),
+        ("on_epoch_end", "epoch", "return self.note(epoch)", False),
+    ],
+)
+def test_which_epoch_it_is_an_event_is_told(name: str, number: str, empty: str, is_told: bool) -> None:
+    program = Program(TOLD.format(name=name, number=number, empty=empty))
+    (method,) = [f for f in program.facts.graph.functions if f.name == name and f.owner and f.owner.name == "Keeper"]
+    assert counts_events(method.parameters[1]) is is_told
+    assert not counts_events(method.parameters[2])

@@ -165,3 +165,19 @@ def test_a_figure_behind_a_flag_that_no_call_sets_is_never_made() -> None:
     assert found(in_step("search(x)").replace("optimizer =", FLAGGED + "optimizer =", 1)) == 0
     assert found(in_step("search(x, True)").replace("optimizer =", FLAGGED + "optimizer =", 1)) == 1
     assert found(in_step("search(x, plot=step > 3)").replace("optimizer =", FLAGGED + "optimizer =", 1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("test", "is_left"),
+    [("i == 0", True), ("epoch == 0", False), ("i == 0 and epoch == 0", False), ("i < 3", True)],
+)
+def test_one_turn_of_each_pass_comes_again_with_each_epoch(test: str, is_left: bool) -> None:
+    source = f"""
+for epoch in range(9):
+    for i, (x, y) in enumerate(loader):
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        if {test}:
+            fig, ax = plt.subplots()
+"""
+    assert found(HEAD + TRAINING + source) == is_left

@@ -294,3 +294,20 @@ def test_a_decorated_start_handler_runs_once() -> None:
     )  # fmt: skip
     assert len(Program(HEAD + source.format("startup")).facts.recordings) == 1
     assert len(Program(HEAD + source.format("shutdown")).facts.recordings) == 0
+
+
+@pytest.mark.parametrize(
+    ("test", "count"),
+    [
+        ("torch.cuda.is_available()", 1),
+        ("device.type == 'cuda'", 1),
+        ("device.type == kind", 0),
+        ("sys.flags.debug", 0),
+    ],
+)
+def test_that_there_is_a_gpu_is_nobodys_choice(test: str, count: int) -> None:
+    body = f"if {test}:\n            memory._record_memory_history()\n"
+    source = (
+        f"class Run:\n    def __init__(self, device, kind):\n        {body}    def go(self):\n        train(loader)\n"
+    )
+    assert recorded(source) == count

@@ -19,7 +19,7 @@ from torchlint.facts.autograd.older_torch import OlderTorch
 from torchlint.facts.autograd.served import Served
 from torchlint.facts.autograd.unseen_methods import UnseenMethods
 from torchlint.facts.turns.evaluating import Evaluating
-from torchlint.facts.turns.steps import Steps
+from torchlint.facts.turns.steps import Steps, called_object
 from torchlint.facts.values.domain import FunctionReference, Instance, Module, surely_graphless
 from torchlint.facts.values.frameworks import is_forward, is_module, is_module_class, trains_on_result
 from torchlint.facts.values.graph import Function, Mode, Op, Value
@@ -324,10 +324,16 @@ class Inferences:
             return False
         by_method = self.steps.runs_layers_by_method(call)
         if by_method or self.steps.calls_module(call):
-            is_known = by_method or call.evaluating or self.steps.calls_network(call)
+            is_known = by_method or call.evaluating or self.steps.calls_network(call) or self._is_passed_network(call)
             leaves = call in self.solution.graph.foreign.leaving
             return is_known and ((call.evaluating and not escapes) or not leaves)
         return any(self._infers_elsewhere(function, escapes) for function in self.solution.functions_of(call))
+
+    def _is_passed_network(self, call: Value) -> bool:
+        """Whether what a function of another file calls is, or is kept as, a module of torch that this one passes."""
+        called = called_object(call)
+        atoms = self.solution.final(called) if called.op is not Op.GIVEN else ()
+        return any(isinstance(atom, Module) and atom.has_parameters for atom in atoms)
 
     def _begins_in_module(self, call: Value) -> bool:
         """Whether the graph that a helper returns begins with a forward, and not with any operation on a leaf."""

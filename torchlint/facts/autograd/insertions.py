@@ -12,6 +12,7 @@ from torchlint.facts.turns.lifetimes import HOPS, Lifetimes
 from torchlint.facts.turns.steps import changes_with
 from torchlint.facts.values.domain import Container, Tensor
 from torchlint.facts.values.draws import is_drawn
+from torchlint.facts.values.events import counts_events
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
@@ -257,7 +258,9 @@ class Insertions:
         )
 
     def _is_told_counter(self, index: Value) -> bool:
-        """``trainer.current_epoch``: whether a framework counts what the file reads there, and the file does not."""
+        """``trainer.current_epoch``: whether a framework, or who tells of events, counts it, and not the method."""
+        if counts_events(index):
+            return True
         return index.op is Op.ATTRIBUTE and index.name in self._told_counters
 
     @cached_property

@@ -78,8 +78,7 @@ class DefinitionBuilder(ExpressionBuilder):
         decorators = self._decorators(node)
         function.decorators = tuple(name.removeprefix("builtins.") for name, _ in decorators)
         for name, value in decorators:
-            if value.op is Op.CALL:
-                self.graph.decorated[value] = function
+            self.graph.decorated.append((value, function))
             if function.is_async:
                 continue  # torch's guards wrap a call, and calling an async function runs none of it
             wraps = _wraps(value)

@@ -25,6 +25,14 @@ DEEPEST = 4
 
 PARTIAL = frozenset(["functools.partial", "functools.partialmethod"])
 
+KEEPING = {
+    "torch.optim.lr_scheduler.LambdaLR": (1, "lr_lambda"),
+    "torch.optim.lr_scheduler.MultiplicativeLR": (1, "lr_lambda"),
+    "torch.utils.data.DataLoader": (6, "collate_fn"),
+    "torchvision.transforms.Lambda": (0, "lambd"),
+}
+"""Classes whose objects keep a function that they are made with, and where they are given it."""
+
 
 @dataclass(frozen=True)
 class Held:
@@ -75,6 +83,9 @@ class Holding:
                 if any(reference.bound for reference in references):
                     yield Held(root.inputs[0], None)
             elif root.op is Op.CALL:
+                kept = root.argument(*KEEPING[root.callee.name]) if root.callee.name in KEEPING else None
+                if kept is not None:
+                    yield from self._held(kept, depth - 1)
                 for argument in root.arguments if root.callee.name in PARTIAL else self._bound_elsewhere(root):
                     yield Held(argument, None)
                     yield from self._held(argument, depth - 1)

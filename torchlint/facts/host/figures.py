@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.building.names import target_names
 from torchlint.facts.summaries.effects import Effect
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.bindings import Bindings
@@ -19,7 +21,7 @@ from torchlint.facts.values.domain import Container
 from torchlint.facts.values.frameworks import is_called_each_epoch
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.literals import UNWRITTEN, literal
-from torchlint.tree import walk
+from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -152,12 +154,17 @@ class _Search:
 
     def _repetitions(self, at: Value, chain: tuple[Value, ...]) -> list[tuple[tuple[Value, ...], Loop | Function]]:
         """What makes the figure again and again: each way to it, with what repeats the way."""
+        node = at.syntax or at.statement
         for loop in at.loop.around() if at.loop is not None else ():
             turn = self.facts.repetitions.turn(loop)
             if turn is Turn.HOLDS or (turn.is_step and not self.facts.loop_lengths.is_trial(loop)):
-                return [] if self._is_left_out(at, loop) else [(chain, loop)]
+                if not self._is_left_out(node, at.function, loop):
+                    return [(chain, loop)]
+                if self._is_left_out(node, at.function, loop, counters=_targets(loop)):
+                    return []
+                node = loop.syntax  # once in a pass, which the loop around may repeat
         function = at.function
-        if self._is_left_out(at, function):
+        if self._is_left_out(node, function, function, counters=self._numbers_of_steps(function)):
             return []
         repetitions = self.facts.repetitions
         if repetitions.stands_for_a_turn(function) or is_called_each_epoch(function):
@@ -172,20 +179,33 @@ class _Search:
             for found in self._repetitions(caller, (*chain, caller))
         ]  # fmt: skip
 
-    def _is_left_out(self, at: Value, within: Loop | Function) -> bool:
+    def _numbers_of_steps(self, function: Function) -> Set[str]:
+        """The parameters of what a framework calls for each step: ``batch_idx == 0`` holds in each epoch."""
+        is_step = self.facts.repetitions.stands_for_a_turn(function)
+        return {parameter.name for parameter in function.parameters} if is_step else set()
+
+    def _is_left_out(
+        self,
+        node: cst.CSTNode | None,
+        function: Function,
+        within: Loop | Function,
+        *,
+        counters: Set[str] = frozenset(),
+    ) -> bool:
         """Whether a place is reached once: in a handler, when something is first needed, before a loop is left.
 
-        What stands around ``within`` says only whether that runs at all, as ``if __name__ == "__main__":`` does.
+        What stands around ``within`` says only whether that runs at all, as ``if __name__ == "__main__":`` does. Of
+        ``counters`` a certain number comes again with each pass.
         """
-        node, parents = at.syntax or at.statement, self.facts.parents
+        parents = self.facts.parents
         while node is not None and node is not within.syntax:
             parent = parents.get(node)
             if isinstance(parent, cst.ExceptHandler):
                 return True
             if isinstance(parent, cst.If) and node is parent.body:
-                if is_never_asked(self.facts, parent.test, at.function):
+                if is_never_asked(self.facts, parent.test, function):
                     return True
-                if _is_once(parent, self.facts.skipping.bindings):
+                if _is_once(parent, self.facts.skipping.bindings, counters):
                     return True
             if isinstance(node, cst.IndentedBlock) and isinstance(parent, cst.If) and _breaks(node):
                 return True
@@ -279,12 +299,25 @@ def _only_reads(callee: Value) -> bool:
     return root.op is Op.EXTERNAL and root.name.startswith(READERS)
 
 
-def _is_once(branch: cst.If, bindings: Bindings) -> bool:
+def _targets(loop: Loop) -> Set[str]:
+    """The variables that the head of a ``for`` binds."""
+    return set(target_names(loop.syntax.target)) if isinstance(loop.syntax, cst.For) else set()
+
+
+def _is_once(branch: cst.If, bindings: Bindings, counters: Set[str]) -> bool:
     """Whether a branch is taken at most once: for the first step, the last epoch, until it has set what it asks for."""
     if is_memory(branch.test, branch, bindings, bindings.assigned(branch.body)):
         return True
-    test = branch.test
+    return _asks_for_one(branch.test, counters)
+
+
+def _asks_for_one(test: cst.BaseExpression, counters: Set[str]) -> bool:
+    """``step == 0``, ``epoch == last and verbose``: of ``counters`` a number comes again."""
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        return _asks_for_one(test.left, counters) or _asks_for_one(test.right, counters)
     if not isinstance(test, cst.Comparison) or not isinstance(test.comparisons[0].operator, cst.Equal):
+        return False
+    if dotted(test.left) in counters:
         return False
     parts = (node for node in walk(test) if isinstance(node, cst.BinaryOperation))
     return not any(isinstance(part.operator, cst.Modulo) for part in parts)

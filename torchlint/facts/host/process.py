@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.building.names import constant_of
 from torchlint.facts.values.frameworks import is_start
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.tree import dotted, walk, walk_scope
@@ -98,8 +99,21 @@ def _branches(facts: Facts, call: Value) -> Iterator[cst.CSTNode]:
         node = facts.parents.get(node)
         if isinstance(node, cst.If) and is_start(call.function) and _asks_for_stage(node.test, call.function):
             continue
+        if isinstance(node, cst.If) and _asks_for_gpu(node.test):
+            continue
         if isinstance(node, cst.If | cst.IfExp | cst.BooleanOperation | cst.ExceptHandler | cst.MatchCase):
             yield node
+
+
+def _asks_for_gpu(test: cst.BaseExpression) -> bool:
+    """``torch.cuda.is_available()``, ``device.type == "cuda"``: where there is none there is nothing to choose."""
+    if isinstance(test, cst.Call):
+        return dotted(test.func) == "torch.cuda.is_available"
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return False
+    target = test.comparisons[0]
+    is_type = isinstance(test.left, cst.Attribute) and test.left.attr.value == "type"
+    return is_type and isinstance(target.operator, cst.Equal) and constant_of(target.comparator) == "cuda"
 
 
 def _asks_for_stage(test: cst.BaseExpression, function: Function) -> bool:

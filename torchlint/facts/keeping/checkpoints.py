@@ -57,7 +57,7 @@ def checkpoints(facts: Facts) -> list[Checkpoint]:
     for load in (*facts.loads.found, *facts.loads.given):
         kept = search.of(load)
         if kept is not None:
-            found.setdefault((kept.names, kept.through), kept)  # one name that either of two branches binds
+            found[kept.names, kept.through] = kept  # one name that either of two branches binds, or the later one anew
     return list(found.values())
 
 

@@ -181,9 +181,19 @@ class Linker:
         cls.methods = Methods(summary, lambda method: self._method(method, cls, unit))
         root = cls.root()
         for attribute, shape in summary.attributes:
-            self.foreign.attributes.append((Place(root, attribute), self.value_of(shape, unit, unit.module)))
+            self.foreign.attributes += [(Place(root, attribute), value) for value in self._kept(shape, cls, unit)]
         for method in summary.methods:
             self.foreign.endings += [(Place(root, attribute), method.name) for attribute in method.resets]
+
+    def _kept(self, shape: Shape, cls: Class, unit: Unit) -> list[Value]:
+        """What an attribute holds: what its object was made with is whatever this file passes there."""
+        given = [part for part in shape if part.kind is PartKind.GIVEN and part.name == f"{cls.name}.__init__"]
+        others = tuple(part for part in shape if part not in given)
+        maker = cls.method("__init__") if given else None
+        if maker is None:
+            return [self.value_of(shape, unit, unit.module)]
+        kept = [maker.parameters[part.position] for part in given]
+        return [*kept, self.value_of(others, unit, unit.module)] if others else kept
 
     def _method(self, summary: FunctionSummary, cls: Class, unit: Unit) -> Function:
         made = self._new_function(summary.name, cls, unit)

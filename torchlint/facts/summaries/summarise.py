@@ -230,7 +230,7 @@ class _Summariser:
 
     def _result(self, function: Function, calls: list[Value]) -> Shape:
         parts: list[Part] = []
-        for value in function.result.inputs if function.result is not None else ():
+        for value in choices(function.result):
             base, path = _path_from_parameter(value, function)
             if (told := self._by_a_call(value, calls)) is not None:
                 parts.append(told)

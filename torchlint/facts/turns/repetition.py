@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.turns.forwards import is_within_forward
 from torchlint.facts.turns.micro_steps import are_micro_steps
 from torchlint.facts.turns.serving import decorated_by, rows_of_method
+from torchlint.facts.turns.wrapping import Wrapping
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import FunctionReference, Tool
 from torchlint.facts.values.externals import Meaning, meaning_of
@@ -92,6 +93,7 @@ class Repetitions:
         """Work on ``facts``."""
         self.facts = facts
         self.solution, self.flows, self.steps, self.skipping = facts.solution, facts.flows, facts.steps, facts.skipping
+        self.wrapping = Wrapping(facts.solution)
         self._turns: dict[Loop, Turn] = {}
         self._holds: dict[Function, bool] = {}
 
@@ -254,7 +256,7 @@ class Repetitions:
             return None
         if len(chain) > HOPS or asked.ends(at):
             return None
-        callers = sorted(self.solution.callers.get(function, ()), key=lambda value: value.index)
+        callers = self.wrapping.callers(function)
         if not callers and not self._is_lone_step(function):
             return None
         if self.holds(function) or self.skipping.is_skipped(at, function, by_number=asked.each):

@@ -10,7 +10,7 @@ import re
 
 import libcst as cst
 
-from torchlint.facts.values.graph import Class, Function
+from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.facts.values.overriding import is_left_open
 from torchlint.tree import walk
 
@@ -18,12 +18,29 @@ _OF_STEP = re.compile(r"^(on|before|after)_(\w+_)?(step|iter|iteration|batch)(_(
 """Names by which programs tell of each step: ``on_step_start``, ``after_iter``, ``before_train_batch``."""
 
 
+_OF_ANY = re.compile(r"^(on|before|after)_\w*(step|iter|iteration|batch|epoch|round)\w*$")
+"""Names by which they tell of what comes again, be it an epoch."""
+
+_NUMBER = re.compile(r"^(\w+_)?(epoch|step|iter|iteration|batch|round)(_(idx|index|no|num))?$")
+"""Names under which a method is told which one it is."""
+
+
 def is_event_of_step(function: Function) -> bool:
     """Whether a method is an event of each step that a base class of the file leaves empty."""
-    if function.owner is None or _OF_STEP.match(function.name) is None:
-        return False
-    bases = function.owner.lineage()[1:]
-    return any(_is_empty(base.methods.get(function.name)) and _has_events(base) for base in bases)
+    return _OF_STEP.match(function.name) is not None and _is_left_empty(function)
+
+
+def counts_events(value: Value) -> bool:
+    """Whether a value is the parameter by which such a method is told the number of the epoch or of the step."""
+    function = value.function
+    is_number = value.op is Op.PARAMETER and value in function.parameters and _NUMBER.match(value.name) is not None
+    return is_number and _OF_ANY.match(function.name) is not None and _is_left_empty(function)
+
+
+def _is_left_empty(method: Function) -> bool:
+    """Whether a base class of the file, or of one it imports, has an empty method of this name among others."""
+    bases = method.owner.lineage()[1:] if method.owner is not None else []
+    return any(_is_empty(base.methods.get(method.name)) and _has_events(base) for base in bases)
 
 
 def _has_events(base: Class) -> bool:

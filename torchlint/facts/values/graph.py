@@ -399,7 +399,7 @@ class ValueGraph:
     ``buffers`` has each ``register_buffer`` as (on what, which name); ``beginnings`` what is assigned where a condition
     says that nothing was before; ``resting`` what a module reads where it does not train, ``resting_choices`` each PHI
     with what it is only then; ``indices`` what a SUBSCRIPT is indexed by, slices left out; ``bounds`` what the
-    variables are between which a slice lies; ``decorated`` for each CALL that decorates a function, that function;
+    variables are between which a slice lies; ``decorated`` what decorates a function, with that function;
     ``foreign`` is what other files bring in.
     """
 
@@ -418,7 +418,7 @@ class ValueGraph:
     resting_choices: set[tuple[Value, Value]] = field(default_factory=set)
     indices: dict[Value, tuple[Value, ...]] = field(default_factory=dict)
     bounds: dict[cst.BaseExpression, Value] = field(default_factory=dict)
-    decorated: dict[Value, Function] = field(default_factory=dict)
+    decorated: list[tuple[Value, Function]] = field(default_factory=list)
     foreign: Foreign = field(default_factory=Foreign)
 
     def all_values(self) -> Iterator[Value]:

@@ -82,7 +82,7 @@ def bound_handlers(solution: Solution, call: Value, holds: Holds) -> list[tuple[
     given = [argument for row in rows if (argument := call.argument(*row.argument)) is not None]
     references = [atom for value in given for atom in sorted_values(solution.of(value))]
     found = [(atom.function, atom.bound) for atom in references if isinstance(atom, FunctionReference)]
-    decorated = solution.graph.decorated.get(call) if rows else None
+    decorated = next((function for by, function in solution.graph.decorated if by is call), None) if rows else None
     return found if decorated is None else [*found, (decorated, False)]
 
 

@@ -1,0 +1,52 @@
+"""Functions that a decorator puts in the place of others: who calls ``step`` runs what ``@timed`` has made of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property
+
+from torchlint.facts.values.choices import choices
+from torchlint.facts.values.domain import FunctionReference
+from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.solve import Solution
+
+
+class Wrapping:
+    """Answers which calls run a function, be it in the place of another one."""
+
+    def __init__(self, solution: Solution) -> None:
+        """Read the decorators of a solved graph when first asked."""
+        self.solution = solution
+
+    def callers(self, function: Function) -> list[Value]:
+        """The calls that run ``function``, in the order of the walk."""
+        calls = set(self.solution.callers.get(function, ()))
+        for decorated in self._stands_for.get(function, ()):
+            calls.update(self.solution.callers.get(decorated, ()))
+        return sorted(calls, key=lambda value: value.index)
+
+    @cached_property
+    def _stands_for(self) -> dict[Function, list[Function]]:
+        """For each function that a decorator of the file makes, those that it stands for."""
+        table: dict[Function, list[Function]] = defaultdict(list)
+        for value, decorated in self.solution.graph.decorated:
+            for decorator in self._decorators(value):
+                for wrapper in self._returned(decorator):
+                    table[wrapper].append(decorated)
+        return table
+
+    def _decorators(self, value: Value) -> Iterator[Function]:
+        """``timed`` of ``@timed``, and what it returns of ``@timed("step")``."""
+        if value.op is Op.CALL:
+            for maker in self.solution.functions_of(value):
+                yield from self._returned(maker)
+        for atom in self.solution.final(value) if value.op is not Op.CALL else ():
+            if isinstance(atom, FunctionReference):
+                yield atom.function
+
+    def _returned(self, function: Function) -> Iterator[Function]:
+        """The functions of the file that a function may return."""
+        for value in choices(function.result):
+            atoms = self.solution.final(value)
+            yield from (atom.function for atom in atoms if isinstance(atom, FunctionReference))
