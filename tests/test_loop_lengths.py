@@ -50,3 +50,28 @@ def test_a_short_training_is_no_trial() -> None:
     lengths = program.facts.loop_lengths
     assert lengths.is_trial(program.loop("for i in"))
     assert not lengths.is_trial(program.loop("for j in"))
+
+
+BATCHES = """
+def batches(count, seed=0):
+    {body}
+for x, y in batches({count}):
+    model(x).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "count", "is_short"),
+    [
+        ("for _ in range(count):\n        yield draw(seed), seed", "3", True),
+        ("for _ in range(count):\n        yield draw(seed), seed", "30000", False),
+        ("for _ in range(count):\n        yield draw(seed), seed", "many", False),
+        ("while True:\n        yield draw(seed), seed", "3", False),
+        ("yield from loader", "3", False),
+    ],
+)
+def test_a_generator_yields_as_often_as_it_is_told(body: str, count: str, is_short: bool) -> None:
+    facts = Program(TRAINING + BATCHES.format(body=body, count=count)).facts
+    (loop,) = [loop for loop in facts.graph.loops if loop.function is facts.graph.module]
+    assert facts.loop_lengths.is_short(loop) is is_short

@@ -88,3 +88,82 @@ def test_who_drops_the_graph_of_such_a_run_is_told(tmp_path: Path, use: str, kep
 )
 def test_what_is_trained_guarded_or_no_network_is_not(tmp_path: Path, options: dict[str, str]) -> None:
     assert found(tmp_path, **options) == []
+
+
+ROLLOUT = """
+    import torch
+    from torch import nn
+
+    class Agent(nn.Module):
+        def __init__(self, memory):
+            super().__init__()
+            self.value, self.memory = nn.Linear(3, 1), memory
+            self.optimizer = torch.optim.Adam(self.parameters())
+
+        def act(self, x):
+            {call}
+
+        def learn(self):
+            self.memory.loss().backward()
+            self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["self.memory.add(x, 0, self.value(x))", "self.memory.push(self.value(x))", "self.memory.put(x, self.value(x))"],
+)
+def test_what_an_object_of_unknown_class_is_given_may_be_trained_on(tmp_path: Path, call: str) -> None:
+    assert Project(tmp_path, {"agent.py": ROLLOUT.format(call=call)}).found() == []
+
+
+CRITERION = """
+    from torch import nn
+
+    class Criterion(nn.Module):
+        def forward(self, out, wanted):
+            parts = {"near": (out["near"] - wanted).abs().mean(), "far": (out["far"] - wanted).pow(2).mean()}
+            return sum(parts.values()), {returned}
+"""
+
+SUMS = """
+    from collections import defaultdict
+    import torch
+    from torch import nn
+    from criterion import Criterion
+
+    class Heads(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.near, self.far = nn.Linear(3, 3), nn.Linear(3, 3)
+
+        def forward(self, x):
+            return {"near": self.near(x), "far": self.far(x)}
+
+    def run(loader):
+        net, criterion, sums = Heads(), Criterion(), defaultdict(float)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for x, y in loader:
+            total, parts = criterion(net(x), y)
+            optimizer.zero_grad()
+            total.backward()
+            optimizer.step()
+            for name, value in parts.items():
+                sums[name] += value
+        return sums
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "leaks"),
+    [
+        ("parts", True),
+        ("{k: v.item() for k, v in parts.items()}", False),
+        ("{k: v.detach() for k, v in parts.items()}", False),
+    ],
+)
+def test_what_is_in_a_dict_that_another_file_computes_of_a_dict_has_its_graph(
+    tmp_path: Path, returned: str, leaks: bool
+) -> None:
+    files = {"criterion.py": CRITERION.replace("{returned}", returned), "run.py": SUMS}
+    assert any("TLK101" in one for one in Project(tmp_path, files).found("run.py")) is leaks

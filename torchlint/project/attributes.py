@@ -21,10 +21,12 @@ BY_NAME = frozenset(["getattr", "attrgetter", "vars"])
 def uses_attribute(tree: ast.Module, name: str) -> bool:
     """Whether a file reads an attribute ``name`` of anything and goes on with it, be it by a name that it computes.
 
-    ``block.gate.mean().item()`` only makes a number of it; what a file assigns it does not read, and what a function
-    under ``@torch.no_grad()`` reads has no graph.
+    ``block.gate.mean().item()`` only makes a number of it, as does ``gate = block.gate.mean()`` where all that is done
+    with the variable is ``gate.detach()``; what a file assigns it does not read, and what a function under
+    ``@torch.no_grad()`` reads has no graph.
     """
     harmless = {id(read) for node in walk(tree) if _ends_graph(node) for read in _chain(node)}
+    harmless |= {id(read) for node in walk(tree) for value in _only_ended(node) for read in [value, *_chain(value)]}
     harmless |= {id(read) for node in walk(tree) if _is_guarded(node) for read in walk(node)}
     return any(_may_read(node, name) and id(node) not in harmless for node in walk(tree))
 
@@ -48,6 +50,21 @@ def _is_guarded(node: ast.AST) -> bool:
 
 def _ends_graph(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and node.attr in NUMBERS
+
+
+def _only_ended(function: ast.AST) -> list[ast.AST]:
+    """What a function assigns to variables of which it only makes numbers, or copies without a graph."""
+    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return []
+    nodes = list(walk(function))
+    ended = {id(read) for node in nodes if _ends_graph(node) for read in _chain(node)}
+    used = {node.id for node in nodes if isinstance(node, ast.Name) and _is_read(node) and id(node) not in ended}
+    assigned = (node for node in nodes if isinstance(node, ast.Assign) and len(node.targets) == 1)
+    return [one.value for one in assigned if isinstance(one.targets[0], ast.Name) and one.targets[0].id not in used]
+
+
+def _is_read(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Load)
 
 
 def _chain(node: ast.AST) -> list[ast.AST]:

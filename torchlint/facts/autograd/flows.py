@@ -75,6 +75,11 @@ class Flows(Liveness):
         seen.add(value)
         if value in self.spent_roots:
             return True
+        if value.op is Op.GIVEN:
+            # A function of another file made it beside what is trained: the terms of a loss, with their sum.
+            calls = self.spent_roots.intersection(self.solution.callers.get(value.function, ()))
+            seen |= calls
+            return bool(calls)
         if value.op is Op.PARAMETER:
             given = [argument for argument in self.solution.arguments_of(value) if self.carries(argument)]
             return bool(given) and all(self._is_spent(argument, seen) for argument in given)
@@ -240,8 +245,8 @@ class Flows(Liveness):
                 return True
             if (
                 _is_of_torch_base(callee)
-                or torch_api.method(callee.name) is not None
-                or callee.name in SINKS
+                or (torch_api.method(callee.name) is not None and not _is_no_tensors(call))
+                or (callee.name in SINKS and not _is_no_tensors(call))
                 or callee.name in torch_api.module_methods()
             ):
                 return False
@@ -295,6 +300,18 @@ class Flows(Liveness):
                 for belated, roots in by_belated(self.solution, backwards)
             )
         )
+
+
+def _is_no_tensors(call: Value) -> bool:
+    """Whether a method is named as one of tensors, and is none.
+
+    ``memory.add(state, action, value)``: no tensor, and no container either, adds several things at once.
+    ``queue.put(x, y)`` as a statement: what only computes is of no use there.
+    """
+    operation, name = torch_api.method(call.callee.name), call.callee.name
+    if name in ("add", "append"):
+        return sum(isinstance(key, int) for key in call.keys[1:]) > 2
+    return call.is_bare and name == "put" and operation is not None
 
 
 def _is_of_torch(base: str) -> bool:

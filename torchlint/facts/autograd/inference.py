@@ -330,9 +330,9 @@ class Inferences:
         return any(self._infers_elsewhere(function, escapes) for function in self.solution.functions_of(call))
 
     def _is_passed_network(self, call: Value) -> bool:
-        """Whether what a function of another file calls is, or is kept as, a module of torch that this one passes."""
+        """Whether an object of another file calls a module of torch that it was made with in this one."""
         called = called_object(call)
-        atoms = self.solution.final(called) if called.op is not Op.GIVEN else ()
+        atoms = self.solution.final(called) if called.op is Op.ATTRIBUTE else ()
         return any(isinstance(atom, Module) and atom.has_parameters for atom in atoms)
 
     def _begins_in_module(self, call: Value) -> bool:

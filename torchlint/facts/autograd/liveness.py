@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from torchlint.facts.turns.modes import Modes
 from torchlint.facts.values.domain import (
     SYMBOLIC,
@@ -170,6 +172,18 @@ class Liveness:
 
     def carries(self, value: Value) -> bool:
         """Whether ``value`` is, or holds, a tensor with a graph."""
+        return self._holds_graph(value) or any(map(self._holds_graph, self._given_for_items(value)))
+
+    def _given_for_items(self, value: Value) -> Iterator[Value]:
+        """What this file passes to a function of another file, of which it computes the items of what it returns."""
+        for atom in self.solution.final(value):
+            if isinstance(atom, Container) and atom.allocation.function.is_foreign:
+                for _, held in self.solution.held.get(atom.allocation, ()):
+                    computed = (one for one in self.solution.final(held) if isinstance(one, Derived))
+                    for one in computed:
+                        yield from self.solution.arguments_of(one.parameter)
+
+    def _holds_graph(self, value: Value) -> bool:
         if self.live(value) is not None:
             return True
         containers = [a.allocation for a in self.solution.final(value) if isinstance(a, Container)]

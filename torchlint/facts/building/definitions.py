@@ -7,6 +7,7 @@ from abc import abstractmethod
 import libcst as cst
 
 from torchlint.facts.building.data_classes import DataField, define_initializer, fields_of, has_fields
+from torchlint.facts.building.decorating import alters_arguments
 from torchlint.facts.building.expressions import ExpressionBuilder
 from torchlint.facts.building.guards import (
     SETTERS,
@@ -55,7 +56,7 @@ class DefinitionBuilder(ExpressionBuilder):
             is_async = node.asynchronous is not None
             function = Function(node.name.value, node, self.cls, self.function, is_async, is_generator)
             self._decorate(function, node)
-            function.wraps = wrapping_mode(node, self.full_name)
+            function.wraps, function.alters = wrapping_mode(node, self.full_name), alters_arguments(node)
             if self.cls is None and self.function.parent is None and switches_off(node, self.full_name):
                 self.switching_off.add(node.name.value)
         else:
@@ -79,6 +80,7 @@ class DefinitionBuilder(ExpressionBuilder):
         function.decorators = tuple(name.removeprefix("builtins.") for name, _ in decorators)
         for name, value in decorators:
             self.graph.decorated.append((value, function))
+            function.is_altered = function.is_altered or _alters(value)
             if function.is_async:
                 continue  # torch's guards wrap a call, and calling an async function runs none of it
             wraps = _wraps(value)
@@ -126,6 +128,15 @@ class DefinitionBuilder(ExpressionBuilder):
         self.fields[cls] = tuple(fields.values())
         cls.methods["__init__"], syntax = define_initializer(self, cls, self.fields[cls])
         self.pending.append((cls.methods["__init__"], syntax))
+
+
+def _alters(decorator: Value) -> bool:
+    """Whether a decorator of the project, or what makes one, decides what is handed to what it decorates."""
+    named = decorator.callee if decorator.op is Op.CALL else decorator
+    if not isinstance(named.reference, Function):
+        return False
+    named.reference.open()
+    return named.reference.alters
 
 
 def _wraps(decorator: Value) -> Mode | None:

@@ -57,7 +57,9 @@ def checkpoints(facts: Facts) -> list[Checkpoint]:
     for load in (*facts.loads.found, *facts.loads.given):
         kept = search.of(load)
         if kept is not None:
-            found[kept.names, kept.through] = kept  # one name that either of two branches binds, or the later one anew
+            known = found.get((kept.names, kept.through))
+            if known is None or search.is_bound_anew(known, kept):
+                found[kept.names, kept.through] = kept  # else it is one name that either of two branches binds
     return list(found.values())
 
 
@@ -85,6 +87,10 @@ class _Search:
             if found is not None:
                 return found
         return self._in_attribute(load, parts)
+
+    def is_bound_anew(self, first: Checkpoint, second: Checkpoint) -> bool:
+        """Whether the code goes on from one load to another, which binds the same name."""
+        return self._reaches(first.statement, second.statement, second.load.call.function)
 
     @cached_property
     def _order(self) -> dict[cst.CSTNode, int]:

@@ -81,7 +81,7 @@ def _of(facts: Facts, load: Load, by: Effect | None = None) -> Reload | None:
     if not weighs and not load.name.endswith("from_pretrained"):
         return None
     repetition = _repetition(facts, load.call)
-    if repetition is None or repetition.turn is Turn.HOLDS:
+    if repetition is None or repetition.turn is Turn.HOLDS or facts.unit_tests.has(load.call.function):
         return None
     names = by.given if by is not None else load.call.inputs
     if _differs(facts, names, repetition):

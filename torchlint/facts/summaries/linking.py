@@ -243,6 +243,8 @@ class Linker:
         function.is_async, function.is_generator = summary.is_async, summary.is_generator
         function.decorators, function.guard = summary.decorators, Mode(summary.guard)
         function.wraps = Mode(summary.wraps) if summary.wraps else None
+        function.alters = summary.alters
+        function.is_altered = summary.is_altered or any(self._alters(name, unit) for name in summary.decorators)
         for position, parameter in enumerate(summary.parameters):
             function.parameters.append(self._parameter(parameter, position, function, unit))
         calls = [self._call(call, function, unit) for call in summary.calls]
@@ -307,6 +309,14 @@ class Linker:
             is_made = self.foreign.makers.get(linked)
             return is_made is not None and is_made()
         return isinstance(linked, Class)
+
+    def _alters(self, name: str, unit: Unit) -> bool:
+        """Whether a decorator that a file imports hands on other arguments than it is given."""
+        linked = self.linked(name, unit.found.imports, unit.hops + 1)
+        if linked is None or not isinstance(linked[0], Function):
+            return False
+        linked[0].open()
+        return linked[0].alters
 
     def _effects_of(self, unit: Unit, name: str) -> tuple[EffectSummary, ...]:
         linked = self.linked(name, unit.found.imports, unit.hops + 1)

@@ -143,6 +143,8 @@ class _Summariser:
             decorators=function.decorators,
             guard=function.guard.value,
             wraps=function.wraps.value if function.wraps is not None else "",
+            alters=function.alters,
+            is_altered=function.is_altered,
             is_async=function.is_async,
             is_generator=function.is_generator,
             calls=tuple(calls.values()),

@@ -256,6 +256,8 @@ class FunctionSummary:
         decorators: full dotted names.
         guard: the grad mode that a decorator gives it, by its value.
         wraps: the grad mode in which it, as a decorator, runs what it decorates, by its value; "" without one.
+        alters: as a decorator it hands on other arguments than it is given.
+        is_altered: such a decorator of its own file decides what it is given.
         calls: the calls that matter.
         keeps: what it keeps of what it is given.
         effects: what it does on each call, be it by functions of its file.
@@ -280,6 +282,8 @@ class FunctionSummary:
     decorators: tuple[str, ...] = ()
     guard: str = "inherited"
     wraps: str = ""
+    alters: bool = False
+    is_altered: bool = False
     is_async: bool = False
     is_generator: bool = False
     calls: tuple[CallSummary, ...] = ()

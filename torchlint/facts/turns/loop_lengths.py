@@ -58,7 +58,7 @@ class LoopLengths:
         if iterable.op is Op.CONTAINER:
             return not isinstance(iterable.syntax, cst.ListComp | cst.SetComp | cst.DictComp)
         if iterable.op is not Op.CALL or iterable.callee.op is not Op.EXTERNAL:
-            return False
+            return iterable.op is Op.CALL and self._generates_few(iterable)
         name, arguments = iterable.callee.name, iterable.arguments
         if name in WRAPPERS or name.startswith("tqdm."):
             return bool(arguments) and self._yields_few(arguments[0])
@@ -67,6 +67,22 @@ class LoopLengths:
         if name == "itertools.islice":
             return len(arguments) > 1 and all(self._is_few(argument) for argument in arguments[1:])
         return name == "builtins.zip" and any(map(self._yields_few, arguments))
+
+    def _generates_few(self, call: Value) -> bool:
+        """Whether a CALL is of generators of the file that yield in a short loop: ``for x in batches(3)``."""
+        functions = self.facts.solution.functions_of(call)
+        return bool(functions) and all(one.is_generator and self._is_short_for(one, call) for one in functions)
+
+    def _is_short_for(self, generator: Function, call: Value) -> bool:
+        given = self.facts.solution.callers.get(generator, {}).get(call, {})
+        loops = [loop for loop in self.facts.graph.loops if loop.function is generator and loop.parent is None]
+        counted = [loop.iterable for loop in loops if loop.iterable is not None]
+        return len(counted) == len(loops) > 0 and all(
+            over.op is Op.CALL
+            and over.callee.name == "builtins.range"
+            and all(self._is_few(given.get(number) or number) for number in over.arguments)
+            for over in counted
+        )
 
     def _adds_up(self, loop: Loop, counts: Callable[[cst.CSTNode], bool]) -> bool:
         """Whether a short loop that only counts runs again and again in others: 200 epochs of 100 steps."""

@@ -352,7 +352,7 @@ class Calls:
             given = self.solution.of(argument) if argument is not None else self._default(atom.parameter)
             if isinstance(atom, Argument) or not given:
                 return given
-            return _derived(value, given, inherits=atom.inherits is function)
+            return _derived(value, contents_of(self.solution, value, given), inherits=atom.inherits is function)
         if isinstance(atom, Tensor) and (atom.inherits is function or _is_supposed_of(atom, function)):
             if value.mode is Mode.OFF:
                 return NO_GRAPH

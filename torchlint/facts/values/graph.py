@@ -267,6 +267,8 @@ class Function:
         guard: the grad mode that a decorator gives it, INHERITED without one.
         decorators: full dotted names.
         wraps: the grad mode in which it, as a decorator, runs what it decorates; None where it leaves that alone.
+        alters: as a decorator it hands on other arguments than it is given.
+        is_altered: such a decorator decides what it is given.
         is_foreign: it stands in another file.
         is_written: False for what Python writes itself: the ``__init__`` of a data class.
         opener: reads what is known of a foreign one; None once that is done.
@@ -281,6 +283,8 @@ class Function:
     decorators: tuple[str, ...] = ()
     guard: Mode = Mode.INHERITED
     wraps: Mode | None = None
+    alters: bool = False
+    is_altered: bool = False
     parameters: list[Value] = field(default_factory=list)
     result: Value | None = None
     is_foreign: bool = False

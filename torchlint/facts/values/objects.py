@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchlint.facts.values.domain import PLAIN, SYMBOLIC, UNKNOWN, Abstract, ClassReference, join
-from torchlint.facts.values.graph import Op, Place, Value
+from torchlint.facts.values.graph import Function, Op, Place, Value
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -35,6 +35,22 @@ def of_this_object(solution: Solution, read: Value, kept: Abstract) -> Abstract:
                 given = binding.get(atom.parameter)
                 solution.watch(given if given is not None else call, read)
                 parts.append(solution.calls.substitute(call, atom, function, binding))
+    return join(parts)
+
+
+def of_its_calls(solution: Solution, read: Value, held: Abstract, function: Function) -> Abstract:
+    """What an item is of that which a function of another file returns: its parameters are what this file passes."""
+    symbolic = [a for a in held if isinstance(a, SYMBOLIC) and a.parameter.function is function]
+    if not symbolic:
+        return held
+    solution.watch(function, read)
+    parts = [held.difference(symbolic)]
+    for call, binding in list(solution.callers.get(function, {}).items()):
+        for atom in symbolic:
+            given = binding.get(atom.parameter)
+            solution.watch(given if given is not None else call, read)
+            passed = solution.calls.substitute(call, atom, function, binding)
+            parts.append(passed if UNKNOWN.isdisjoint(passed) else frozenset([atom]))  # still of what is not known
     return join(parts)
 
 

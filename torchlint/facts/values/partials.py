@@ -87,6 +87,8 @@ def bind(
         bound: whether its first parameter is given already.
         makers: the calls of ``functools.partial`` that gave it arguments before, the innermost first.
     """
+    if function.is_altered:
+        return dict.fromkeys(function.parameters[1 if bound else 0 :])
     offset = 1 if bound else 0
     positional: dict[int, Value] = {}
     named: dict[str, Value] = {}

@@ -41,7 +41,7 @@ from torchlint.facts.values.frameworks import annotated, is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import handed_on
 from torchlint.facts.values.kinds import Rest
-from torchlint.facts.values.objects import of_this_object, with_what_was_there
+from torchlint.facts.values.objects import of_its_calls, of_this_object, with_what_was_there
 from torchlint.facts.values.texts import is_joined_with_text, is_written_text
 from torchlint.facts.values.tuples import unpackable, with_items
 from torchlint.torch_api import History as Effect
@@ -304,6 +304,8 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
         if value.op is Op.ELEMENT and not value.name and yields_keys(atom.allocation):
             return PLAIN
         found = solution.load(atom.allocation, key, value)
+        if atom.allocation.function.is_foreign:
+            found = of_its_calls(solution, value, found, atom.allocation.function)
         written = value.syntax if value.op is Op.SUBSCRIPT else None
         is_slice = type(written) is cst.Subscript and type(written.slice[0].slice) is cst.Slice
         return found | {atom} if is_slice else found
