@@ -911,3 +911,27 @@ PREPARED = """class Distilled:
 @pytest.mark.parametrize(("guard", "lines"), [("with torch.no_grad()", []), ("if x is not None", [2])])
 def test_what_is_done_with_a_guarded_answer_is_left_out_on_purpose(guard: str, lines: list[int]) -> None:
     assert found(PREPARED.format(guard=guard)) == lines
+
+
+@pytest.mark.parametrize(
+    ("end", "lines"),
+    [
+        ("optimizer.step()\n        optimizer.zero_grad()", []),
+        ("optimizer.step()", [1]),
+        ("optimizer.zero_grad()", [1]),
+    ],
+)
+def test_who_steps_and_zeroes_what_is_passed_trains(end: str, lines: list[int]) -> None:
+    source = "def fit(model: nn.Module, loader, optimizer):\n    for x in loader:\n        print(model(x).argmax(1))\n"
+    assert found(f"{source}        {end}\n") == lines
+
+
+def test_a_method_of_a_model_without_arguments_is_no_forward() -> None:
+    source = "model = nn.DataParallel(nn.Linear(3, 3))\nmodel.eval()\nmodel.module.{method}\n"
+    assert found(source.format(method="fuse()")) == []
+
+
+@pytest.mark.parametrize(("given", "lines"), [("-wanted.grad", []), ("-wanted.grad.data", []), ("", [])])
+def test_a_backward_may_begin_with_a_gradient(given: str, lines: list[int]) -> None:
+    source = "def improve(actor, critic, x):\n    actor.eval()\n    out = actor(x)\n    wanted = out.detach()\n"
+    assert found(f"{source}    critic(wanted.requires_grad_()).sum().backward()\n    out.backward({given})\n") == lines

@@ -57,8 +57,8 @@ class UnseenMethods:
         return frozenset(names - torch_api.module_methods() - method_names(Holds.GUARDED))
 
     def is_in_evaluation(self, call: Value) -> bool:
-        """Whether a CALL is of a method of a model that is in evaluation mode."""
-        if not self._is_of_module(call):
+        """Whether a CALL gives something to a method of a model that is in evaluation mode."""
+        if not call.arguments or not self._is_of_module(call):
             return False
         return call.evaluating or self._served.stays_in_evaluation(call.callee.inputs[0])
 

@@ -343,6 +343,8 @@ def _is_parameter(value: Value) -> bool:
 def _is_loss(argument: Value, receiver: Value) -> bool:
     if argument.mode is Mode.OFF and argument.op in (Op.CALL, Op.OPERATION):
         return False  # no backward starts from what was computed without gradients
+    if any(part.op is Op.ATTRIBUTE and part.name == "grad" for part in argument.computed_from()):
+        return False  # the gradient that a backward begins with: ``actions.backward(-wanted.grad)``
     if argument.op is Op.CALL and argument.callee.op is Op.EXTERNAL:
         operation = torch_api.function(argument.callee.name)
         if operation is not None and operation.history is torch_api.History.FRESH:

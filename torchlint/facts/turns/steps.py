@@ -68,7 +68,10 @@ class Steps:
     def _is_optimizer_step(self, value: Value) -> bool:
         if value.op is not Op.CALL or value.callee.op is not Op.ATTRIBUTE or value.callee.name != "step":
             return False
-        return any(isinstance(a, Tool) and a.kind == "optimizer" for a in self.solution.final(value.callee.inputs[0]))
+        optimizer = value.callee.inputs[0]
+        if any(isinstance(a, Tool) and a.kind == "optimizer" for a in self.solution.final(optimizer)):
+            return True
+        return optimizer.op is Op.PARAMETER and any(_is_zeroing(user) for user in optimizer.users)
 
     def calls_in(self, function: Function) -> list[Value]:
         """The CALL values of a function's own body."""
@@ -296,6 +299,12 @@ def _calls_compiled(call: Value) -> bool:
     """Whether a CALL is of what ``torch.compile`` has just given."""
     made = called_object(call).unnarrowed() if call.op is Op.CALL else call
     return made is not call and made.op is Op.CALL and made.callee.name == COMPILER
+
+
+def _is_zeroing(method: Value) -> bool:
+    """``optimizer.zero_grad()``: what is told so, and steps, is an optimizer, whoever passes it."""
+    is_called = any(user.op is Op.CALL and user.callee is method for user in method.users)
+    return method.op is Op.ATTRIBUTE and method.name == "zero_grad" and is_called
 
 
 def _counts_to_size(loop: Loop) -> bool:
