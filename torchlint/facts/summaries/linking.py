@@ -312,18 +312,20 @@ class Linker:
 
     def _alters(self, name: str, unit: Unit) -> bool:
         """Whether a decorator that a file imports hands on other arguments than it is given."""
-        linked = self.linked(name, unit.found.imports, unit.hops + 1)
-        if linked is None or not isinstance(linked[0], Function):
-            return False
-        linked[0].open()
-        return linked[0].alters
+        decorator = self._function_linked(name, unit)
+        return decorator is not None and decorator.alters
 
     def _effects_of(self, unit: Unit, name: str) -> tuple[EffectSummary, ...]:
+        function = self._function_linked(name, unit)
+        return self.foreign.effects.get(function, ()) if function is not None else ()
+
+    def _function_linked(self, name: str, unit: Unit) -> Function | None:
+        """A function that the unit's file imports, with what is known of it."""
         linked = self.linked(name, unit.found.imports, unit.hops + 1)
         if linked is None or not isinstance(linked[0], Function):
-            return ()
+            return None
         linked[0].open()
-        return self.foreign.effects.get(linked[0], ())
+        return linked[0]
 
     def _keeps_of(self, cls: Class | None, name: str) -> tuple[KeepSummary, ...]:
         method = cls.method(name) if cls is not None else None

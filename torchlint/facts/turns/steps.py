@@ -60,6 +60,10 @@ class Steps:
             if self._is_optimizer_step(value):
                 self._training_loops[value.function].append(value.loop)
                 self._optimizer_loops[value.function].append(value.loop)
+        for value in solution.graph.values:
+            # A training whose backward is forgotten, or stands elsewhere, is one nevertheless.
+            if value.function not in self._training_loops and _steps_what_it_zeroes(value):
+                self._training_loops[value.function].append(value.loop)
         self._trains: dict[Function, bool] = {}
         self._forwarding: dict[Function, bool] = {}
         self._steps: dict[Loop, bool] = {}
@@ -68,10 +72,7 @@ class Steps:
     def _is_optimizer_step(self, value: Value) -> bool:
         if value.op is not Op.CALL or value.callee.op is not Op.ATTRIBUTE or value.callee.name != "step":
             return False
-        optimizer = value.callee.inputs[0]
-        if any(isinstance(a, Tool) and a.kind == "optimizer" for a in self.solution.final(optimizer)):
-            return True
-        return optimizer.op is Op.PARAMETER and any(_is_zeroing(user) for user in optimizer.users)
+        return any(isinstance(a, Tool) and a.kind == "optimizer" for a in self.solution.final(value.callee.inputs[0]))
 
     def calls_in(self, function: Function) -> list[Value]:
         """The CALL values of a function's own body."""
@@ -301,10 +302,17 @@ def _calls_compiled(call: Value) -> bool:
     return made is not call and made.op is Op.CALL and made.callee.name == COMPILER
 
 
-def _is_zeroing(method: Value) -> bool:
-    """``optimizer.zero_grad()``: what is told so, and steps, is an optimizer, whoever passes it."""
-    is_called = any(user.op is Op.CALL and user.callee is method for user in method.users)
-    return method.op is Op.ATTRIBUTE and method.name == "zero_grad" and is_called
+def _steps_what_it_zeroes(call: Value) -> bool:
+    """``optimizer.step()`` of a parameter that is told to ``zero_grad()`` as well: an optimizer, whoever passes it."""
+    if call.op is not Op.CALL or call.callee.op is not Op.ATTRIBUTE or call.callee.name != "step":
+        return False
+    optimizer = call.callee.inputs[0]
+    return optimizer.op is Op.PARAMETER and any(
+        user.op is Op.CALL and user.callee is method
+        for method in optimizer.users
+        if method.op is Op.ATTRIBUTE and method.name == "zero_grad"
+        for user in method.users
+    )
 
 
 def _counts_to_size(loop: Loop) -> bool:
