@@ -250,12 +250,9 @@ class CarriedStates:
             )
         named = {str(key): given for key, given in zip(made.keys[1:], made.arguments, strict=True) if _is_name(key)}
         taken = [name for name, given in named.items() if _is_of(old, given)]
-        alike = [
-            {parameter.name: (function, parameter) for parameter in function.parameters}
-            for function in self.solution.graph.functions
-            if is_forward(function)
-        ]
-        alike = [parameters for parameters in alike if named.keys() <= parameters.keys()]
+        forwards = filter(is_forward, self.solution.graph.functions)
+        taking = ({parameter.name: (one, parameter) for parameter in one.parameters} for one in forwards)
+        alike = [parameters for parameters in taking if named.keys() <= parameters.keys()]
         return bool(taken and alike) and all(self.chains.hands_back(*one[name]) for one in alike for name in taken)
 
     def _ends_in_the_step(self, backward: Backward, old: Value) -> bool:

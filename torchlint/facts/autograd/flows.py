@@ -245,9 +245,8 @@ class Flows(Liveness):
                 return True
             if (
                 _is_of_torch_base(callee)
-                or (torch_api.method(callee.name) is not None and not _is_no_tensors(call))
-                or (callee.name in SINKS and not _is_no_tensors(call))
                 or callee.name in torch_api.module_methods()
+                or ((torch_api.method(callee.name) or callee.name in SINKS) and not _is_no_tensors(call))
             ):
                 return False
             receiver = self.solution.final(callee.inputs[0])

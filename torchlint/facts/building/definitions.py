@@ -132,17 +132,20 @@ class DefinitionBuilder(ExpressionBuilder):
 
 def _alters(decorator: Value) -> bool:
     """Whether a decorator of the project, or what makes one, decides what is handed to what it decorates."""
-    named = decorator.callee if decorator.op is Op.CALL else decorator
-    if not isinstance(named.reference, Function):
-        return False
-    named.reference.open()
-    return named.reference.alters
+    function = _function_of(decorator)
+    return function is not None and function.alters
 
 
 def _wraps(decorator: Value) -> Mode | None:
     """The grad mode in which a decorator of the project, or what makes one, runs what it decorates."""
+    function = _function_of(decorator)
+    return function.wraps if function is not None else None
+
+
+def _function_of(decorator: Value) -> Function | None:
+    """The function of the project that decorates, or that makes what does."""
     named = decorator.callee if decorator.op is Op.CALL else decorator
     if not isinstance(named.reference, Function):
         return None
     named.reference.open()
-    return named.reference.wraps
+    return named.reference

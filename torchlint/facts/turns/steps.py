@@ -56,13 +56,16 @@ class Steps:
             if not backward.by_contract:
                 self._training_loops[backward.function].append(backward.loop)
         self._optimizer_loops: dict[Function, list[Loop | None]] = defaultdict(list)
+        told = list[Value]()
         for value in solution.graph.values:
             if self._is_optimizer_step(value):
                 self._training_loops[value.function].append(value.loop)
                 self._optimizer_loops[value.function].append(value.loop)
-        for value in solution.graph.values:
+            elif _steps_what_it_zeroes(value):
+                told.append(value)
+        for value in told:
             # A training whose backward is forgotten, or stands elsewhere, is one nevertheless.
-            if value.function not in self._training_loops and _steps_what_it_zeroes(value):
+            if value.function not in self._training_loops:
                 self._training_loops[value.function].append(value.loop)
         self._trains: dict[Function, bool] = {}
         self._forwarding: dict[Function, bool] = {}
