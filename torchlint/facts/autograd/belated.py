@@ -37,14 +37,13 @@ def is_belated(solution: Solution, value: Value, source: Value, belated: Edges) 
 
 def _insertions(solution: Solution) -> Iterator[tuple[list[tuple[Value, Value]], Store]]:
     """What is put into objects that a call has made and that only its own turn of a loop knows."""
-    phis = {phi for loop in solution.graph.loops for phi in loop.phis}
     kept = {store.value for store in solution.graph.stores}
     for store in solution.graph.stores:
         made = store.holder
         if store.kind is not Kind.INSERT or made is None or made.op is not Op.CALL:
             continue
         functions, allocations = solution.functions_of(made), allocations_of(solution, made)
-        if any(user in phis for user in made.users) or made in kept:
+        if any(user in solution.loop_variables for user in made.users) or made in kept:
             continue  # else the next turn sees this turn's object
         if all(allocation.function in functions and allocation not in kept for allocation in allocations):
             yield [(holder, store.value) for holder in (made, *allocations)], store

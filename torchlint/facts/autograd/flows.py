@@ -25,7 +25,7 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.framework_objects import detaches
 from torchlint.facts.values.graph import Backward, Function, Kind, Op, Store, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.overrides import is_called_by_others
 
 SINKS = frozenset(
@@ -261,7 +261,7 @@ class Flows(Liveness):
 
     def _is_left_to_a_base(self, method: Value) -> bool:
         """Whether an ATTRIBUTE is a method that an object of this file has from a base that is not seen."""
-        if any(self.solution.stored.get(place) for place in places_of(self.solution, method)):
+        if stored_at(self.solution, method):
             return False
         classes = [a.cls for a in self.solution.final(method.inputs[0]) if isinstance(a, Instance)]
         return bool(classes) and all(

@@ -25,7 +25,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.externals import COLLECTIONS, Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import places_of, stored_at
 from torchlint.facts.values.making import makes
 from torchlint.facts.values.overrides import has_unseen_base
 from torchlint.facts.values.parameters import SAME_OBJECT
@@ -77,7 +77,7 @@ class Optimized:
 
     def _behind(self, value: Value) -> list[Value]:
         """The values that may be the same object, one step back."""
-        stored = [v for place in places_of(self.solution, value) for v in self.solution.stored.get(place, ())]
+        stored = stored_at(self.solution, value)
         if stored:
             return stored
         if value.op is Op.PHI:
@@ -250,7 +250,7 @@ class Optimized:
     def _shows_parts(self, part: Value) -> bool:
         """Whether a part is an attribute that the class of its network sets, where that is seen with all its bases."""
         classes = [a.cls for a in self.solution.final(part.inputs[0]) if isinstance(a, Instance)]
-        is_set = any(self.solution.stored.get(place) for place in places_of(self.solution, part))
+        is_set = bool(stored_at(self.solution, part))
         return is_set and all(is_module_class(cls) or not has_unseen_base(cls) for cls in classes)
 
     def _only_holds(self, owner: Value) -> bool:

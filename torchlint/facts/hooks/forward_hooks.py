@@ -18,7 +18,7 @@ from torchlint.facts.values.domain import Argument, FunctionReference, Instance,
 from torchlint.facts.values.externals import COLLECTIONS, Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class, runs_without_gradients
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Place, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import places_of, stored_at
 from torchlint.facts.values.literals import is_true
 from torchlint.facts.values.parameters import SAME_OBJECT
 
@@ -248,7 +248,7 @@ class Hooks:
 
     def _behind(self, value: Value) -> list[Value]:
         """The same object under the names that it had before."""
-        found = [stored for place in places_of(self.solution, value) for stored in self.solution.stored.get(place, ())]
+        found = stored_at(self.solution, value)
         if value.op is Op.PARAMETER:
             found += self.solution.arguments_of(value)
         elif value.op is Op.PHI:

@@ -20,6 +20,7 @@ from torchlint.facts.turns.repetition import HOPS, Repetition, Turn
 from torchlint.facts.values.domain import History, Instance, Module, Tensor
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.hook_names import OF_ALL, OF_OBJECTS, OF_TENSORS
 from torchlint.tree import dotted, walk
@@ -298,10 +299,7 @@ class HookLifetimes:
 
     def _stored(self, value: Value) -> list[Value]:
         """What an attribute holds."""
-        if value.op is not Op.ATTRIBUTE:
-            return []
-        places = self.solution.places(value.inputs[0], value.name)
-        return [kept for place in places for kept in self.solution.stored.get(place, ())]
+        return stored_at(self.solution, value) if value.op is Op.ATTRIBUTE else []
 
     def _is_ended(self, call: Value) -> bool:
         """Whether the hook, or another method of its class, takes hooks away: by tables, by a name, by handles."""

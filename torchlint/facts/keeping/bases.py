@@ -9,7 +9,7 @@ from torchlint.facts.building.names import constant_of
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Container, History, Instance, Tensor, sorted_values
 from torchlint.facts.values.graph import Function, Op, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.literals import is_true
 from torchlint.facts.values.solve import Solution
 
@@ -89,7 +89,7 @@ class Bases:
     def _made(self, module: Value) -> Value | None:
         """The call of a class of torch that makes a module, looked for behind variables and ``.to(device)``."""
         for _ in range(8):
-            stored = [v for place in places_of(self.solution, module) for v in self.solution.stored.get(place, ())]
+            stored = stored_at(self.solution, module)
             if len(stored) == 1:
                 module = stored[0]
             elif module.op is Op.CALL and module.callee.op is Op.ATTRIBUTE and module.callee.inputs:

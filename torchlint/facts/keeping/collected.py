@@ -29,7 +29,7 @@ from torchlint.facts.values.domain import Container, External, History, Plain, T
 from torchlint.facts.values.extents import Size
 from torchlint.facts.values.frameworks import is_forward, is_given_on_device
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import places_of, stored_at
 from torchlint.facts.values.residence import Residence, Residences
 from torchlint.facts.values.writing import Use, operands, text_of
 
@@ -303,10 +303,9 @@ class _Search:
 
     def _is_old_content(self, item: Value, call: Value) -> bool:
         """Whether an item of a join is what the join of the last turn gave, kept under one name."""
-        if item.op is Op.PHI and any(item in loop.phis for loop in self.facts.graph.loops):
+        if item.op is Op.PHI and item in self.solution.loop_variables:
             return call in with_joins(list(item.inputs[1:]))
-        places = places_of(self.solution, item)
-        kept = [value for place in places for value in self.solution.stored.get(place, ())]
+        kept = stored_at(self.solution, item)
         if item.op is Op.SUBSCRIPT and item.keys[0] is not None:
             holders = [a.allocation for a in self.solution.final(item.inputs[0]) if isinstance(a, Container)]
             kept += [v for made in holders for key, v in self.solution.held.get(made, ()) if key == item.keys[0]]

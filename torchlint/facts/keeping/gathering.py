@@ -12,7 +12,7 @@ from torchlint.facts.turns.data_passes import is_over_data
 from torchlint.facts.turns.repetition import HOPS, Repetition, Turn, changes_with
 from torchlint.facts.values.frameworks import is_called_each_step
 from torchlint.facts.values.graph import Function, Loop, Mode, Op, Reset, Store, Value
-from torchlint.facts.values.homes import allocations_of, places_of
+from torchlint.facts.values.homes import allocations_of, stored_at
 from torchlint.facts.values.listing import goes_over_files
 from torchlint.facts.values.literals import literal
 from torchlint.tree import walk
@@ -87,7 +87,7 @@ class Gathering:
         iterable = items_behind(iterable)
         if iterable.op is Op.CONTAINER:
             return isinstance(iterable.syntax, cst.Tuple | cst.List | cst.Set)
-        stored = [one for place in places_of(self.solution, iterable) for one in self.solution.stored.get(place, ())]
+        stored = stored_at(self.solution, iterable)
         return bool(stored) and all(isinstance(one.syntax, cst.Tuple) and one.inputs for one in stored)
 
     def _is_small(self, number: Value) -> bool:

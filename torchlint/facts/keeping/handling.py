@@ -20,7 +20,7 @@ from torchlint.facts.values.domain import ClassReference, Container, External, P
 from torchlint.facts.values.framework_objects import contract_of
 from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of, places_of
+from torchlint.facts.values.homes import homes_of, stored_at
 from torchlint.facts.values.writing import text_of
 from torchlint.frameworks import Holds
 from torchlint.tree import dotted, walk, walk_scope, walk_statements
@@ -338,7 +338,7 @@ class Handling:
         if value.op is Op.PARAMETER:
             return self.solution.arguments_of(value)
         if value.op is Op.READ or (value.op is Op.ATTRIBUTE and value.name != "__traceback__"):
-            return [v for place in places_of(self.solution, value) for v in self.solution.stored.get(place, ())]
+            return stored_at(self.solution, value)
         if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
             return self._parts(value)
         if value.op is Op.ATTRIBUTE:

@@ -16,7 +16,7 @@ from torchlint.facts.hooks.holding import Holding
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Container, Instance, Tool
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
 from torchlint.frameworks import Holds, method_names
 
@@ -73,8 +73,7 @@ class Holders:
         if value.op is Op.PHI:
             return list(value.inputs)
         if value.op in (Op.READ, Op.ATTRIBUTE):
-            places = places_of(self.solution, value)
-            return [v for place in places for v in self.solution.stored.get(place, ()) if not is_none(v)]
+            return [stored for stored in stored_at(self.solution, value) if not is_none(stored)]
         if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
             return [value.callee.inputs[0]]
         if value.op is Op.CALL and self._unwraps(value):

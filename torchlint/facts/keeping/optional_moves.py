@@ -55,7 +55,7 @@ class OptionalMoves:
             if value in seen:
                 continue
             seen.add(value)
-            if value.op is Op.PHI and not any(value in loop.phis for loop in self.facts.graph.loops):
+            if value.op is Op.PHI and value not in self.facts.solution.loop_variables:
                 pending.extend(value.inputs)
             elif value.op is Op.ELEMENT and value.inputs[0].op is Op.PHI:
                 for choice in self.alternatives(value.inputs[0]):

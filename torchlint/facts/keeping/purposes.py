@@ -11,7 +11,7 @@ from torchlint.facts.keeping.loading import Load, Parts, external_name
 from torchlint.facts.values.domain import Instance, Module, Tool
 from torchlint.facts.values.frameworks import is_module, is_module_class
 from torchlint.facts.values.graph import Function, Op, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import places_of, stored_at
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -122,7 +122,7 @@ class Purposes:
     def _is_quantized(self, copy: Value) -> bool:
         """Whether the model has been quantized for the host, as far as its file tells of it."""
         receiver = copy.callee.inputs[0]
-        stored = [v for place in places_of(self.solution, receiver) for v in self.solution.stored.get(place, ())]
+        stored = stored_at(self.solution, receiver)
         made = [part for value in (receiver, *stored) for part in value.computed_from()]
         return any(part.op is Op.CALL and part.callee.name in QUANTIZING for part in made)
 

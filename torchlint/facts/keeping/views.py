@@ -20,7 +20,7 @@ from torchlint.facts.summaries.summary import ViewSummary
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Container, Plain
 from torchlint.facts.values.graph import Function, Op, Value
-from torchlint.facts.values.homes import is_data_of_tensor, places_of
+from torchlint.facts.values.homes import is_data_of_tensor, places_of, stored_at
 from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.solve import Solution
 
@@ -225,7 +225,7 @@ class Views:
     def _place(self, value: Value) -> tuple[str, Value | None]:
         """What is stored there, if that is one thing; where nothing is, as for the weight of a layer, it is no view."""
         places = places_of(self.solution, value)
-        stored = list(dict.fromkeys(kept for place in places for kept in self.solution.stored.get(place, ())))
+        stored = list(dict.fromkeys(stored_at(self.solution, value)))
         if len(stored) == 1 and len(places) == 1:
             return ("whole", stored[0])
         return ("unknown" if stored or value.op is Op.READ else "none", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchlint.facts.values.graph import Op, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import stored_at
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -43,4 +43,4 @@ def _one_back(solution: Solution, value: Value) -> list[Value]:
         results = [f.result for f in solution.functions_of(value) if f.result is not None]
         asked = [callee.inputs[0]] if callee.op is Op.ATTRIBUTE and callee.name in DRAWING and not results else []
         return [*asked, *(choice for result in results for choice in result.inputs)]
-    return [stored for place in places_of(solution, value) for stored in solution.stored.get(place, ())]
+    return stored_at(solution, value)

@@ -14,7 +14,7 @@ from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Plain
 from torchlint.facts.values.frameworks import is_given_on_device, is_module
 from torchlint.facts.values.graph import Op, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import stored_at
 
 REDUCTIONS = frozenset(
     ["mean", "sum", "nanmean", "nansum", "prod", "norm", "std", "var", "median", "max", "min", "amax", "amin",
@@ -76,7 +76,7 @@ class Extents:
             return False
         if call.callee.name in torch_api.module_methods() or self.solution.functions_of(call):
             return False
-        if any(self.solution.stored.get(place) for place in places_of(self.solution, call.callee)):
+        if stored_at(self.solution, call.callee):
             return False  # what is kept there is called, ``self.encoder(x)``
         return any(map(is_module, self.solution.final(call.callee.inputs[0])))
 
@@ -97,7 +97,7 @@ class Extents:
     def is_loss(self, call: Value) -> bool:
         """Whether a CALL calls a loss of torch."""
         made = call.callee
-        stored = [kept for place in places_of(self.solution, made) for kept in self.solution.stored.get(place, ())]
+        stored = stored_at(self.solution, made)
         known = [torch_api.torch_class(v.callee.name) for v in (made, *stored) if v.op is Op.CALL]
         return any(one is not None and one.kind == "loss" for one in known)
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from torchlint.facts.values.domain import Container, Instance, sorted_values
 from torchlint.facts.values.graph import Op, Place, Store, Value
-from torchlint.facts.values.solve import Solution
+
+if TYPE_CHECKING:
+    from torchlint.facts.values.solve import Solution
 
 
 def targets_of(solution: Solution, store: Store) -> list[Place | Value]:
@@ -23,6 +27,11 @@ def places_of(solution: Solution, value: Value) -> list[Place]:
     if value.op is Op.ATTRIBUTE:
         return solution.places(value.inputs[0], value.name)
     return []
+
+
+def stored_at(solution: Solution, value: Value) -> list[Value]:
+    """What the program stores anywhere at the places that a value is read from; empty for what is not read."""
+    return [stored for place in places_of(solution, value) for stored in solution.stored.get(place, ())]
 
 
 def homes_of(solution: Solution, holder: Value) -> list[Place | Value]:

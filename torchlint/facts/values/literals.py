@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.homes import stored_at
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -36,11 +37,7 @@ def literal(solution: Solution, value: Value | None) -> object:
         if value.op is Op.PARAMETER:
             value = None if solution.arguments_of(value) or not value.inputs else value.inputs[0]
             continue
-        if value.op is Op.ATTRIBUTE:
-            places = solution.places(value.inputs[0], value.name)
-        else:
-            places = [value.place] if value.op is Op.READ and value.place is not None else []
-        stored = [one for place in places for one in solution.stored.get(place, ())]
+        stored = stored_at(solution, value) if value.op in (Op.READ, Op.ATTRIBUTE) else []
         value = stored[0] if len(stored) == 1 else None
     return UNWRITTEN
 

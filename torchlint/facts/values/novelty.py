@@ -15,7 +15,7 @@ import libcst as cst
 
 from torchlint.facts.values.domain import ClassReference, Container
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import places_of, stored_at
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.tensors import Tensors
 
@@ -215,9 +215,7 @@ class Novelty:
 
     def _is_loader(self, value: Value) -> bool:
         return self.repetitions.steps.is_loader(value) or any(
-            stored.op in (Op.PARAMETER, Op.CALL)
-            for place in places_of(self.solution, value)
-            for stored in self.solution.stored.get(place, ())
+            stored.op in (Op.PARAMETER, Op.CALL) for stored in stored_at(self.solution, value)
         )
 
     def _of_parameter(self, value: Value, seen: set[Value], hops: int) -> Loop | Function | None:
@@ -237,7 +235,7 @@ class Novelty:
         counter = next((found for place in places if (found := self._counter(place)) is not None), None)
         if counter is not None:
             return counter
-        if value.op is Op.ATTRIBUTE and not any(self.solution.stored.get(place) for place in places):
+        if value.op is Op.ATTRIBUTE and not stored_at(self.solution, value):
             return self._of_part(value, seen, hops) if self.tensors.is_tensor(value) else None
         return None
 

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.graph import Kind, Op, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.literals import UNWRITTEN, literal
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _one_back(solution: Solution, value: Value) -> list[Value]:
     if value.op is Op.CALL:
         results = [function.result for function in solution.functions_of(value) if not function.is_generator]
         return [choice for result in results if result is not None for choice in result.inputs]
-    return [stored for place in places_of(solution, value) for stored in solution.stored.get(place, ())]
+    return stored_at(solution, value)
 
 
 def _given(solution: Solution, parameter: Value) -> list[Value]:

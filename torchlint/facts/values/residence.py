@@ -16,7 +16,7 @@ from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.values.domain import Container, External, Instance, Module, Tensor, sorted_values
 from torchlint.facts.values.frameworks import is_given_on_device, is_module
 from torchlint.facts.values.graph import Op, Place, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import places_of, stored_at
 from torchlint.facts.values.partials import called
 
 TO_HOST = frozenset(["cpu", "numpy", "tolist", "item"])
@@ -68,8 +68,7 @@ class Residences:
             return [choice for choice in value.inputs if choice.name != "None"]
         if value.op is Op.PARAMETER:
             return self.solution.arguments_of(value)
-        places = places_of(self.solution, value)
-        stored = [kept for place in places for kept in self.solution.stored.get(place, ())]
+        stored = stored_at(self.solution, value)
         if stored:
             return stored
         if value.op in (Op.SUBSCRIPT, Op.ELEMENT):

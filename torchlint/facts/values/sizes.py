@@ -12,7 +12,7 @@ import libcst as cst
 from torchlint.facts.values.dictionaries import is_dictionary
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of
+from torchlint.facts.values.homes import homes_of, stored_at
 from torchlint.facts.values.listing import OPENING, READERS
 from torchlint.facts.values.literals import literal
 
@@ -144,11 +144,8 @@ class Sizes:
     def _sources(self, value: Value) -> Iterable[Value]:
         if value.op is Op.PARAMETER:
             return self.solution.arguments_of(value)
-        if value.op is Op.READ and value.place is not None:
-            return self.solution.stored.get(value.place, ())
-        if value.op is Op.ATTRIBUTE:
-            places = self.solution.places(value.inputs[0], value.name)
-            return [stored for place in places for stored in self.solution.stored.get(place, ())]
+        if value.op in (Op.READ, Op.ATTRIBUTE):
+            return stored_at(self.solution, value)
         if value.op is Op.PHI:
             return value.inputs
         # A part of what a file holds, `json.load(file)["images"]`, and `[x] * n`.

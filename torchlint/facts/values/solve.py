@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import chain, islice
 
 from torchlint.facts.values.calls import Calls
@@ -91,6 +92,11 @@ class Solution:
         self._known_attributes = 0
         self._visits: dict[Value, int] = {}
         self._links = 0
+
+    @cached_property
+    def loop_variables(self) -> frozenset[Value]:
+        """The PHIs of all loops: what a variable is at the beginning of a turn."""
+        return frozenset(phi for loop in self.graph.loops for phi in loop.phis)
 
     @property
     def is_open(self) -> bool:
