@@ -12,6 +12,7 @@ from torchlint.screen import Trigger
 if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.autograd.untrained import UntrainedForward
+    from torchlint.facts.values.graph import Value
 
 
 class FrozenForwardWithGrad(Rule):
@@ -72,6 +73,8 @@ class FrozenForwardWithGrad(Rule):
 
     def _finding(self, facts: Facts, forward: UntrainedForward) -> Finding:
         statement = facts.statement_of(forward.call)
+        if forward.made is not None:
+            return _elsewhere(facts, forward, forward.made)
         reason = "stays in evaluation mode" if forward.supposed else "is trained by no optimizer"
         if forward.trained:
             zeroed = "gets gradients here that are zeroed before its optimizer steps"
@@ -96,6 +99,28 @@ class FrozenForwardWithGrad(Rule):
             evidence=tuple(evidence),
             fix=_fix(facts, forward),
         )  # fmt: skip
+
+
+def _elsewhere(facts: Facts, forward: UntrainedForward, made: Value) -> Finding:
+    """A network that is made in the file, and run by an object of another one."""
+    assert forward.backward is not None
+    statement, making = facts.statement_of(forward.call), facts.statement_of(made)
+    return Finding(
+        node=statement,
+        message=(
+            f"`{forward.name}` runs a network that it was given (line ", LineOf(making), "), which is trained by no"
+            " optimizer, with gradients on: its activations stay until the backward in line ",
+            LineOf(forward.backward.statement), ", which computes gradients for all its parameters; GPU memory peaks;"
+            " make it with `.requires_grad_(False)`, or run it there under `torch.no_grad()`",
+        ),
+        level=Level.NOTE if forward.supposed else Level.WARNING,
+        memory=Memory.PEAK,
+        evidence=(
+            Step(making, "the network is made here, with parameters that require grad"),
+            Step(statement, "it records a graph here, in another file"),
+            Step(forward.backward.statement, "backward goes through it here, for nothing"),
+        ),
+    )  # fmt: skip
 
 
 def _fix(facts: Facts, forward: UntrainedForward) -> Fix | None:

@@ -167,3 +167,223 @@ def test_what_is_in_a_dict_that_another_file_computes_of_a_dict_has_its_graph(
 ) -> None:
     files = {"criterion.py": CRITERION.replace("{returned}", returned), "run.py": SUMS}
     assert any("TLK101" in one for one in Project(tmp_path, files).found("run.py")) is leaks
+
+
+TAGGER = """
+    from torch import nn
+
+    class Tagger(nn.Module):
+        def __init__(self, size):
+            super().__init__()
+            self.layer = nn.Linear(size, size)
+
+        def tag(self, x):
+            return self.layer(x)
+"""
+
+TEACHER = """
+    import torch
+    from torch import nn
+    from tagger import Tagger
+
+    class Teacher:
+        def __init__(self, size, dummy, device):
+            self.net = None if dummy else {made}
+            if self.net is not None:
+                self.net = self.net.to(device)
+                self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        def build(self, size):
+            net = Tagger(size)
+            return net
+
+        def update(self, x, y):
+            self.net.train()
+            self.optimizer.zero_grad()
+            nn.functional.mse_loss(self.net.layer(x), y).backward()
+            self.optimizer.step()
+
+        def answer(self, x):
+            self.net.eval()
+            return self.net.tag(x).argmax(1).tolist()
+"""
+
+SERVES = """
+    import torch
+    from teacher import Teacher
+
+    def serve(requests):
+        teacher = Teacher(3, False, "cpu")
+        with torch.no_grad():
+            return [teacher.answer(x) for x in requests]
+"""
+
+EXAMINES = """
+    from teacher import Teacher
+
+    def examine(batches):
+        teacher, found = Teacher(3, False, "cpu"), []
+        for x in batches:
+            found += teacher.answer(x)
+        return found
+"""
+
+
+@pytest.mark.parametrize("made", ["Tagger(size)", "self.build(size)"])
+def test_of_callers_of_a_network_that_an_object_builds_the_one_that_guards_nothing_is_told(
+    tmp_path: Path, made: str
+) -> None:
+    files = {"tagger.py": TAGGER, "teacher.py": TEACHER.replace("{made}", made), "serve.py": SERVES}
+    assert Project(tmp_path, files).found() == []
+    assert Project(tmp_path, {**files, "examine.py": EXAMINES}).found() == ["examine.py: TLK201 warning"]
+
+
+DISTILL = """
+    from torch import nn
+
+    class Distill{base}:
+        def __init__(self, teacher):
+            {made}
+            self.teacher = teacher
+
+        def {method}(self, x, out, y):
+            guide = {guide}
+            return nn.functional.mse_loss(out, guide) + nn.functional.cross_entropy(out, y)
+"""
+
+STUDY = """
+    import torch
+    from torch import nn
+    from distill import Distill
+
+    def study(loader):
+        teacher, student = {teacher}, nn.Linear(3, 3)
+        distill = Distill(teacher)
+        optimizer = torch.optim.SGD({trained}, lr=0.1)
+        for x, y in loader:
+            loss = distill(x, student(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+def study(
+    folder: Path,
+    *,
+    base: str = "",
+    guide: str = "self.teacher(x)",
+    teacher: str = "nn.Linear(3, 3).eval()",
+    trained: str = "student.parameters()",
+) -> list[str]:
+    """What is found where a loss of another file runs a network that it was given."""
+    made, method = ("super().__init__()", "forward") if base else ("pass", "__call__")
+    distill = DISTILL.format(base=base, made=made, method=method, guide=guide)
+    return Project(folder, {"distill.py": distill, "study.py": STUDY.format(teacher=teacher, trained=trained)}).found()
+
+
+@pytest.mark.parametrize("base", ["", "(nn.Module)"])
+@pytest.mark.parametrize("teacher", ["nn.Linear(3, 3).eval()", "nn.Linear(3, 3)"])
+def test_a_network_that_a_loss_of_another_file_runs_and_nobody_trains_is_told(
+    tmp_path: Path, base: str, teacher: str
+) -> None:
+    assert study(tmp_path, base=base, teacher=teacher) == ["study.py: TLK203 warning"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"guide": "self.teacher(out)"},
+        {"guide": "self.teacher(x + out)"},
+        {"teacher": "nn.Linear(3, 3).requires_grad_(False)"},
+        {"trained": "[*student.parameters(), *teacher.parameters()]"},
+        {"trained": "list(student.parameters()) + list(distill.teacher.parameters())"},
+    ],
+)
+@pytest.mark.parametrize("base", ["", "(nn.Module)"])
+def test_nor_one_through_which_something_is_trained_or_that_is_frozen(
+    tmp_path: Path, base: str, options: dict[str, str]
+) -> None:
+    assert study(tmp_path, base=base, **options) == []
+
+
+def test_one_that_the_loss_guards_is_not(tmp_path: Path) -> None:
+    distill = DISTILL.format(base="", made="pass", method="__call__", guide="self.teacher(x)")
+    distill = distill.replace("def __call__", "def guide(self, x):\n            with torch.no_grad():\n"
+                              "                return self.teacher(x)\n\n        def __call__")  # fmt: skip
+    distill = distill.replace("guide = self.teacher(x)", "guide = self.guide(x)").replace(
+        "from torch import nn", "import torch\n    from torch import nn"
+    )
+    files = {"distill.py": distill, "study.py": STUDY.format(teacher="nn.Linear(3, 3)", trained="student.parameters()")}
+    assert Project(tmp_path, files).found() == []
+
+
+BAG = """
+    class Bag:
+        def __init__(self, weights):
+            self.weights, self.total = dict(weights), 0.0
+
+        def add(self, name, term):
+            self.total += self.weights.get(name, 1.0) * term
+
+        def reduce(self):
+            total, self.total = self.total, 0.0
+            return total
+"""
+
+SURGERY = """
+    import torch
+
+    class Surgery:
+        def __init__(self, optimizer):
+            self.optimizer = optimizer
+
+        def _gather(self, losses):
+            for i, loss in enumerate(losses):
+                self.optimizer.zero_grad()
+                loss.backward(retain_graph=i < len(losses) - 1)
+
+        def step(self, losses):
+            self._gather(losses)
+            self.optimizer.step()
+"""
+
+TASKS = """
+    import torch
+    from torch import nn
+    {imports}
+
+    def run(loader):
+        net = nn.Linear(3, 3)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        {made}
+        for x, y in loader:
+            out = net(x)
+            {trained}
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "imports", "made", "trained"),
+    [
+        (
+            {"bag.py": BAG},
+            "from bag import Bag",
+            "bag = Bag({})",
+            "bag.add('near', (out - y).abs().mean())\n            optimizer.zero_grad()\n"
+            "            bag.reduce().backward()\n            optimizer.step()",
+        ),
+        (
+            {"surgery.py": SURGERY},
+            "from surgery import Surgery",
+            "surgery = Surgery(optimizer)",
+            "losses = [(out - y).abs().mean(), (out - y).pow(2).mean()]\n            surgery.step(losses)",
+        ),
+    ],
+    ids=["terms that an object sums up", "a list of losses"],
+)
+def test_losses_that_an_object_of_another_file_is_given_train_the_network(
+    tmp_path: Path, files: dict[str, str], imports: str, made: str, trained: str
+) -> None:
+    run = TASKS.format(imports=imports, made=made, trained=trained)
+    assert Project(tmp_path, {**files, "run.py": run}).found() == []

@@ -1,4 +1,4 @@
-"""Which network's forward a call runs: its own, by a method, or in a function that is handed the network."""
+"""Which network's forward a call runs: its own, by a method, in a function that is handed it, by an object with it."""
 
 from __future__ import annotations
 
@@ -32,6 +32,21 @@ class Handed:
     call: Value
 
 
+@dataclass(frozen=True)
+class RunByObject:
+    """An object of another file runs a network that this file has given to it: a teacher in a loss.
+
+    Attributes:
+        network: the object's attribute, as the value that is called there.
+        given: what the call gives on to the network.
+        call: the call of the object.
+    """
+
+    network: Value
+    given: tuple[Value, ...]
+    call: Value
+
+
 class Forwarded:
     """Answers it for the calls of one file."""
 
@@ -57,6 +72,27 @@ class Forwarded:
         if self.steps.calls_module(call) or call.op is not Op.CALL:
             return None
         return self._handed(call, HELPERS)
+
+    def by_object(self, call: Value) -> list[RunByObject]:
+        """The networks that the object has, of another file, of which a CALL runs a method; none that it hides."""
+        functions = self.solution.functions_of(call)
+        if len(functions) != 1 or not functions[0].is_foreign or functions[0].owner is None:
+            return []
+        passed = self.solution.callers[functions[0]][call]
+        found = []
+        for inner in self.steps.calls_in(functions[0]):
+            given = [passed.get(argument) for argument in inner.arguments]
+            known = tuple(one for one in given if one is not None)
+            if self._is_own_network(inner, functions[0]) and known and len(known) == len(given):
+                found.append(RunByObject(inner.callee, known, call))
+        return found
+
+    def _is_own_network(self, call: Value, method: Function) -> bool:
+        """Whether a CALL in a method of another file's object runs, under its caller's mode, an attribute of that."""
+        if call.mode is not Mode.INHERITED or call in self.solution.graph.foreign.given_more:
+            return False
+        is_attribute = call.callee.op is Op.ATTRIBUTE and call.callee.inputs[0] is method.parameters[0]
+        return is_attribute and self.steps.calls_module(call)
 
     def _handed(self, call: Value, depth: int) -> Handed | None:
         """The network that a CALL hands over, be it to a function which hands it on to another one."""

@@ -88,7 +88,7 @@ class Inferences:
         self.evaluating = Evaluating(flows.solution, self._does_more)
         self._is_brief = is_brief
         self._is_used_by_hook = is_used_by_hook
-        self._elsewhere: dict[tuple[Function, bool], bool] = {}
+        self._elsewhere: dict[tuple[Function, bool, bool], bool] = {}
         self._inferring: dict[Function, list[Value]] = {}
         self._detached: dict[Value, bool] = {}
 
@@ -308,26 +308,32 @@ class Inferences:
         functions = [function for function in self.solution.functions_of(call) if function.is_foreign]
         return any(called_elsewhere[function]() is Guarding.MIXED for function in functions)
 
-    def _infers_elsewhere(self, function: Function, escapes: bool) -> bool:
-        """Whether a function of another file drops a graph; where what it returns ``escapes``, that is not dropped."""
+    def _infers_elsewhere(self, function: Function, escapes: bool, evaluating: bool = False) -> bool:
+        """Whether a function of another file drops a graph; where what it returns ``escapes``, that is not dropped.
+
+        ``evaluating``: who calls it, in another file as well, has put a model into evaluation mode.
+        """
         if not function.is_foreign or function.name == "__init__" or self.steps.trains(function):
             return False
-        key = (function, escapes)
+        key = (function, escapes, evaluating)
         if key not in self._elsewhere:
             self._elsewhere[key] = False  # a cycle of calls adds nothing to itself
-            self._elsewhere[key] = any(self._is_dropped(call, escapes) for call in self.steps.calls_in(function))
+            self._elsewhere[key] = any(
+                self._is_dropped(call, escapes, evaluating or call.evaluating) for call in self.steps.calls_in(function)
+            )
         return self._elsewhere[key]
 
-    def _is_dropped(self, call: Value, escapes: bool) -> bool:
+    def _is_dropped(self, call: Value, escapes: bool, evaluating: bool) -> bool:
         """Whether a call in a function of another file runs a forward, under its caller's grad mode, for nothing."""
         if call.mode is not Mode.INHERITED or self._is_used(call):
             return False
         by_method = self.steps.runs_layers_by_method(call)
         if by_method or self.steps.calls_module(call):
-            is_known = by_method or call.evaluating or self.steps.calls_network(call) or self._is_passed_network(call)
+            is_known = by_method or evaluating or self.steps.calls_network(call) or self._is_passed_network(call)
             leaves = call in self.solution.graph.foreign.leaving
-            return is_known and ((call.evaluating and not escapes) or not leaves)
-        return any(self._infers_elsewhere(function, escapes) for function in self.solution.functions_of(call))
+            return is_known and ((evaluating and not escapes) or not leaves)
+        functions = self.solution.functions_of(call)
+        return any(self._infers_elsewhere(function, escapes, evaluating) for function in functions)
 
     def _is_passed_network(self, call: Value) -> bool:
         """Whether an object of another file calls a module of torch that it was made with in this one."""

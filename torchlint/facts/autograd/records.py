@@ -116,7 +116,20 @@ class Records:
             trained = by in self.flows.trained or any(p.value.op is Op.PARAMETER for p in parts)
             into = self.facts.called(by) if by.op is Op.CALL else ""
             statement = self.facts.statement_of(by)
-            found.append(Record(statement, parts, made or store.holder, name, store.statement, into, bounded, trained))
+            elsewhere = any(part.value.function.is_foreign for part in parts)
+            found.append(
+                Record(
+                    statement,
+                    parts,
+                    made or store.holder,
+                    name,
+                    store.statement,
+                    into,
+                    bounded,
+                    trained and not elsewhere,
+                    returned=elsewhere,
+                )
+            )
         return found
 
     def _inside(
@@ -134,7 +147,7 @@ class Records:
             yield from self._inside_parameter(value, depth, seen)
         elif value.op is Op.CONTAINER or makes_record(self.facts, value):
             for item, written in _written_in(value):
-                yield from self._inside(item, written, value, depth - 1, seen)
+                yield from self._inside(item, written, by if value.function.is_foreign else value, depth - 1, seen)
         elif value.op in (Op.ELEMENT, Op.SUBSCRIPT) and value.inputs[0].op in (Op.PARAMETER, Op.ELEMENT):
             # An item of what carries a graph somewhere, and is not known to do so itself, may be a name beside it.
             if not any(isinstance(atom, Carrier) for atom in self.solution.final(value.inputs[0])):
@@ -146,6 +159,8 @@ class Records:
         elif value.op is Op.CALL and (functions := self.solution.functions_of(value)):
             is_on = self.facts.modes.records(value)
             results = [f.result for f in functions if is_on and f.result is not None and f.name != "__init__"]
+            if any(function.is_foreign for function in functions):
+                by = value  # what is written in another file is not told there
             for returned in (item for result in results for item in _recorded_choices(result)):
                 yield from self._inside(returned, returned.syntax, by, depth - 1, seen)
         elif value.op is Op.PHI:

@@ -17,7 +17,7 @@ import libcst as cst
 from torchlint import torch_api
 from torchlint.facts.autograd.decided import is_decided
 from torchlint.facts.autograd.discarding import Discarding
-from torchlint.facts.autograd.forwarded import Forwarded
+from torchlint.facts.autograd.forwarded import Forwarded, RunByObject
 from torchlint.facts.autograd.optimized import Optimized
 from torchlint.facts.values.domain import Argument, Derived, Instance, Module, Tool, surely_graphless
 from torchlint.facts.values.frameworks import is_forward, trains_on_result
@@ -37,10 +37,11 @@ class UntrainedForward:
         call: the forward, or the call of a function that runs it.
         name: how the program writes the network there, or the method of it.
         backward: the backward that goes through it, None when none does.
-        trained: True when the network has an optimizer, though it learns nothing from this: its gradients are zeroed
-            before the optimizer steps, or no backward reaches it.
+        trained: True when the network learns nothing from this, whoever trains it: its gradients are zeroed before the
+            optimizer steps, or no backward reaches it.
         certain: True when all that is trained in this file is seen.
         supposed: True when the optimizer is not seen: the network stays in evaluation mode, beside one that does not.
+        made: for a network that an object of another file runs, where this one makes it.
         whole: True when its statement computes nothing but this.
         results: the calls of its statement that give such graphs on, of those one in the other the outermost.
     """
@@ -51,6 +52,7 @@ class UntrainedForward:
     trained: bool
     certain: bool
     supposed: bool
+    made: Value | None
     whole: bool
     results: tuple[Value, ...]
 
@@ -81,9 +83,10 @@ class _Search:
             if call.statement is None or call in self._inferred:
                 continue
             one = self._of(call)
-            if one is not None:
-                found[call.statement].append(one)
-        return list(map(_together, found.values()))
+            runs = self.forwarded.by_object(call) if one is None else ()
+            forwards = [one, *(self._run_elsewhere(run) for run in runs)]
+            found[call.statement] += [forward for forward in forwards if forward is not None]
+        return [_together(forwards) for forwards in found.values() if forwards]
 
     @cached_property
     def _inferred(self) -> frozenset[Value]:
@@ -103,9 +106,36 @@ class _Search:
             self._of(caller) for caller in self.solution.callers.get(call.function, ())
         ):
             return None  # a part of a network that is found as a whole
-        if module is None or not self._is_in_training(call) or not self._records(call, module):
+        return None if module is None else self._judged(call, module, call.arguments, helped)
+
+    def _run_elsewhere(self, run: RunByObject) -> UntrainedForward | None:
+        """A network that this file makes, in one place, and an object of another file runs in a training."""
+        made = next(iter(self._roots(run.network)), None) if len(self._roots(run.network)) == 1 else None
+        if not isinstance(made, Value) or made.statement is None or self.optimized.is_trained(run.network):
             return None
-        if any(self._wants_gradient(argument) for argument in call.arguments):
+        found = self._judged(run.call, run.network, run.given, made=made)
+        return found if found is not None and found.backward is not None else None
+
+    def _judged(
+        self,
+        call: Value,
+        module: Value,
+        given: Sequence[Value],
+        helped: Value | None = None,
+        made: Value | None = None,
+    ) -> UntrainedForward | None:
+        """A ``call`` that runs ``module`` on what is ``given``, if that is in vain.
+
+        Args:
+            call: the call.
+            module: the network.
+            given: what it is run on.
+            helped: the network as it is handed to a function that runs it.
+            made: where a network is made that an object of another file runs.
+        """
+        if not self._is_in_training(call) or not self._records(call, module):
+            return None
+        if any(self._wants_gradient(argument) for argument in given):
             return None
         backwards = [b for b in self.facts.graph.backwards if call in self.flows.ancestry.of(b.root)]
         if not backwards and (call in self.flows.trained or not self._stays(call)):
@@ -115,24 +145,29 @@ class _Search:
         if any(backward.retains and not backward.inputs for backward in backwards):
             return None  # what is kept for another backward may be wanted there
         trained = self.optimized.is_trained(module)
-        if not trained and self.forwarded.module(call) is None and helped is None:
+        is_detached = not backwards and call in self.flows.detached and self._is_dropped(call)
+        if not trained and self.forwarded.module(call) is None and helped is None and made is None:
             return None  # what runs in the method is found there, for all callers at once
         if trained:
             if is_forward(call.function):
                 return None  # whose backward it is differs from caller to caller
             if not (all(self._is_discarded(module, b) for b in backwards) if backwards else self._is_dropped(call)):
                 return None
-        elif not self._is_no_trainee(module):
+        elif not (is_detached or self._is_no_trainee(module)):
             return None
         supposed = not all(self._trains_another(module, backward) for backward in backwards)
         if supposed and not (self._is_evaluated(module) and all(map(partial(self._trains_beside, module), backwards))):
             return None
-        if not backwards and not any(self._is_optimized(other) for other in self._modules_in(call.function)):
+        if not (backwards or is_detached) and not any(
+            self._is_optimized(other) for other in self._modules_in(call.function)
+        ):
             return None
         backward = backwards[0] if backwards else None
         certain = not trained and all(isinstance(r, Value) and r.op is not Op.PARAMETER for r in self._roots(module))
         name = self.facts.called(call) if helped is None else self.facts.name_in(call, helped)
-        return UntrainedForward(call, name, backward, trained, certain, supposed, self._is_whole(call), (call,))
+        whole = made is None and self._is_whole(call)
+        is_known = trained or is_detached
+        return UntrainedForward(call, name, backward, is_known, certain, supposed, made, whole, (call,))
 
     # -- which calls ----------------------------------------------------------------------------------------------
 
@@ -232,7 +267,7 @@ class _Search:
     def _is_dropped(self, call: Value) -> bool:
         """Whether the graph stays in a function that trains: what leaves, others may train on."""
         function = call.function
-        if call in self.flows.escaped or not self.steps.trains(function):
+        if call in self.flows.escaped or call in self.flows.put_away or not self.steps.trains(function):
             return False
         if function.parent is None:
             return call.loop is not None  # the variables of a script are seen by all of it, and so leave nothing

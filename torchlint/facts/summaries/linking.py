@@ -103,7 +103,15 @@ class Linker:
             return UNKNOWN
         shape, unit = known
         atoms = Atoms(self)  # not kept: the two would go round in a circle, and hold the whole tree
-        return frozenset(atoms.atom(part, unit, value) for part in shape) or UNKNOWN
+        told = {part: atoms.atom(part, unit, value) for part in shape}
+        made = [atom for part, atom in told.items() if part.kind is PartKind.MADE]
+        used = [atom for part, atom in told.items() if part.kind is PartKind.MODULE]
+        found = frozenset(told.values())
+        if made and used and PartKind.UNKNOWN not in {part.kind for part in shape}:
+            # It is known by its use where who makes it is not seen, and else by that.
+            is_seen = not UNKNOWN.intersection(made)
+            found -= frozenset(used) if is_seen else UNKNOWN
+        return found or UNKNOWN
 
     def _linked_here(self, name: str) -> tuple[Class | Function | Shape, Unit] | None:
         if name not in self._imported_here:
@@ -241,6 +249,7 @@ class Linker:
         function.syntax = function_syntax(summary)
         self.foreign.nodes.add(function.syntax)
         function.is_async, function.is_generator = summary.is_async, summary.is_generator
+        function.is_left_open, function.is_written = summary.is_left_open, summary.is_written
         function.decorators, function.guard = summary.decorators, Mode(summary.guard)
         function.wraps = Mode(summary.wraps) if summary.wraps else None
         function.alters = summary.alters
@@ -249,7 +258,11 @@ class Linker:
             function.parameters.append(self._parameter(parameter, position, function, unit))
         calls = [self._call(call, function, unit) for call in summary.calls]
         function.result = self.make(Op.PHI, (), function, name="<result>")
-        known = tuple(part for part in summary.result if not _comes_of_calls(part) and part.kind is not PartKind.OWN)
+        known = tuple(
+            part
+            for part in summary.result
+            if not _comes_of_calls(part) and part.kind not in (PartKind.OWN, PartKind.RECORD)
+        )
         if known:
             function.result.feed(self.value_of(known, unit, function))
         for part in summary.result:
@@ -257,6 +270,8 @@ class Linker:
                 function.result.feed(self._returned(part, calls, unit, function))
             elif part.kind is PartKind.OWN:
                 function.result.feed(self._attribute(0, part.name.split("."), function, Mode.INHERITED))
+            elif part.kind is PartKind.RECORD:
+                function.result.feed(self._record(part, unit, function))
         self.foreign.keeps[function] = summary.keeps
         if summary.holds:
             self.foreign.holds[function] = summary.holds
@@ -296,6 +311,18 @@ class Linker:
             for _, shape in part.items
         )
         return self.make(Op.CONTAINER, items, function, keys=tuple(key for key, _ in part.items))
+
+    def _record(self, part: Part, unit: Unit, function: Function) -> Value:
+        """The CALL of its class that makes a record."""
+        cls = self.class_named(part.name, unit)
+        maker = cls.method("__init__") if cls is not None else None
+        fields = [parameter.name for parameter in maker.parameters[1:]] if maker is not None else []
+        items = []
+        for key, shape in part.items:
+            items.append(self.value_of(shape, unit, function))
+            items[-1].name = key if isinstance(key, str) else "".join(fields[key : key + 1]) if key is not None else ""
+        made_by = self.value_of((Part(PartKind.CLASS, part.name),), unit, function)
+        return self.make(Op.CALL, (made_by, *items), function, keys=(None, *(key for key, _ in part.items)))
 
     def _makes(self, result: Shape, unit: Unit) -> bool:
         """Whether nothing of a result, made where it is returned, is what a third file gives to everybody."""
@@ -341,8 +368,8 @@ class Linker:
             self.foreign.hands_on.add(value)
         if summary.is_frozen:
             self.foreign.frozen.append(value)
-        if summary.is_trained_on:
-            self._backward(value, function, None, retains=summary.is_retained)
+        if summary.is_trained_on or summary.reaches_backward:
+            self._backward(value, function, None, retains=summary.is_retained, proves=summary.is_trained_on)
         return value
 
     def _call(self, summary: CallSummary, function: Function, unit: Unit) -> Value:
@@ -360,6 +387,8 @@ class Linker:
             Op.CALL, (callee, *given), function, name=callee.name, keys=keys, mode=Mode(summary.mode), loop=loop
         )
         call.evaluating = summary.evaluating
+        if summary.gives_more:
+            self.foreign.given_more.add(call)
         if summary.leaves:
             self.foreign.leaving.add(call)
         if summary.is_trained_on:

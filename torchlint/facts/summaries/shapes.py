@@ -34,6 +34,9 @@ NESTING = 3
 NETWORKS = (PartKind.MODULE, PartKind.INSTANCE, PartKind.MADE)
 """What a network may be told as."""
 
+BUILDERS = 3
+"""So many choices, and functions of the file, are followed to what is built."""
+
 WIDEST = 12
 """So many alternatives tell as little as none."""
 
@@ -55,9 +58,12 @@ class Shapes:
 
     def of(self, value: Value) -> Shape:
         """The shape of a value, as a caller may rely on it."""
-        if (made := _imported_call(before_moves(value))) is not None and self._is_vague(value):
-            return self._as_made((Part(PartKind.MADE, made),), [value])
-        return self._as_made(self.shape(self.solution.final(value)), [value])
+        made = self._made_by(value) if self._is_vague(value) else ()
+        if not made:
+            return self._as_made(self.shape(self.solution.final(value)), [value])
+        used = (atom for atom in sorted_values(self.solution.final(value)) if isinstance(atom, Module))
+        parts = (*made, *(Part(PartKind.MODULE, flag=atom.has_parameters) for atom in used))
+        return self._as_made(tuple(dict.fromkeys(parts)), [value])
 
     def shape(self, abstract: Abstract, depth: int = NESTING) -> Shape:
         """The shape of an abstract value."""
@@ -65,8 +71,31 @@ class Shapes:
         parts = dict.fromkeys(self._part(atom, depth) for atom in sorted_values(known))
         return tuple(parts) if 0 < len(parts) <= WIDEST else UNKNOWN
 
+    def _made_by(self, value: Value, depth: int = BUILDERS) -> Shape:
+        """What calling an imported name makes a value, be it in a method that builds it; empty where that is not known.
+
+        ``self.model = self.build(args) if args else None``, and ``build`` returns ``Network(args)``.
+        """
+        value = before_moves(value)
+        if (name := _imported_call(value)) is not None:
+            return (Part(PartKind.MADE, name),)
+        if value.op is Op.CONSTANT:
+            return (Part(PartKind.PLAIN),)
+        made = [self._made_by(one, depth - 1) for one in self._chosen_or_returned(value)] if depth else []
+        parts = dict.fromkeys(part for shape in made for part in shape)
+        return tuple(parts) if all(made) and any(part.kind is PartKind.MADE for part in parts) else ()
+
+    def _chosen_or_returned(self, value: Value) -> Sequence[Value]:
+        """What a value may be, of several, or as the result of functions of this file."""
+        if value.op is Op.PHI:
+            return value.inputs
+        functions = self.solution.functions_of(value) if value.op is Op.CALL else ()
+        results = [function.result for function in functions if not (function.is_async or function.is_generator)]
+        return [one for result in results if result is not None for one in result.inputs]
+
     def _is_vague(self, value: Value) -> bool:
-        return not any(isinstance(a, Module | Tensor | Container | Argument) for a in self.solution.final(value))
+        """Whether this file knows no more of a value than that it is a network, since it is used as one."""
+        return not any(isinstance(a, Tensor | Container | Argument) for a in self.solution.final(value))
 
     def _passed_here(self, abstract: Abstract) -> Abstract:
         """What a parameter may be only since this file passes it: no business of other callers."""

@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.autograd.chains import Chains
+from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.hooks import own_circles
 from torchlint.facts.hooks.circles import Circles
 from torchlint.facts.host import emptying, figures, profiling
@@ -35,14 +36,17 @@ from torchlint.facts.summaries.summary import (
 )
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import (
+    ClassReference,
     History,
     Module,
     Tensor,
     Unknown,
     is_live,
+    surely_graphless,
 )
 from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.making import makes
+from torchlint.facts.values.overriding import is_left_open
 from torchlint.facts.values.sizes import Sizes
 from torchlint.tree import dotted
 
@@ -142,6 +146,8 @@ class _Summariser:
             result=self._result(function, list(calls)),
             decorators=function.decorators,
             guard=function.guard.value,
+            is_left_open=is_left_open(function),
+            is_written=function.is_written,
             wraps=function.wraps.value if function.wraps is not None else "",
             alters=function.alters,
             is_altered=function.is_altered,
@@ -205,6 +211,7 @@ class _Summariser:
             default=self.shapes.of(parameter.inputs[0]) if parameter.inputs else (),
             is_module=any(isinstance(atom, Module) for atom in evidence),
             is_trained_on=any(isinstance(atom, Tensor) and atom.history is History.LIVE for atom in evidence),
+            reaches_backward=parameter in self.flows.trained,
             is_retained=parameter in self.flows.trained and parameter not in self.flows.spent_roots,
             escapes=parameter in self._handed_on,
             is_frozen=self._freezes(parameter, FREEZING_CALLS),
@@ -240,6 +247,8 @@ class _Summariser:
                 parts.append(Part(PartKind.OWN, ".".join(path)))
             elif isinstance(value.syntax, cst.Tuple) and any(self._by_a_call(item, calls) for item in value.inputs):
                 parts.append(self._tuple(value, calls))
+            elif makes_record(self.facts, value) and (record := self._record(value)) is not None:
+                parts.append(record)
             else:
                 parts += self.shapes.of(value)
         return tuple(dict.fromkeys(parts))
@@ -258,6 +267,14 @@ class _Summariser:
             (part,) if part is not None else self.shapes.of(item) for part, item in zip(told, value.inputs, strict=True)
         ]
         return Part(PartKind.CONTAINER, items=tuple(zip(value.keys, items, strict=True)))
+
+    def _record(self, made: Value) -> Part | None:
+        """``return StepResult(step, loss)``; None for a class that others cannot name, or where two are possible."""
+        classes = [atom.cls for atom in self.solution.final(made.callee) if isinstance(atom, ClassReference)]
+        if len(classes) != 1 or classes[0] not in self.classes or None in made.keys[1:]:
+            return None
+        items = zip(made.keys[1:], map(self.shapes.of, made.arguments), strict=True)
+        return Part(PartKind.RECORD, classes[0].name, items=tuple(items))
 
     def _computed_from(self, value: Value, calls: list[Value]) -> Value | None:
         """The one of ``calls`` from whose result a value is computed by operations of torch: a loss of an output."""
@@ -293,6 +310,7 @@ class _Summariser:
                     path=path,
                     arguments=tuple(_passed_on(call, function)),
                     mode=call.mode.value,
+                    gives_more=not all(map(self._is_parameter_or_number, call.arguments)),
                     evaluating=call.evaluating,
                     in_step=any(map(self.facts.steps.is_step, around)),
                     is_trained_on=call in self.flows.trained,
@@ -300,6 +318,9 @@ class _Summariser:
                     leaves=call in self.flows.leaving,
                 )
         return dict(list(found.items())[:MOST_CALLS])
+
+    def _is_parameter_or_number(self, argument: Value) -> bool:
+        return argument in argument.function.parameters or surely_graphless(self.solution.final(argument))
 
     def _called(self, call: Value) -> str:
         """The function of the file that a CALL calls, where that is one."""

@@ -44,6 +44,8 @@ class PartKind(Symbol):
     RESULT = "result"
     """What the call at ``position`` of the function's summary returns; with ``flag`` a tensor computed from that."""
     DIFFERENTIABLE = "differentiable"
+    RECORD = "record"
+    """A record of the class ``name`` of the same file that the function makes of ``items``, by position or keyword."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class ParameterSummary:
         default: what it is when nothing is passed; empty without a default.
         is_module: the function uses it as a module.
         is_trained_on: the function runs a backward that starts from it or from what is computed from it.
+        reaches_backward: what is in it, a list of losses, or is computed from it flows into a backward of the function.
         is_retained: each such backward retains the graph, as for a gradient that is itself differentiated.
         escapes: the function hands it on to code that is not seen.
         is_frozen: the function tells the parameters of this module not to require grad.
@@ -92,6 +95,7 @@ class ParameterSummary:
     default: Shape = ()
     is_module: bool = False
     is_trained_on: bool = False
+    reaches_backward: bool = False
     is_retained: bool = False
     escapes: bool = False
     is_frozen: bool = False
@@ -106,6 +110,7 @@ class CallSummary:
         base: the parameter that leads to what is called, from 0; -1 for a module that is found otherwise.
         path: the attributes that lead from it to what is called.
         arguments: for each parameter that is passed on, the position or keyword under which, and its own position.
+        gives_more: it is given other things as well.
         mode: the grad mode there, by its value.
         evaluating: ``.eval()`` was called before it.
         in_step: it stands in a loop over steps.
@@ -119,6 +124,7 @@ class CallSummary:
     path: tuple[str, ...]
     arguments: tuple[tuple[str | int, int], ...]
     mode: str
+    gives_more: bool = False
     evaluating: bool = False
     in_step: bool = False
     is_trained_on: bool = False
@@ -255,6 +261,8 @@ class FunctionSummary:
         result: what it returns or yields.
         decorators: full dotted names.
         guard: the grad mode that a decorator gives it, by its value.
+        is_left_open: it only raises, or does nothing at all.
+        is_written: False for the ``__init__`` of a data class, which Python writes.
         wraps: the grad mode in which it, as a decorator, runs what it decorates, by its value; "" without one.
         alters: as a decorator it hands on other arguments than it is given.
         is_altered: such a decorator of its own file decides what it is given.
@@ -281,6 +289,8 @@ class FunctionSummary:
     result: Shape = ()
     decorators: tuple[str, ...] = ()
     guard: str = "inherited"
+    is_left_open: bool = False
+    is_written: bool = True
     wraps: str = ""
     alters: bool = False
     is_altered: bool = False

@@ -40,6 +40,7 @@ class Foreign:
         modules: parameters that are used as modules.
         frozen: parameters that are modules and are told not to require grad.
         evaluated: networks that are made there and put into evaluation mode.
+        given_more: calls that are given more than parameters of the function that they stand in.
         leaving: calls whose graph leaves the function that they stand in.
         hands_on: parameters that are handed on to code that is not seen.
         files: the name of the file in which a function stands.
@@ -69,6 +70,7 @@ class Foreign:
     modules: list[Value] = field(default_factory=list)
     frozen: list[Value] = field(default_factory=list)
     evaluated: set[Value] = field(default_factory=set)
+    given_more: set[Value] = field(default_factory=set)
     leaving: set[Value] = field(default_factory=set)
     hands_on: set[Value] = field(default_factory=set)
     files: dict[Function, str] = field(default_factory=dict)

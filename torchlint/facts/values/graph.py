@@ -270,6 +270,7 @@ class Function:
         alters: as a decorator it hands on other arguments than it is given.
         is_altered: such a decorator decides what it is given.
         is_foreign: it stands in another file.
+        is_left_open: True for one of another file that only raises, or does nothing at all.
         is_written: False for what Python writes itself: the ``__init__`` of a data class.
         opener: reads what is known of a foreign one; None once that is done.
     """
@@ -288,6 +289,7 @@ class Function:
     parameters: list[Value] = field(default_factory=list)
     result: Value | None = None
     is_foreign: bool = False
+    is_left_open: bool = False
     is_written: bool = True
     opener: Callable[[], None] | None = None
 

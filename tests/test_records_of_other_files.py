@@ -1,0 +1,167 @@
+"""Records that a function of another file makes, and classes that leave a method to one in a third file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import Project
+
+ENGINE = """
+    from dataclasses import dataclass
+    from typing import NamedTuple
+    import torch
+
+    {declared}
+        step: int
+        loss: torch.Tensor
+        error: float
+
+    class Engine:
+        def __init__(self, net, optimizer):
+            self.net, self.optimizer, self.step = net, optimizer, 0
+
+        def fit(self, x, y):
+            out = self.net(x)
+            loss = (out - y).pow(2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            self.step += 1
+            return {made}
+"""
+
+RUN = """
+    import torch
+    from torch import nn
+    from engine import Engine
+
+    def run(loader):
+        net = nn.Linear(3, 3)
+        engine, history = Engine(net, torch.optim.SGD(net.parameters(), lr=0.1)), []
+        for x, y in loader:
+            result = engine.fit(x, y)
+            {kept}
+        return history
+"""
+
+RECORDS = ["@dataclass\n    class Result:", "class Result(NamedTuple):"]
+
+
+def found(folder: Path, *, declared: str = RECORDS[0], made: str, kept: str = "history.append(result)") -> list[str]:
+    """What is found in both files."""
+    engine = ENGINE.replace("{declared}", declared).replace("{made}", made)
+    return Project(folder, {"engine.py": engine, "run.py": RUN.replace("{kept}", kept)}).found()
+
+
+@pytest.mark.parametrize("declared", RECORDS)
+@pytest.mark.parametrize(
+    ("made", "kept"),
+    [
+        ("Result(self.step, loss, 0.0)", "history.append(result)"),
+        ("Result(step=self.step, loss=loss, error=0.0)", "history.append(result)"),
+        ("Result(self.step, loss, 0.0)", "history += [result]"),
+        ("Result(self.step, loss, 0.0)", "history.append((x.shape, result))"),
+        ("Result(self.step, loss, 0.0)", "history.append(result.loss)"),
+    ],
+)
+def test_a_record_with_a_loss_that_another_file_makes_keeps_its_graph(
+    tmp_path: Path, declared: str, made: str, kept: str
+) -> None:
+    told = found(tmp_path, declared=declared, made=made, kept=kept)
+    assert told in (["run.py: TLK105 warning"], ["run.py: TLK102 warning"])
+
+
+@pytest.mark.parametrize(
+    ("made", "kept"),
+    [
+        ("Result(self.step, loss.detach(), 0.0)", "history.append(result)"),
+        ("Result(self.step, loss.item(), 0.0)", "history.append(result)"),
+        ("Result(self.step, loss, 0.0)", "history.append(result.loss.item())"),
+        ("Result(self.step, loss, 0.0)", "history.append(result.error)"),
+        ("Result(self.step, loss, 0.0)", "print(result)"),
+    ],
+)
+def test_one_without_a_graph_or_that_is_not_kept_does_not(tmp_path: Path, made: str, kept: str) -> None:
+    assert found(tmp_path, made=made, kept=kept) == []
+
+
+EVALUATOR = """
+    from abc import ABC, abstractmethod
+
+    class Evaluator(ABC):
+        def run(self, net, loader):
+            net.eval()
+            for batch in loader:
+                self.process(net, batch)
+            return self.summary()
+
+        {process}
+
+        def summary(self):
+            return None
+"""
+
+RECALL = """
+    {guard}
+    from evaluator import Evaluator
+
+    class Recall(Evaluator):
+        def __init__(self):
+            self.hits = 0
+
+        {decorator}
+        def process(self, net, batch):
+            x, y = batch
+            self.hits += (net(x).argmax(1) == y).sum().item()
+
+        def summary(self):
+            return self.hits
+"""
+
+MAIN = """
+    import torch
+    from torch import nn
+    from recall import Recall
+
+    def main(train, dev):
+        net, recall = nn.Linear(3, 3), Recall()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for x, y in train:
+            loss = nn.functional.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print(recall.run(net, dev))
+"""
+
+OPEN = [
+    "@abstractmethod\n        def process(self, net, batch): ...",
+    "def process(self, net, batch):\n            raise NotImplementedError",
+]
+
+
+@pytest.mark.parametrize("process", OPEN)
+@pytest.mark.parametrize(("decorator", "leaks"), [("", True), ("@torch.no_grad()", False)])
+def test_a_method_that_a_base_elsewhere_leaves_open_is_that_of_the_class_in_use(
+    tmp_path: Path, process: str, decorator: str, leaks: bool
+) -> None:
+    files = {
+        "evaluator.py": EVALUATOR.replace("{process}", process),
+        "recall.py": RECALL.replace("{decorator}", decorator).replace("{guard}", "import torch"),
+        "main.py": MAIN,
+    }
+    assert any("main.py: TLK201" in one for one in Project(tmp_path, files).found()) is leaks
+
+
+@pytest.mark.parametrize("process", OPEN)
+def test_and_a_guard_around_the_call_is_seen(tmp_path: Path, process: str) -> None:
+    guarded = MAIN.replace(
+        "print(recall.run(net, dev))", "with torch.no_grad():\n            print(recall.run(net, dev))"
+    )
+    files = {
+        "evaluator.py": EVALUATOR.replace("{process}", process),
+        "recall.py": RECALL.replace("{decorator}", "").replace("{guard}", "import torch"),
+        "main.py": guarded,
+    }
+    assert Project(tmp_path, files).found() == []
