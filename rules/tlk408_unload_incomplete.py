@@ -81,6 +81,8 @@ def _finding(facts: Facts, unloading: Unloading) -> Finding:
     more = [holder.name for holder in unloading.holders[1:]]
     verb = "hold" if len(more) > 1 else "holds"
     also = f", and {_listed(more)} {verb} it too" if more else ""
+    if more and first.how == "listed":
+        also = f", and so {'are' if len(more) > 1 else 'is'} {_listed(more)}"
     line = LineOf(facts.statement_of(first.made))
     return Finding(
         node=drop.statement,
@@ -133,6 +135,7 @@ def _of_parameter(facts: Facts, unloading: Unloading) -> Finding:
 
 _HOLDS = {
     "itself": "is the same model",
+    "listed": "is one of its models",
     "parameters": "holds its parameters and gradients",
     "wrapper": "was made with it and holds it",
     "container": "holds it",

@@ -369,3 +369,36 @@ def test_the_parts_of_a_text_that_are_trained_one_by_one_are_steps(
     end: str, step: str, last: str, is_found: bool
 ) -> None:
     assert carried(CHUNKS.format(end=end, step=step, last=last)) == (["state"] if is_found else [])
+
+
+MEMORY = """
+class Reader(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.head = nn.Linear(3, 3), nn.Linear(3, 3)
+    def push(self, memory, item):
+        return torch.cat([memory, item])[-8:]
+    def forward(self, x, memory):
+        h = self.layer(x) + {read}
+        return self.head(h), {state}
+reader = Reader()
+optimizer = torch.optim.SGD(reader.parameters(), lr=0.1)
+memory = torch.zeros(8, 3)
+for x, y in loader:
+    out, memory = reader(x, memory)
+    loss = F.cross_entropy(out, y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("state", ["self.push(memory, h)", "0.9 * memory + h", "torch.cat([memory, h])[-8:]"])
+@pytest.mark.parametrize(
+    ("read", "leaks"),
+    [("memory.detach().mean(0)", True), ("0", True), ("memory.mean(0)", False)],
+)
+def test_a_state_of_which_the_loss_sees_no_graph_is_carried_beside_it(state: str, read: str, leaks: bool) -> None:
+    # Where the loss goes through the state, its second backward raises: the program does not run so.
+    found = carried(TRAINING + MEMORY.replace("{read}", read).replace("{state}", state))
+    assert found == (["memory"] if leaks else [])

@@ -22,6 +22,9 @@ from torchlint.facts.values.writing import Use, operands, text_of
 CASTS = frozenset(["float", "half", "double", "bfloat16", "type", "to", "cuda", "cpu", "contiguous"])
 """Methods of a tensor that change its type, its place or its layout."""
 
+BATCH_STATISTICS = frozenset(["running_mean", "running_var"])
+"""Buffers of the layers that normalize: https://docs.pytorch.org/docs/stable/generated/torch.nn.BatchNorm2d.html"""
+
 
 @dataclass(frozen=True)
 class Accumulation:
@@ -235,7 +238,9 @@ class Accumulations:
             if owner.name == "detach_":
                 return None  # each turn begins without the history of the last one
             owner = owner.callee.inputs[0]
-        if owner.op is not Op.ELEMENT or not _is_owned_by_module(owner):
+        is_statistic = owner.op is Op.ATTRIBUTE and owner.name in BATCH_STATISTICS
+        is_item = owner.op is Op.ELEMENT and _is_owned_by_module(owner)
+        if not (is_statistic or is_item or self._is_given_buffer(owner)):
             return None
         added = tuple(use for use in operands(value)[1:] if self.brings(use.value))
         statement = value.statement
@@ -245,6 +250,12 @@ class Accumulations:
             return None
         name = text_of(owner.syntax if isinstance(owner.syntax, cst.Name) else None, owner)
         return Accumulation(value, added, name, value, statement, None, is_state=True)
+
+    def _is_given_buffer(self, owner: Value) -> bool:
+        """Whether a parameter is a buffer of a module for all who are seen to call: ``self.track(self.mean, x)``."""
+        given = self.solution.arguments_of(owner) if owner.op is Op.PARAMETER else []
+        homes = [frozenset(places_of(self.solution, one)) for one in given]
+        return bool(homes) and all(not self._buffers.isdisjoint(home) for home in homes)
 
 
 def _is_cast(update: Value) -> bool:

@@ -222,7 +222,7 @@ class CarriedStates:
         if self._is_handed_back(made, old):
             return None
         backwards = (b for b in self.solution.graph.backwards if not self._ends_in_the_step(b, old))
-        over = [b for b in backwards if old in self.flows.ancestry.of(b.root)]
+        over = [b for b in backwards if old in self.flows.ancestry.of(b.root) and not self._is_beside(b, new, old)]
         # A second backward through the first step's part raises unless the first has retained it.
         if any(backward.by_contract or not backward.retains for backward in over):
             return None
@@ -233,6 +233,22 @@ class CarriedStates:
         bounded = loop is not None and loop.iterable is not None and loop.iterable.name == "builtins.range"
         kind = "" if leaves and not over else self._kind_of(new)  # what others are given is left to a person
         return Carried(statement, name, new, old, bool(over), bounded, kind)
+
+    def _is_beside(self, backward: Backward, new: Value, old: Value) -> bool:
+        """Whether a backward runs over other items of what makes the new state, none of which comes of the old one.
+
+        ``out, memory = net(x, memory)`` where the network reads ``memory.detach()`` for ``out``.
+        """
+        if new in self.solution.loop_variables and new is not old:
+            return all(self._is_beside(backward, back, new) for back in new.inputs[1:])  # what an inner loop carries on
+        made = self._made(new)
+        if made.op is not Op.CALL or not self.solution.functions_of(made):
+            return False
+        items = [part for part in made.users if part.op in (Op.ELEMENT, Op.SUBSCRIPT)]
+        before = self.flows.ancestry.of_all([backward.root], unread={made})
+        if len(items) < len(made.users) or old in before:
+            return False
+        return not any(item in before and self.chains.comes_of(item, old) for item in items)
 
     def _is_handed_back(self, made: Value, old: Value) -> bool:
         """Whether a module may give the old state back as it is, to be spared computing it again.

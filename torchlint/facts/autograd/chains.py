@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchlint.facts.values.domain import is_graphless
@@ -31,9 +30,19 @@ class Chains:
         self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
         self._is_open = is_open
 
-    def reaches(self, value: Value, goals: frozenset[Value]) -> Value | None:
-        """The one of ``goals`` whose graph comes through a module into ``value``, or None."""
-        pending: list[_At] = [_At(value, False, ())]
+    def comes_of(self, value: Value, goal: Value) -> bool:
+        """Whether the graph of ``goal`` comes into ``value``, through a module or not."""
+        return self.reaches(value, frozenset([goal]), crossed=True) is not None
+
+    def reaches(self, value: Value, goals: frozenset[Value], *, crossed: bool = False) -> Value | None:
+        """The one of ``goals`` whose graph comes through a module into ``value``, or None.
+
+        Args:
+            value: where to begin.
+            goals: where to end.
+            crossed: True when a module has been passed already.
+        """
+        pending: list[_At] = [_At(value, crossed, ())]
         seen: set[_At] = set()
         while pending:
             at = pending.pop()
@@ -141,16 +150,12 @@ class Chains:
             if value is parameter:
                 return True
             if value not in seen and value.op in (Op.PHI, Op.NARROWED, Op.CONTAINER):
-                pending += value.inputs if value not in self._turned else ()
+                # A loop is supposed to have turns, after which its variables are not what they were before.
+                pending += value.inputs if value not in self.solution.loop_variables else ()
             elif value not in seen and value.op is Op.CALL and depth > 0:
                 pending += self._handed_back_by(value, depth - 1)
             seen.add(value)
         return False
-
-    @cached_property
-    def _turned(self) -> frozenset[Value]:
-        """The variables of loops: a loop is supposed to have turns, after which they are not what they were before."""
-        return frozenset(phi for loop in self.solution.graph.loops for phi in loop.phis)
 
     def _handed_back_by(self, call: Value, depth: int) -> list[Value]:
         """The arguments of a CALL that the functions of the file which it runs may give back."""

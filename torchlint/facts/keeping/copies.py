@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.keeping.loading import external_name
 from torchlint.facts.summaries.summary import DEEPCOPY, EffectKind
@@ -119,7 +120,7 @@ class Copies:
             return call if call.arguments and self._may_be_model_or_state(call.arguments[0]) else None
         if name in JOINING:
             return call if any(map(self._is_state_or_parts, call.arguments[:1])) else None
-        if name in KEYWORD_ITEMS:
+        if name in KEYWORD_ITEMS or makes_record(self.facts, call):
             return self._first(call.arguments, depth)
         if call.callee.op is Op.ATTRIBUTE and call.callee.name in SAME_OBJECT | SAME_MEMORY:
             return None if _goes_to_host(call) else self._copy(call.callee.inputs[0], depth)

@@ -13,8 +13,8 @@ class Holder:
 
     Attributes:
         name: a variable, an attribute, a container, as the program writes it.
-        how: "itself", "parameters", "wrapper", "container", "function", "graph", or "part" where the
-            model has it as one of its parts.
+        how: "itself", "listed" where a list of models is given up, "parameters", "wrapper", "container", "function",
+            "graph", or "part" where the model has it as one of its parts.
         made: the value that holds.
     """
 

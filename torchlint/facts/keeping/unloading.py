@@ -81,12 +81,26 @@ class Unloadings:
             return self._given.of(drop, given)
         bound = self._bound_on_its_path(value, drop)
         if not self.holders.is_model(bound):
-            return None
+            names = tuple(self._named_beside(bound, drop))
+            return Unloading(drop, names) if names else None
         held = self.holders.objects(bound)
         # What was computed before the object was made anew cannot hold it.
         early = bound.index if bound is not value else 0
         holders = tuple(holder for holder in self._in_variables(drop, held) if holder.made.index >= early)
         return Unloading(drop, holders) if holders and self._is_needed_after(drop) else None
+
+    def _named_beside(self, listed: Value, drop: Drop) -> Iterator[Holder]:
+        """The names that models still have which were listed for one, where the list alone is given up for memory.
+
+        ``encoders = [one, two]``, and after ``del encoders`` the cache is emptied.
+        """
+        is_list = listed.op is Op.CONTAINER and isinstance(listed.syntax, cst.List | cst.Tuple)
+        if not is_list or not self.asking.is_asked_after(drop):
+            return
+        for name, value in drop.bound.items():
+            if value in listed.inputs and self.holders.is_model(value):
+                if not is_read_after(self.facts, name, value, drop) and not self._is_dropped_after(name, drop):
+                    yield Holder(name, "listed", value)
 
     def _is_at_end_of_test(self, drop: Drop) -> bool:
         """Whether a test clears up, and looks at no memory: nothing follows in it, or frees a cache."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchlint.facts.values.externals import COUNTER, FROM_KEYS
 from torchlint.facts.values.graph import Op, Store, Value
 
-DICTIONARIES = frozenset(["builtins.dict", "collections.defaultdict", "collections.OrderedDict"])
+DICTIONARIES = (
+    frozenset(["builtins.dict", "collections.defaultdict", "collections.OrderedDict"]) | FROM_KEYS | {COUNTER}
+)
 
 
 def is_dictionary(made: Value) -> bool:

@@ -23,7 +23,13 @@ class Meaning(Enum):
     UNKNOWN = "anything"
 
 
-COLLECTIONS = frozenset(
+FROM_KEYS = frozenset(["builtins.dict.fromkeys", "collections.OrderedDict.fromkeys"])
+"""Those that make a dictionary with the same item, the second argument, under each key of the first."""
+
+COUNTER = "collections.Counter"
+"""A dictionary that is made of numbers, whatever is counted."""
+
+COLLECTIONS = FROM_KEYS | {COUNTER} | frozenset(
     ["builtins.dict", "builtins.list", "builtins.tuple", "builtins.set", "builtins.sorted", "builtins.reversed",
      "builtins.zip", "builtins.enumerate", "builtins.iter", "collections.deque", "collections.defaultdict",
      "collections.OrderedDict", "collections.namedtuple", "builtins.filter", "itertools.chain", "itertools.islice",

@@ -25,7 +25,7 @@ from torchlint.facts.values.domain import (
     Tool,
     join,
 )
-from torchlint.facts.values.externals import CHOOSING, KEYWORD_ITEMS, Meaning, meaning_of
+from torchlint.facts.values.externals import CHOOSING, COUNTER, FROM_KEYS, KEYWORD_ITEMS, Meaning, meaning_of
 from torchlint.facts.values.framework_objects import object_made
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.literals import is_true
@@ -142,6 +142,11 @@ def collected(solution: Solution, value: Value, name: str, arguments: list[Abstr
         if isinstance(key, str):
             if name in KEYWORD_ITEMS:
                 solution.set_field(value, key, argument)
+        elif name in FROM_KEYS:
+            if key == 1:
+                solution.set_field(value, None, argument)
+        elif name == COUNTER:
+            continue
         elif name == "collections.defaultdict" and key == 0:
             made = join(_made_by(solution, value, atom) for atom in argument)
             if made:
