@@ -37,6 +37,7 @@ from torchlint.facts.values.evidence import Evidence
 from torchlint.facts.values.graph import Class, Function, Key, Op, Place, Store, Value, ValueGraph
 from torchlint.facts.values.parameters import spread_as, star_of
 from torchlint.facts.values.transfer import transfer
+from torchlint.facts.values.web_state import STATE, is_state_of_application
 from torchlint.facts.values.worklist import WorkList
 
 ROUNDS = 20
@@ -118,6 +119,8 @@ class Solution:
         owners = [a.cls.root() for a in sorted_values(self.of(base)) if isinstance(a, OF_CLASSES)]
         if owners:
             return [Place(owner, attribute) for owner in dict.fromkeys(owners)]
+        if base.name == STATE and is_state_of_application(self, base):
+            return [Place(self.graph.module, f"<application>.{STATE}.{attribute}")]
         if base.place is not None:
             return [Place(base.place.owner, f"{base.place.path}.{attribute}")]
         if base.op is Op.ATTRIBUTE:
