@@ -46,6 +46,7 @@ TRAINING_ON_ALL = [
     "torch.autograd.backward(sum(losses))",
     "grads = torch.autograd.grad(sum(losses), model.parameters())",
     "accelerator.backward(sum(losses))",
+    "from hub import engine\nengine.scale(2).backward(sum(losses) + 0.1 * model.weight.grad.pow(2).sum())",
     "scaler.scale(sum(losses)).backward()",
     "scaler.scale(torch.stack(losses).mean()).backward()",
     "with amp.scale_loss(sum(losses), optimizer) as scaled:\n    scaled.backward()",

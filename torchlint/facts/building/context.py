@@ -340,10 +340,22 @@ def _is_parameter(value: Value) -> bool:
     return made is not None and made.kind == "parameter"
 
 
+def _is_scaled_gradient(value: Value) -> bool:
+    """``wanted.grad``, by itself, negated, scaled or reshaped; a loss with a penalty on gradients is a sum of more."""
+    if value.op is Op.ATTRIBUTE:
+        return value.name == "grad"
+    if value.op is Op.OPERATION and value.name in ("Multiply", "Divide"):
+        return any(map(_is_scaled_gradient, value.inputs))
+    if value.op is Op.OPERATION and len(value.inputs) == 1:
+        return _is_scaled_gradient(value.inputs[0])
+    is_method = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE
+    return is_method and _is_scaled_gradient(value.callee.inputs[0])
+
+
 def _is_loss(argument: Value, receiver: Value) -> bool:
     if argument.mode is Mode.OFF and argument.op in (Op.CALL, Op.OPERATION):
         return False  # no backward starts from what was computed without gradients
-    if any(part.op is Op.ATTRIBUTE and part.name == "grad" for part in argument.computed_from()):
+    if _is_scaled_gradient(argument):
         return False  # the gradient that a backward begins with: ``actions.backward(-wanted.grad)``
     if argument.op is Op.CALL and argument.callee.op is Op.EXTERNAL:
         operation = torch_api.function(argument.callee.name)
