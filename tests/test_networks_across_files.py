@@ -596,3 +596,43 @@ def test_weights_that_are_copied_from_weights_say_nothing_of_a_backward(tmp_path
                 return given
     """
     assert Project(tmp_path, {"layers.py": layers, "stack.py": stack}).found() == []
+
+
+BUILDS = """
+    import torch
+
+    def build(net, other):
+        optimizer = torch.optim.Adam(net.parameters())
+        return {given}
+"""
+
+STEPS = """
+    import torch
+    from torch import nn
+    from build import build
+
+    def run(loader):
+        net = nn.Linear(3, 3)
+        {before}
+        for x, y in loader:
+            {each}
+            loss = nn.functional.mse_loss(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ("optimizer", "optimizer = build(net, net)"),
+        ("torch.optim.Adam(net.parameters())", "optimizer = build(net, net)"),
+        ("optimizer, torch.optim.Adam(other.parameters())", "optimizer, other = build(net, net)"),
+        ("optimizer, torch.optim.lr_scheduler.StepLR(optimizer, 3)", "optimizer, schedule = build(net, net)"),
+    ],
+)
+def test_an_optimizer_that_another_file_builds_in_each_step_is_told(tmp_path: Path, given: str, made: str) -> None:
+    for before, each, expected in (("pass", made, ["run.py: TLK301 warning"]), (made, "pass", [])):
+        files = {"build.py": BUILDS.format(given=given), "run.py": STEPS.format(before=before, each=each)}
+        assert Project(tmp_path, files).found() == expected

@@ -257,6 +257,10 @@ def test_a_list_of_one_call_is_bounded_where_no_data_are_seen(
 
 
 WINDOWS = """
+def first(trace):
+    if len(trace) < 20:
+        return None
+    return trace[:, :20]
 def collect(folder):
     kept = {{}}
     for path in {files}:
@@ -272,13 +276,15 @@ def collect(folder):
         ("sorted(glob.glob(folder))", "trace[:, :20]", 1),
         ("Path(folder).rglob('*.npy')", "trace[:, :20]", 1),
         ("os.listdir(folder)", "trace[:, :20].clone()", 0),
+        ("csv.DictReader(open(folder))", "trace[:, :20]", 1),
+        ("csv.reader(open(folder))", "first(trace)", 1),
         ("('a.npy', 'b.npy')", "trace[:, :20]", 0),
     ],
 )
-def test_a_loop_over_the_files_of_a_folder_brings_a_tensor_in_each_turn(files: str, taken: str, count: int) -> None:
+def test_a_loop_over_files_or_the_rows_of_one_brings_a_tensor_in_each_turn(files: str, taken: str, count: int) -> None:
     program = Program(
         WINDOWS.format(files=files, taken=taken),
-        head=f"{HEAD}import glob, os\nimport numpy as np\nfrom pathlib import Path\n",
+        head=f"{HEAD}import csv, glob, os\nimport numpy as np\nfrom pathlib import Path\n",
     )
     assert len(program.facts.kept_views) == count
 

@@ -13,7 +13,7 @@ from torchlint.facts.turns.repetition import HOPS, Repetition, Turn, changes_wit
 from torchlint.facts.values.frameworks import is_called_each_step
 from torchlint.facts.values.graph import Function, Loop, Mode, Op, Reset, Store, Value
 from torchlint.facts.values.homes import allocations_of, stored_at
-from torchlint.facts.values.listing import goes_over_files
+from torchlint.facts.values.listing import goes_over_files, goes_over_rows
 from torchlint.facts.values.literals import literal
 from torchlint.tree import walk
 
@@ -134,9 +134,9 @@ class Gathering:
         """Whether each turn brings a new batch, or more; a few files, types or groups are one step's own."""
         return isinstance(by, Function) or self.repetitions.turn(by) is not Turn.OTHER or self.is_pass(by)
 
-    def goes_over_files(self, by: Loop | Function) -> bool:
-        """``for path in sorted(glob.glob(pattern))``: whether what repeats goes over the files of a folder."""
-        return isinstance(by, Loop) and goes_over_files(by)
+    def goes_over_disk(self, by: Loop | Function) -> bool:
+        """Whether what repeats goes over the files of a folder, or the rows of a file: ``csv.DictReader(file)``."""
+        return isinstance(by, Loop) and (goes_over_files(by) or goes_over_rows(by))
 
     def is_over_data(self, by: Loop | Function, item: Value) -> bool:
         """Whether what repeats is seen to go over a data set, of which ``item`` is computed turn by turn."""

@@ -130,7 +130,7 @@ class _Search:
         return [kept for kept in kept_elsewhere(self.facts) if kept.is_in_container(self.solution)]
 
     def _brings_data(self, by: Loop | Function) -> bool:
-        return self.gathering.brings_data(by) or self.gathering.goes_over_files(by)
+        return self.gathering.brings_data(by) or self.gathering.goes_over_disk(by)
 
     def _is_local(self, made: Value, by: Loop | Function) -> bool:
         """Whether a container is a variable of the function that fills it, and of no object."""

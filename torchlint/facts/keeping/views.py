@@ -18,6 +18,7 @@ from torchlint.facts.keeping.numbers import is_known_with, number_behind
 from torchlint.facts.keeping.pieces import pieces_of
 from torchlint.facts.summaries.summary import ViewSummary
 from torchlint.facts.turns.steps import Steps
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Container, Plain
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.homes import is_data_of_tensor, places_of, stored_at
@@ -247,8 +248,9 @@ class Views:
         told = self._told(call)
         if told is not None:
             return ("part" if told.is_part else "whole", self.solution.passed(call, functions[0], told.position))
-        if len(functions) == 1 and functions[0].result is not None and len(functions[0].result.inputs) == 1:
-            result = functions[0].result.inputs[0]
+        given = [one for one in choices(functions[0].result) if one.name != "None"] if len(functions) == 1 else []
+        if len(given) == 1:
+            result = given[0]
             if call in self._followed or self.steps.calls_module(call):
                 return ("none", None)  # a function that returns what it returns itself says nothing
             self._followed.add(call)

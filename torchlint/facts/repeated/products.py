@@ -18,6 +18,7 @@ from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import (
     Atom,
     ClassReference,
+    Container,
     External,
     FunctionReference,
     Instance,
@@ -170,12 +171,19 @@ class Products:
         products = [self._of_atom(atom) for atom in self.solution.final(function.result)]
         return max(_known(products), key=_weight) if products and all(products) else None
 
+    def _of_tuple(self, made: Value) -> Product | None:
+        """What a tuple holds of what is built, the weightiest: ``return optimizer, scheduler``."""
+        atoms = (atom for item in made.inputs for atom in self.solution.final(item) if not isinstance(atom, Container))
+        return max(_known(map(self._of_atom, atoms)), key=_weight, default=None)
+
     def _of_atom(self, atom: Atom) -> Product | None:
         """What is built where no more is seen than what it is."""
         if isinstance(atom, Instance) and is_module_class(atom.cls):
             return Product("module", self._has_parameters(atom.cls))
         if isinstance(atom, Module):
             return Product("module", atom.has_parameters)
+        if isinstance(atom, Container):
+            return self._of_tuple(atom.allocation)
         return Product(atom.kind) if isinstance(atom, Tool) and atom.kind in BUILT else None
 
     def _fresh(self, value: Value | None, function: Function) -> Product | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from functools import cache
 
@@ -120,8 +121,23 @@ _CLASSES: tuple[tuple[str, Meaning], ...] = (
     ("torchaudio.transforms.", Meaning.TRANSFORM),
     ("kornia.losses.", Meaning.TRANSFORM),
     ("pytorch_msssim.", Meaning.TRANSFORM),
+    ("monai.networks.", Meaning.MODULE),
+    # https://pytorch-geometric.readthedocs.io/en/latest/modules/nn.html, https://docs.dgl.ai/api/python/nn-pytorch.html
+    ("torch_geometric.nn.", Meaning.MODULE),
+    ("dgl.nn.", Meaning.MODULE),
+    ("efficientnet_pytorch.", Meaning.MODULE),
+    ("facenet_pytorch.", Meaning.MODULE),
+    ("vit_pytorch.", Meaning.MODULE),
+    ("x_transformers.", Meaning.MODULE),
+    ("denoising_diffusion_pytorch.", Meaning.MODULE),
 )
 """Packages whose classes are modules; the functions beside them are no classes by their names."""
+
+_MODEL_CLASS = re.compile(r"\.(?!DataCollator)[A-Z]\w*(Model|[a-z0-9]For[A-Z]\w*)$")
+"""``GPT2LMHeadModel(config)``, ``BertForMaskedLM(config)``, ``UNet2DModel(sample_size=32)``.
+
+https://huggingface.co/docs/transformers/main_classes/model, https://huggingface.co/docs/diffusers/api/models/overview
+"""
 
 
 @cache
@@ -133,6 +149,8 @@ def meaning_of(name: str) -> Meaning:
     if name.startswith("transformers.") and name.endswith((".from_pretrained", ".from_config")):
         owner = name.split(".")[-2]
         return Meaning.MODULE if "Model" in owner or "For" in owner else Meaning.UNKNOWN
+    if name.startswith(("transformers.", "diffusers.")) and _MODEL_CLASS.search(name):
+        return Meaning.MODULE
     for prefix, meaning in _PREFIXES:
         if name.startswith(prefix):
             return meaning

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import ClassReference, External
 from torchlint.facts.values.frameworks import is_module, is_module_class
@@ -99,13 +101,14 @@ def is_remembered(function: Function) -> bool:
 
 
 def _is_made(solution: Solution, result: Value) -> bool:
+    """Whether a result is made where it is returned, or is a tuple of what is made there."""
     pending, seen = [result], set[Value]()
     while pending:
         value = before_moves(pending.pop())
         if value in seen:
             continue
         seen.add(value)
-        if value.op is Op.PHI:
+        if value.op is Op.PHI or (value.op is Op.CONTAINER and isinstance(value.syntax, cst.Tuple)):
             pending.extend(value.inputs)
         elif value.function is not result.function or not _is_construction(solution, value):
             return False
