@@ -179,9 +179,10 @@ def _kept(inference: Inference) -> str:
 def _evidence(facts: Facts, inference: Inference) -> tuple[Step, ...]:
     calls = [facts.statement_of(call) for call in inference.forwards]
     steps = [Step(node, "a forward records a graph here") for node in dict.fromkeys(calls)]
-    callers = facts.solution.callers.get(inference.function)
+    known = facts.solution.callers.get(inference.function, ())
+    callers = [call for call in known if not call.function.is_foreign]
     if not callers:
         steps.append(Step(inference.function.syntax, "no caller that guards it is seen in this run"))
-    recording = sorted(filter(facts.modes.records, callers or ()), key=lambda call: call.index)
+    recording = sorted(filter(facts.modes.records, callers), key=lambda call: call.index)
     steps += [Step(facts.statement_of(call), "called from here with gradients on") for call in recording[:CALLERS]]
     return tuple(steps)

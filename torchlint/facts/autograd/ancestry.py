@@ -87,7 +87,7 @@ class Ancestry:
             for source in self.sources(value):
                 if belated and is_belated(self.solution, value, source, belated):
                     continue
-                stays = through_place or source.function is value.function
+                stays = through_place or source.function is value.function or _is_lasting(value, source)
                 pending.append((source, may_ascend and stays))
         return frozenset(seen)
 
@@ -189,3 +189,14 @@ class Ancestry:
         places = {place for value in ends for place in places_of(self.solution, value)}
         alike = (v for v in graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
         return frozenset(ends | {v for v in alike if any(place in places for place in places_of(self.solution, v))})
+
+
+def _is_lasting(value: Value, source: Value) -> bool:
+    """Whether one function reads what another has put into a container that both know, as of an object's attribute.
+
+    ``torch.stack(self.trail["terms"])`` of ``self.trail[name].append(term)``: no call leads from the one to the other.
+    """
+    if value.op is Op.CONTAINER:
+        return True
+    is_item = value.op in (Op.SUBSCRIPT, Op.ELEMENT)
+    return is_item and source.op is Op.CONTAINER and source.function.name in ("__init__", "<module>")

@@ -51,7 +51,8 @@ def _of(facts: Facts, function: Function) -> IdlePhase | None:
     statements = list(_training(facts, function)) if forwards else []
     if not statements:
         return None
-    calls = [call for call in facts.solution.callers.get(function, ()) if facts.modes.records(call)]
+    callers = (call for call in facts.solution.callers.get(function, ()) if not call.function.is_foreign)
+    calls = [call for call in callers if facts.modes.records(call)]
     idle = [
         call
         for call in sorted(calls, key=lambda call: call.index)

@@ -343,7 +343,7 @@ def _is_parameter(value: Value) -> bool:
 def _is_scaled_gradient(value: Value) -> bool:
     """``wanted.grad``, by itself, negated, scaled or reshaped; a loss with a penalty on gradients is a sum of more."""
     if value.op is Op.ATTRIBUTE:
-        return value.name == "grad"
+        return value.name == "grad" or (value.name == "data" and _is_scaled_gradient(value.inputs[0]))
     if value.op is Op.OPERATION and value.name in ("Multiply", "Divide"):
         return any(map(_is_scaled_gradient, value.inputs))
     if value.op is Op.OPERATION and len(value.inputs) == 1:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.building.names import constant_of
 from torchlint.facts.hooks.burdens import Burdens
 from torchlint.facts.hooks.holding import Held, Holding
 from torchlint.facts.hooks.makers import Makers
@@ -29,7 +30,7 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import allocations_of, places_of
 from torchlint.facts.values.writing import shortened
 from torchlint.tree import walk, walk_statements
 
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.hooks.registrations import Registration
 
+
+TAKING = frozenset(["pop", "popitem", "clear"])
+"""Methods of containers after which what was in them is there no more."""
 
 _COMPUTED = frozenset([Op.CALL, Op.OPERATION, Op.ELEMENT, Op.SUBSCRIPT])
 
@@ -145,13 +149,27 @@ class Circles:
                 if repetition is None and (is_seen or is_module_class(owner) or not self._is_once(owner, tensor)):
                     continue
                 by = repetition.by if repetition is not None else None
-            elif owner is None and self._descends(one.value, tensor):
+            elif owner is None and self._descends(one.value, tensor) and not self._is_taken_out(one.value, tensor):
                 is_made, by = self._is_made_by_turn(registration.call, one)
                 if not is_made:
                     continue
             else:
                 continue
             yield Circle(statement, Through.GRAPH, holder, self._written(one), by, owner, True)
+
+    def _is_taken_out(self, held: Value, tensor: Value) -> bool:
+        """Whether all that leads from a container to the tensor is taken out of it: ``act = got.pop("act")``."""
+        made = set(allocations_of(self.solution, held))
+        items = [item for one in made for item in self.solution.held.get(one, ()) if self._descends(item[1], tensor)]
+        taken = [
+            call
+            for call in self.facts.calls()
+            if call.callee.op is Op.ATTRIBUTE and call.callee.name in TAKING
+            and not made.isdisjoint(allocations_of(self.solution, call.callee.inputs[0]))
+        ]  # fmt: skip
+        keys = {constant_of(call.arguments[0].syntax) for call in taken if call.arguments and call.arguments[0].syntax}
+        is_emptied = any(not call.arguments for call in taken)
+        return bool(items) and (is_emptied or all(key is not None and key in keys for key, _ in items))
 
     def _is_made_by_turn(self, call: Value, held: Held) -> tuple[bool, Loop | Function | None]:
         """Whether each turn makes a circle of its own, and what repeats it, if that is seen.

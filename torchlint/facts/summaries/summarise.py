@@ -211,7 +211,7 @@ class _Summariser:
             default=self.shapes.of(parameter.inputs[0]) if parameter.inputs else (),
             is_module=any(isinstance(atom, Module) for atom in evidence),
             is_trained_on=any(isinstance(atom, Tensor) and atom.history is History.LIVE for atom in evidence),
-            reaches_backward=parameter in self.flows.trained,
+            reaches_backward=parameter in self.flows.trained and self.facts.steps.trains(parameter.function),
             is_retained=parameter in self.flows.trained and parameter not in self.flows.spent_roots,
             escapes=parameter in self._handed_on,
             is_frozen=self._freezes(parameter, FREEZING_CALLS),

@@ -1,7 +1,7 @@
 """Unit tests: what a test runner calls once, on a few rows.
 
 A forward there costs next to nothing and is gone with the test. A test that goes over a loader is an evaluation like
-any other.
+any other, where no runner collects it.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ class UnitTests:
         self._known: dict[Function, bool] = {}
 
     def is_brief(self, value: Value) -> bool:
-        """Whether ``value`` is computed in a unit test: not for each batch of a data set, or for nothing at all."""
+        """Whether ``value`` is computed in a unit test: one that a runner collects, or not for each batch of data."""
         around = value.loop.around() if value.loop is not None else []
         goes_over_data = any(loop.iterable is not None and self._is_data(loop.iterable) for loop in around)
-        return (value.is_bare or not goes_over_data) and self.has(value.function)
+        is_collected = self._has_runner and value.function.name.startswith(PREFIXES)
+        return (value.is_bare or is_collected or not goes_over_data) and self.has(value.function)
 
     def _is_data(self, iterable: Value) -> bool:
         """Whether a loop runs over a loader, or over what code that is not seen makes."""

@@ -122,9 +122,6 @@ _CLASSES: tuple[tuple[str, Meaning], ...] = (
     ("kornia.losses.", Meaning.TRANSFORM),
     ("pytorch_msssim.", Meaning.TRANSFORM),
     ("monai.networks.", Meaning.MODULE),
-    # https://pytorch-geometric.readthedocs.io/en/latest/modules/nn.html, https://docs.dgl.ai/api/python/nn-pytorch.html
-    ("torch_geometric.nn.", Meaning.MODULE),
-    ("dgl.nn.", Meaning.MODULE),
     ("efficientnet_pytorch.", Meaning.MODULE),
     ("facenet_pytorch.", Meaning.MODULE),
     ("vit_pytorch.", Meaning.MODULE),
