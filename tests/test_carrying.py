@@ -222,6 +222,39 @@ def slopes(frames, start):
     assert carried(source) == expected
 
 
+EXPLAINED = """
+class Monitor(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.head = nn.GRUCell(3, 3), nn.Linear(3, 1)
+    def forward(self, frame, state):
+        state = self.cell(frame, state)
+        return self.head(state).squeeze(), state
+class Explainer:
+    def __init__(self, net):
+        self.net, self.state = net.eval(), torch.zeros(1, 3)
+    def __call__(self, frame):
+        {asked}
+        score, self.state = self.net(frame, self.state)
+        return torch.autograd.grad(score, frame)[0].norm().item()
+def read(stream):
+    while True:
+        row = stream.read()
+        if len(row) < 3:
+            return
+        yield torch.from_numpy(row.copy()).view(1, 3)
+def run(stream):
+    explain = Explainer(Monitor())
+    for number, frame in enumerate(read(stream)):
+        print(number, explain(frame))
+"""
+
+
+@pytest.mark.parametrize(("asked", "expected"), [("frame.requires_grad_(True)", ["self.state"]), ("frame = watch()", [])])
+def test_an_input_that_a_method_makes_require_grad_is_one_of_its_step(asked: str, expected: list[str]) -> None:
+    assert carried(EXPLAINED.format(asked=asked)) == expected
+
+
 def test_an_attribute_of_which_only_gradients_of_the_input_are_asked() -> None:
     source = """
 class Watch:

@@ -282,9 +282,10 @@ class CarriedStates:
 
     def _is_made_beside(self, end: Value, backward: Backward, old: Value) -> bool:
         """Whether the one tensor to which ``autograd.grad`` goes is made in the turn that reads the ``old`` state."""
-        function, loop = backward.function, backward.loop
+        function, loop, is_told = backward.function, backward.loop, False
         for _ in range(DEPTH):
             made = _before_requires_grad(end)
+            is_told |= any(user.op is Op.ATTRIBUTE and user.name == "requires_grad_" for user in made.users)
             if made.op is not Op.PARAMETER:
                 break
             calls = list(self.solution.callers.get(made.function, {}).items())
@@ -293,7 +294,7 @@ class CarriedStates:
                 return False
             end, function, loop = given, calls[0][0].function, calls[0][0].loop
         # What requires grad by that method, and is no module since a gradient is asked for it, is one tensor.
-        is_tensor = made is not end or self.flows.surely_tensor(end)
+        is_tensor = is_told or made is not end or self.flows.surely_tensor(end)
         if not is_tensor or unpacked(made).op not in (Op.CALL, Op.ELEMENT) or made.function is not function:
             return False
         return made.loop is loop or (old.function is made.function and _loops(old) <= _loops(made))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from torchlint.facts.turns.modes import Modes
+from torchlint.facts.values.dictionaries import DICTIONARIES, is_dictionary
 from torchlint.facts.values.domain import (
     SYMBOLIC,
     Carrier,
@@ -17,12 +18,17 @@ from torchlint.facts.values.domain import (
     sorted_values,
 )
 from torchlint.facts.values.frameworks import is_module_class
-from torchlint.facts.values.graph import Function, Mode, Op, Value
+from torchlint.facts.values.graph import Function, Key, Mode, Op, Value
 from torchlint.facts.values.parameters import gathers
 from torchlint.facts.values.solve import Solution
 
 CUTTING = frozenset(["detach", "data", "item"])
 """Attributes of a tensor that give it, or its number, without its graph."""
+
+COPYING = frozenset(
+    ["builtins.dict", "builtins.list", "builtins.tuple", "builtins.sorted", "collections.OrderedDict"]
+)  # fmt: skip
+"""Functions that make a container of all that another one has."""
 
 
 class Liveness:
@@ -162,13 +168,43 @@ class Liveness:
         """The live tensors in ``value``: itself, or items of a tuple, list or dict that is built on the spot."""
         if self.live(value) is not None:
             return [value]
+        made = [atom.allocation for atom in sorted_values(self.solution.final(value)) if isinstance(atom, Container)]
+        made = [one for one in made if not self._is_off(value, one.function)]
+        return list(dict.fromkeys(part for one in made for part in (*self._written_in(one), *self._copied_by(one))))
+
+    def _written_in(self, made: Value, but: Set[Key] = frozenset()) -> list[Value]:
+        """The live tensors that a container was built with, or has under a key, ``but`` for some keys."""
         return [
             held
-            for atom in sorted_values(self.solution.final(value))
-            if isinstance(atom, Container) and not self._is_off(value, atom.allocation.function)
-            for key, held in self.solution.held.get(atom.allocation, ())
-            if (key is not None or held in atom.allocation.inputs) and self.live(held) is not None
+            for key, held in self.solution.held.get(made, ())
+            if (key not in but if key is not None else held in made.inputs) and self.live(held) is not None
         ]
+
+    def _copied_by(self, call: Value) -> list[Value]:
+        """What ``dict(parts, epoch=1)``, ``{**parts, "epoch": 1}``, ``list(parts.values())`` have of others."""
+        if call.op is Op.CONTAINER:
+            return [
+                part
+                for mapping, replaced in self.solution.graph.spreads.get(call, ())
+                for atom in sorted_values(self.solution.final(mapping))
+                if isinstance(atom, Container)
+                for part in self._written_in(atom.allocation, replaced)
+            ]
+        if call.op is not Op.CALL or call.callee.name not in COPYING:
+            return []
+        given = list(zip(call.keys[1:], call.arguments, strict=True))
+        named = {key for key, _ in given if isinstance(key, str)}
+        found = [argument for key, argument in given if key in named and self.live(argument) is not None]
+        for argument in (argument for key, argument in given if key not in named):
+            for atom in sorted_values(self.solution.final(argument)):
+                if isinstance(atom, Container) and not self._gives_keys(call, argument, atom.allocation):
+                    found += self._written_in(atom.allocation, named)
+        return found
+
+    def _gives_keys(self, call: Value, argument: Value, made: Value) -> bool:
+        """Whether a list is made of a dictionary's keys: ``list(parts)``, and not ``list(parts.values())``."""
+        is_read = argument.op is Op.CALL and argument.callee.name in ("values", "items")
+        return not is_read and is_dictionary(made) and call.callee.name not in DICTIONARIES
 
     def carries(self, value: Value) -> bool:
         """Whether ``value`` is, or holds, a tensor with a graph."""

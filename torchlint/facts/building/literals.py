@@ -34,20 +34,32 @@ class LiteralBuilder(IterationBuilder):
         return self.make(Op.CONTAINER, tuple(inputs), node, keys=tuple(keys))
 
     def dictionary(self, node: cst.Dict) -> Value:
-        inputs, keys = [], []
+        inputs, keys, spreads = [], [], []
         spread = [element for element in node.elements if not isinstance(element, cst.DictElement)]
         for element in node.elements:
+            after = node.elements[node.elements.index(element) + 1 :]
+            replaced = frozenset(constant_of(one.key) for one in after if isinstance(one, cst.DictElement))
             value = self.visit(element.value)
             if isinstance(element, cst.DictElement):
                 self.visit(element.key)
                 keys.append(constant_of(element.key))
+            elif value.op is Op.CONTAINER and isinstance(value.syntax, cst.Dict) and None not in value.keys:
+                kept = [(k, item) for k, item in zip(value.keys, value.inputs, strict=True) if k not in replaced]
+                keys += [key for key, _ in kept]
+                inputs += [item for _, item in kept]
+                continue
             else:
                 # What a spread dict holds may be replaced by what stands after it, so nothing is said of it then.
                 is_certain = element is node.elements[-1] and len(spread) == 1
+                if not is_certain and None not in replaced:
+                    spreads.append((value, replaced))
                 value = self.held(value) if is_certain else self.unknown(element)
                 keys.append(None)
             inputs.append(value)
-        return self.make(Op.CONTAINER, tuple(inputs), node, keys=tuple(keys))
+        made = self.make(Op.CONTAINER, tuple(inputs), node, keys=tuple(keys))
+        if spreads:
+            self.graph.spreads[made] = spreads
+        return made
 
     def held(self, mapping: Value) -> Value:
         """Anything that a dictionary holds."""

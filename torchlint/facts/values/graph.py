@@ -405,7 +405,8 @@ class ValueGraph:
     ``buffers`` has each ``register_buffer`` as (on what, which name); ``beginnings`` what is assigned where a condition
     says that nothing was before; ``resting`` what a module reads where it does not train, ``resting_choices`` each PHI
     with what it is only then; ``indices`` what a SUBSCRIPT is indexed by, slices left out; ``bounds`` what the
-    variables are between which a slice lies; ``decorated`` what decorates a function, with that function;
+    variables are between which a slice lies; ``spreads`` what a dictionary is written around,
+    each with the keys that are replaced in it; ``decorated`` what decorates a function, with that function;
     ``foreign`` is what other files bring in.
     """
 
@@ -424,6 +425,7 @@ class ValueGraph:
     resting_choices: set[tuple[Value, Value]] = field(default_factory=set)
     indices: dict[Value, tuple[Value, ...]] = field(default_factory=dict)
     bounds: dict[cst.BaseExpression, Value] = field(default_factory=dict)
+    spreads: dict[Value, list[tuple[Value, frozenset[Key]]]] = field(default_factory=dict)
     decorated: list[tuple[Value, Function]] = field(default_factory=list)
     foreign: Foreign = field(default_factory=Foreign)
 
