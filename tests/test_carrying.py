@@ -250,7 +250,9 @@ def run(stream):
 """
 
 
-@pytest.mark.parametrize(("asked", "expected"), [("frame.requires_grad_(True)", ["self.state"]), ("frame = watch()", [])])
+@pytest.mark.parametrize(
+    ("asked", "expected"), [("frame.requires_grad_(True)", ["self.state"]), ("frame = watch()", [])]
+)
 def test_an_input_that_a_method_makes_require_grad_is_one_of_its_step(asked: str, expected: list[str]) -> None:
     assert carried(EXPLAINED.format(asked=asked)) == expected
 

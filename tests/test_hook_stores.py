@@ -195,3 +195,29 @@ def recorder(rows):
 )
 def test_a_hook_that_no_forward_is_seen_to_run_keeps_what_nobody_drops(hook: str, first: str, name: str | None) -> None:
     assert keeps(Program(WATCHER.format(hook=hook, first=first))) == ([] if name is None else [name])
+
+
+COLLECTOR = """
+class Collector:
+    def __init__(self, names):
+        self.outputs = {{name: [] for name in names}}
+    def attach(self, model):
+        for name, module in model.named_modules():
+            module.register_forward_hook(self.make(name))
+    def make(self, name):
+        def record(module, inputs, output):
+            self.outputs[name].append(output.std())
+        return record
+    def flush(self):
+        for name, values in self.outputs.items():
+            print(name, torch.stack(values).mean().item())
+            {ended}
+"""
+
+
+@pytest.mark.parametrize(
+    ("ended", "expected"),
+    [("values.clear()", []), ("self.outputs[name].clear()", []), ("pass", ["self.outputs[name]"])],
+)
+def test_lists_of_a_dictionary_that_another_method_empties_are_no_hoard(ended: str, expected: list[str]) -> None:
+    assert keeps(Program(COLLECTOR.format(ended=ended))) == expected

@@ -307,6 +307,14 @@ def test_nor_one_through_which_something_is_trained_or_that_is_frozen(
     assert study(tmp_path, base=base, **options) == []
 
 
+@pytest.mark.parametrize(("given", "found"), [("x", ["study.py: TLK203 warning"]), ("out", [])])
+def test_also_where_another_method_of_the_loss_runs_it(tmp_path: Path, given: str, found: list[str]) -> None:
+    distill = DISTILL.format(base="", made="pass", method="__call__", guide=f"self.soft({given})")
+    distill += "\n        def soft(self, x):\n            return self.teacher(x).softmax(1)\n"
+    study = STUDY.format(teacher="nn.Linear(3, 3)", trained="student.parameters()")
+    assert Project(tmp_path, {"distill.py": distill, "study.py": study}).found() == found
+
+
 def test_one_that_the_loss_guards_is_not(tmp_path: Path) -> None:
     distill = DISTILL.format(base="", made="pass", method="__call__", guide="self.teacher(x)")
     distill = distill.replace("def __call__", "def guide(self, x):\n            with torch.no_grad():\n"

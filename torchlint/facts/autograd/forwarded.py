@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -78,14 +79,25 @@ class Forwarded:
         functions = self.solution.functions_of(call)
         if len(functions) != 1 or not functions[0].is_foreign or functions[0].owner is None:
             return []
-        passed = self.solution.callers[functions[0]][call]
-        found = []
-        for inner in self.steps.calls_in(functions[0]):
+        return list(self._run_by(functions[0], self.solution.callers[functions[0]][call], call, HELPERS))
+
+    def _run_by(
+        self, method: Function, passed: Mapping[Value, Value | None], call: Value, depth: int
+    ) -> Iterator[RunByObject]:
+        """The networks that a method runs, or another method of the object that it calls; ``passed`` is for what."""
+        for inner in self.steps.calls_in(method):
             given = [passed.get(argument) for argument in inner.arguments]
             known = tuple(one for one in given if one is not None)
-            if self._is_own_network(inner, functions[0]) and known and len(known) == len(given):
-                found.append(RunByObject(inner.callee, known, call))
-        return found
+            if not known or len(known) < len(given):
+                continue
+            if self._is_own_network(inner, method):
+                yield RunByObject(inner.callee, known, call)
+                continue
+            for other in self.solution.functions_of(inner) if depth and inner.mode is Mode.INHERITED else ():
+                if other.is_foreign and other.owner is method.owner and other is not method:
+                    bound = self.solution.callers[other][inner]
+                    handed = {name: passed.get(one) for name, one in bound.items() if one is not None}
+                    yield from self._run_by(other, handed, call, depth - 1)
 
     def _is_own_network(self, call: Value, method: Function) -> bool:
         """Whether a CALL in a method of another file's object runs, under its caller's mode, an attribute of that."""

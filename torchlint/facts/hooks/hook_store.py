@@ -121,7 +121,7 @@ class Search:
         elif (
             not grows
             or store.function is not hook.function
-            or self._is_ever_dropped(homes)
+            or self._is_ever_dropped([*homes, *self._innermost(store)])
             or self._leaves(store, homes)
         ):
             return None
@@ -206,6 +206,10 @@ class Search:
         else:
             homes = targets_of(self.solution, store)
         return [] if all(map(self._is_made_in_hook, homes)) else list(dict.fromkeys(homes))
+
+    def _innermost(self, store: Store) -> list[Place | Value]:
+        """The list itself into which something is put, of those that a dictionary has: ``self.outputs[name]``."""
+        return homes_of(self.solution, store.holder)[1:] if store.holder is not None else []
 
     def _roots(self, hook: Hook, holder: Value) -> list[Value]:
         """The containers that hold ``holder``, if it is one in another: ``d[k]``, ``d.setdefault(k, [])``."""
