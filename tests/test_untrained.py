@@ -284,3 +284,35 @@ def test_who_stays_in_evaluation_mode_beside_a_trainee_is_supposed_to_be_untrain
 ) -> None:
     found = Program(DISTILLER.format(made=made, train=train)).facts.untrained_forwards
     assert [one.supposed for one in found] == ([True] if is_found else [])
+
+
+TARGETS = """
+class Learner:
+    def __init__(self, make):
+        self.net, self.older, self.seen = make(), make(), []
+        self.older.load_state_dict(self.net.state_dict())
+        self.net.parameters(), self.older.parameters()
+    def penalty(self, gate: float, scale: float):
+        return gate * scale
+    def learn(self, x, y):
+        out = self.older(x)
+        {used}
+        loss = F.mse_loss(self.net(x), target)
+        self.net.zero_grad()
+        loss.backward()
+        self.net.steps.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("used", "count"),
+    [
+        ("target = (y + 0.9 * out.max(1).values).detach()", 1),
+        ("rest = torch.min(out, y)\n        target = rest.data", 1),
+        ("self.seen.append(out)\n        target = out.detach()", 0),
+        ("target = self.penalty(out, 2) + out.detach()", 0),
+        ("target = y", 0),
+    ],
+)
+def test_a_result_of_which_each_way_ends_detached_trains_nobody(used: str, count: int) -> None:
+    assert len(Program(TARGETS.format(used=used)).facts.untrained_forwards) == count

@@ -16,6 +16,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.autograd.decided import is_decided
+from torchlint.facts.autograd.detached_ends import ends_detached
 from torchlint.facts.autograd.discarding import Discarding
 from torchlint.facts.autograd.forwarded import Forwarded, RunByObject
 from torchlint.facts.autograd.optimized import Optimized
@@ -145,7 +146,7 @@ class _Search:
         if any(backward.retains and not backward.inputs for backward in backwards):
             return None  # what is kept for another backward may be wanted there
         trained = self.optimized.is_trained(module)
-        is_detached = not backwards and call in self.flows.detached and self._is_dropped(call)
+        is_detached = not backwards and self._is_dropped(call) and ends_detached(self.flows, call)
         if not trained and self.forwarded.module(call) is None and helped is None and made is None:
             return None  # what runs in the method is found there, for all callers at once
         if trained:
