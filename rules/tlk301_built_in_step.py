@@ -66,7 +66,7 @@ class BuiltInStep(Rule):
     level = Level.WARNING
     harms = (Harm.CHURN, Harm.PEAK)
     symptoms = (Symptom.SLOW,)
-    triggers = (Trigger(constructs=True),)
+    triggers = (Trigger(constructs=True), Trigger(imports=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each statement that builds something again and again.
@@ -82,6 +82,7 @@ class BuiltInStep(Rule):
 def _step(facts: Facts, construction: Construction) -> Finding:
     product, place = construction.product, construction.repeated_by
     light = (product.kind in ("module", "loss", "copy") and not product.weighs) or not product.starts_workers
+    light = light or construction.is_now_and_then
     build = "make one iterator" if product.kind == "iterator" else "build it once"
     advice: tuple[str | LineOf, ...] = (f"; {build}, ", *facts.outside(place))
     if product.file:
@@ -98,7 +99,7 @@ def _step(facts: Facts, construction: Construction) -> Finding:
         node=statement,
         message=(
             f"`{_written(facts, construction)}`{where} is {'made' if product.kind == 'copy' else 'built'} anew in ",
-            *facts.each_turn(place),
+            *facts.each_turn(place, "every n-th" if construction.is_now_and_then else "each"),
             _cost(construction),
             *advice,
         ),

@@ -125,6 +125,22 @@ class Collect(KNOWN):
     finds=True,
 )
 
+MODELS_COLLECTED = ContractProgram(
+    """
+import copy
+
+class Keep(KNOWN):
+    def __init__(self):
+        super().__init__()
+        self.kept = []
+
+    def METHOD(self, first, ARGUMENT, *more, **named):
+        self.kept.append(copy.deepcopy(ARGUMENT))
+""",
+    "TLK405",
+    finds=True,
+)
+
 BATCHES_COLLECTED = ContractProgram(
     """
 class Collect(KNOWN):
@@ -204,7 +220,7 @@ def train(loader):
         loss = net(x).sum()
         loss.backward()
         optimizer.step()
-        meter.METHOD(n=len(x), val=loss)
+        meter.METHOD(n=len(x), ARGUMENT=loss)
 """,
     "TLK105",
     finds=True,
@@ -212,7 +228,7 @@ def train(loader):
 
 SUMMED_BY_A_FUNCTION = ContractProgram(
     SUMMED_BY_A_METER.source.replace("meter = KNOWN()\n", "").replace(
-        "meter.METHOD(n=len(x), val=loss)", 'KNOWN("loss", loss)'
+        "meter.METHOD(n=len(x), ARGUMENT=loss)", 'KNOWN("loss", loss)'
     ),
     "TLK105",
     finds=True,
@@ -621,6 +637,7 @@ _BY_KIND = {
     Holds.GIVEN_GRAPH: OUTPUT_KEPT,
     Holds.GIVEN_OUTPUT: OUTPUTS_COLLECTED,
     Holds.GIVEN_BATCH: BATCHES_COLLECTED,
+    Holds.GIVEN_MODEL: MODELS_COLLECTED,
     Holds.ONCE: SWITCHES_ONCE,
     Holds.EACH_EPOCH: DRAWS_EACH_EPOCH,
     Holds.EACH_STEP: HOOKS_EACH_STEP,

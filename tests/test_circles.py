@@ -373,3 +373,37 @@ for lr in (0.1, 0.2, 0.3):
 )
 def test_a_schedule_or_a_loader_keeps_the_function_that_it_is_made_with(kept: str, count: int) -> None:
     assert len(levels(TRIAL.format(kept=kept))) == count
+
+
+LAYERS = """
+class Tapped(nn.Module):
+    def __init__(self, widths):
+        super().__init__()
+        units = []
+        for width in widths:
+            units.append(nn.Linear(width, width))
+        {kept}
+        self.seen = {{}}
+        for i, unit in enumerate(units):
+            unit.register_forward_hook(lambda module, given, out, i=i: self.seen.__setitem__(i, out))
+    def forward(self, x):
+        return x
+
+for trial in range(20):
+    net = Tapped([3, 3])
+    for x, y in DataLoader(data):
+        net(x).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [
+        ("self.body = nn.Sequential(*units)", 1),
+        ("self.units = nn.ModuleList(units)", 1),
+        ("self.count = len(units)", 0),
+    ],
+)
+def test_a_layer_of_a_list_of_which_a_sequence_is_made_is_the_own_one(kept: str, expected: int) -> None:
+    assert len(levels(LAYERS.format(kept=kept))) == expected

@@ -490,3 +490,35 @@ def test_an_object_that_joins_what_it_is_given_is_supposed_to_be_given_more(
 ) -> None:
     found = Program(BANK.format(base=base, new=new, end=end)).facts.collections
     assert [one.supposed for one in found] == ([True] if is_found else [])
+
+
+DETECTIONS = """
+def predict(net, loader, device):
+    net.to(device).eval()
+    found = {{}}
+    with torch.no_grad():
+        for names, images in loader:
+            for name, out in zip(names, net(images.to(device))):
+                found[name] = {item}
+    return found
+
+def rows(found):
+    for name, parts in found.items():
+        yield name, parts["boxes"]{moved}, parts["scores"].tolist()
+
+def main(loader, device):
+    print(list(rows(predict(nn.Linear(3, 3), loader, device))))
+"""
+
+
+@pytest.mark.parametrize(
+    ("item", "moved", "expected"),
+    [
+        ("{key: part[kept] for key, part in out.items()}", ".cpu()", [Collecting.UNTIL_HOST]),
+        ("{key: part for key, part in out.items()}", ".cpu()", [Collecting.UNTIL_HOST]),
+        ("{key: part[kept].cpu() for key, part in out.items()}", "", []),
+        ("{key: part[kept] for key, part in out.items()}", ".softmax(-1).cpu()", []),
+    ],
+)
+def test_each_part_of_an_output_is_one(item: str, moved: str, expected: list[Collecting]) -> None:
+    assert ways(DETECTIONS.format(item=item, moved=moved)) == expected

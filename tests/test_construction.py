@@ -794,3 +794,87 @@ def main(env):
 )
 def test_what_one_step_builds_after_a_rollout(optimizer: str, step: str, expected: list[str]) -> None:
     assert built(ROLLOUTS.format(optimizer=optimizer, step=step)) == expected
+
+
+PERCEPTUAL = """
+from torchvision.models import vgg16
+
+class Distance(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = {body}
+    def forward(self, a, b):
+        return (self.body(a) - self.body(b)).abs().mean()
+
+def loss_of(a, b):
+    distance = Distance().to(a.device)
+    return distance(a, b)
+
+def train(net, optimizer, loader):
+    for x, y in loader:
+        loss_of(net(x), y).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("vgg16().features[:16].eval().requires_grad_(False)", [Level.WARNING]),
+        ("vgg16().features", [Level.WARNING]),
+        ("nn.Conv2d(3, 8, 3).requires_grad_(False)", [Level.WARNING]),
+        ("nn.Sigmoid()", [Level.NOTE]),
+    ],
+)
+def test_frozen_weights_weigh_as_much(body: str, expected: list[Level]) -> None:
+    assert levels(PERCEPTUAL.format(body=body)) == expected
+
+
+@pytest.mark.parametrize(
+    ("workers", "drawn", "expected"),
+    [
+        (2, "next(iter(probe))", [Level.NOTE]),
+        (0, "next(iter(probe))", []),
+        (2, "next(rows)", []),
+    ],
+)
+def test_an_iterator_that_starts_workers_now_and_then_is_a_note(
+    workers: int, drawn: str, expected: list[Level]
+) -> None:
+    source = f"""
+def train(net, optimizer, loader, data):
+    probe = DataLoader(data, 8, num_workers={workers})
+    rows = iter(probe)
+    for step, (x, y) in enumerate(loader):
+        net(x).sum().backward()
+        optimizer.step()
+        if step % 10 == 0:
+            print({drawn})
+"""
+    assert levels(source) == expected
+
+
+@pytest.mark.parametrize(
+    ("built", "expected"),
+    [
+        ("BUILDERS[kind](3)", [Level.WARNING]),
+        ("named(kind)", [Level.WARNING]),
+        ("SHARED[kind]()", []),
+    ],
+)
+def test_a_table_of_builders_builds(built: str, expected: list[Level]) -> None:
+    source = f"""
+ONE = nn.Linear(3, 3)
+BUILDERS = {{"a": lambda n: nn.Linear(n, n), "b": lambda n: nn.Bilinear(n, n, n)}}
+SHARED = {{"a": lambda: ONE, "b": lambda: ONE}}
+
+def named(kind):
+    return BUILDERS[kind](3)
+
+def train(net, optimizer, loader, kind):
+    for x, y in loader:
+        head = {built}
+        head(net(x)).sum().backward()
+        optimizer.step()
+"""
+    assert levels(source) == expected

@@ -221,3 +221,33 @@ class Collector:
 )
 def test_lists_of_a_dictionary_that_another_method_empties_are_no_hoard(ended: str, expected: list[str]) -> None:
     assert keeps(Program(COLLECTOR.format(ended=ended))) == expected
+
+
+ROUTING = """
+class Monitor:
+    def __init__(self):
+        self.step, self.seen = 0, {{}}
+    def watch(self, model):
+        for name, module in model.named_modules():
+            module.register_forward_hook(self.hook_for(name))
+    def hook_for(self, name):
+        def note(module, inputs, output):
+            self.seen[{key}] = output.mean(0)
+        return note
+    def advance(self):
+        self.step += 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("self.step, name", ["self.seen"]),
+        ("name, self.step", ["self.seen"]),
+        ("(self.step, name)", ["self.seen"]),
+        ("name, 'mean'", []),
+        ("name", []),
+    ],
+)
+def test_a_key_of_several_parts_grows_with_each_of_them(key: str, expected: list[str]) -> None:
+    assert keeps(Program(ROUTING.format(key=key))) == expected

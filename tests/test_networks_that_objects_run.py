@@ -21,6 +21,7 @@ SAMPLER = """
                 x = {run}
             return x
 
+        {labelling}
         def label(self, x):
             out = {run}
             return out.argmax(1)
@@ -50,9 +51,10 @@ def found(
     kept: str = "net",
     run: str = "self.net(x)",
     decorator: str = "",
+    labelling: str = "",
 ) -> list[str]:
     """What is found in both files."""
-    sampler = SAMPLER.format(given=given, kept=kept, run=run, decorator=decorator)
+    sampler = SAMPLER.format(given=given, kept=kept, run=run, decorator=decorator, labelling=labelling)
     return Project(folder, {"sampler.py": sampler, "use.py": USE.format(net=net, use=use)}).found()
 
 
@@ -77,8 +79,12 @@ def test_who_drops_the_graph_of_such_a_run_is_told(tmp_path: Path, use: str, kep
 @pytest.mark.parametrize(
     "options",
     [
-        {"use": "sampler.draw(x).sum().backward()"},
-        {"use": "found.append(sampler.draw(x).detach())", "decorator": "@torch.no_grad()"},
+        {"use": "sampler.draw(x).sum().backward()", "labelling": "@torch.no_grad()"},
+        {
+            "use": "found.append(sampler.draw(x).detach())",
+            "decorator": "@torch.no_grad()",
+            "labelling": "@torch.no_grad()",
+        },
         {"use": "found.append(sampler.label(x))", "net": "nn.ReLU()"},
         {"use": "found.append(sampler.label(x))", "net": "len"},
         {"use": "found.append(sampler.label(x))", "kept": "len"},

@@ -355,3 +355,30 @@ def test_an_object_that_refuses_a_model_with_its_mark(check: str, mark: str, fou
 def test_an_object_that_a_script_makes_once_has_no_successor(use: str, found: list[Level]) -> None:
     lines = {"base": "object", "model": "model", "register": "layer.register_forward_hook(note)", "rest": "pass"}
     assert levels(f"{OBJECTS}{WATCH.format(**lines)}\n{use}\n") == found
+
+
+EXPLAINED = """
+class Explained:
+    def __init__(self, model, layer):
+        self.model, self.layer, self.seen = model.eval(), layer, None
+    def note(self, module, inputs, output):
+        self.seen = output.detach()
+    def {name}(self, x):
+        {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "expected"),
+    [
+        ("explain", "self.layer.register_forward_hook(self.note); return self.model(x)", [Level.NOTE]),
+        ("explain", "h = self.layer.register_forward_hook(self.note); y = self.model(x); h.remove(); return y", []),
+        ("explain", "self.layer.register_forward_hook(self.note); self.model.eval()", []),
+        ("explain", "self.layer.register_forward_hook(self.note); return [self.model(one) for one in x]", []),
+        ("__enter__", "self.layer.register_forward_hook(self.note); return self.model(x)", []),
+    ],
+)
+def test_a_method_that_hooks_what_its_object_holds_and_runs_it_is_a_note(
+    name: str, body: str, expected: list[Level]
+) -> None:
+    assert levels(EXPLAINED.format(name=name, body=body)) == expected

@@ -310,3 +310,19 @@ class Path(pl.Callback):
         self.kept[{key}] = copy.deepcopy(module.state_dict())
 """
     assert len(Program(source).facts.snapshots) == count
+
+
+TRAINS_AS_IT_YIELDS = """
+def epochs(count):
+    for _ in range(count):
+        for x, y in loader:
+            model(x).sum().backward()
+            optimizer.step()
+        yield 0.5
+"""
+
+
+@pytest.mark.parametrize("over", ["epochs(3)", "enumerate(epochs(3))", "zip(epochs(3), range(3))", "tqdm(epochs(3))"])
+def test_a_generator_may_train_from_item_to_item(over: str) -> None:
+    program = f"kept = []\n{TRAINING}{TRAINS_AS_IT_YIELDS}\nfor _ in {over}:\n    kept.append(copy.deepcopy(model))\n"
+    assert len(Program(program, head=f"{HEAD}from tqdm import tqdm\n").facts.snapshots) == 1

@@ -44,7 +44,7 @@ class Trigger:
         accumulates: something is updated from itself (``+=``, ``x = x + y``, an in-place method).
         inserts: something is put into a container (``append``, ``d[k] = v``, a comprehension).
         defines: a function is defined.
-        constructs: something is called that is named like a class, or an iterator is made.
+        constructs: something is called that is named like a class, or looked up first, or an iterator is made.
         handles: an exception is handled.
         imports: something is imported that neither Python nor torch defines: the project may.
     """
@@ -125,7 +125,8 @@ def profile_of(tree: ast.AST) -> Profile:
 def _note_call(profile: Profile, node: Any) -> None:
     name = last_name(node.func)
     profile.calls.add(name)
-    profile.constructs = profile.constructs or name[:1].isupper() or name == "iter"
+    # `BUILDERS[kind](parameters)` has no name, and may build anything.
+    profile.constructs = profile.constructs or name[:1].isupper() or name in ("iter", "")
     profile.inserts = profile.inserts or name in _INSERTING
     is_in_place = name.endswith("_") and not name.endswith("__")
     profile.accumulates = profile.accumulates or is_in_place or name in _COMPUTING

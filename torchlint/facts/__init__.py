@@ -93,6 +93,7 @@ class Facts(Repairs):
         graph: its value graph.
         solution: the abstract value of each value.
         loaded_in: the other file of the run in which workers read a data set of this one, by its name.
+        repeats: whether another file of the run calls a function of this one, by its name, in a loop.
         trains_without: whether another file of the run trains what is made here, and none uses an attribute of a name.
         modes, flows, steps, lifetimes, unit_tests, inferences: the queries.
     """
@@ -107,6 +108,7 @@ class Facts(Repairs):
         if frozen:
             self.solution = self.solution.anew(frozen)
         self.loaded_in = project.loaded_in
+        self.repeats = project.repeats
         self.trains_without = project.trains_without
         self.modes = Modes(self.solution, project.guarding)
         self.flows = Flows(self.solution, self.modes)

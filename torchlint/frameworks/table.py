@@ -48,6 +48,11 @@ DIFFUSERS_MODELS = (
 TRANSFORMERS_ENCODERS = (
     "transformers.CLIPTextModel*", "transformers.CLIPVisionModel*", "transformers.T5EncoderModel",
 )  # fmt: skip
+TORCHMETRICS_LISTS = (
+    "torchmetrics.CatMetric", "torchmetrics.SpearmanCorrCoef", "torchmetrics.KendallRankCorrCoef",
+    "torchmetrics.CosineSimilarity", "torchmetrics.Retrieval*",
+)  # fmt: skip
+"""Metrics whose state is a list of all that they were given: ``update`` runs without gradients, and keeps the graph."""
 CRITERIA = ("fairseq.criterions.FairseqCriterion", "fairseq.criterions.LegacyFairseqCriterion")
 CATALYST = ("catalyst.dl.*Runner", "catalyst.core.*Runner", "catalyst.dl.Callback", "catalyst.core.Callback")
 IGNITE_ENGINES = ("ignite.engine.Engine", "ignite.engine.create_supervised_trainer")
@@ -135,6 +140,13 @@ LIGHTNING = (
         ("on_predict_batch_end", "on_test_batch_end", "on_validation_batch_end"), (3, "batch"),
     ),
     Row(
+        "Lightning", CALLBACKS, Holds.GIVEN_MODEL, f"{_LIGHTNING_CALLBACK}#hooks",
+        (
+            "on_train_epoch_start", "on_train_epoch_end", "on_validation_epoch_start", "on_validation_epoch_end",
+            "on_validation_start", "on_validation_end", "on_train_batch_start", "on_train_batch_end",
+        ), (1, "pl_module"),
+    ),
+    Row(
         "Lightning", CALLBACKS, Holds.ONCE, f"{_LIGHTNING_CALLBACK}#hooks", ("setup", "on_fit_start", "on_train_start"),
     ),
     Row(
@@ -176,6 +188,9 @@ HUGGING_FACE = (
         ("on_epoch_begin", "on_epoch_end", "on_evaluate", "on_log", "on_save")),
     Row("transformers", ("transformers.TrainerCallback",), Holds.EACH_STEP, _TRANSFORMERS_CALLBACK,
         ("on_step_begin", "on_step_end", "on_substep_end", "on_prediction_step")),
+    Row("transformers", ("transformers.TrainerCallback",), Holds.GIVEN_MODEL, _TRANSFORMERS_CALLBACK,
+        ("on_epoch_begin", "on_epoch_end", "on_evaluate", "on_log", "on_save", "on_step_begin", "on_step_end",
+         "on_substep_end"), (-1, "model")),
     Row("transformers", ("transformers.TrainerState",), Holds.COUNTS, _TRANSFORMERS_CALLBACK,
         ("global_step", "epoch")),
     Row("transformers", ("transformers.PreTrainedModel",), Holds.MODULE,
@@ -294,6 +309,9 @@ RECORDING = (
     Row("torchmetrics", ("torchmetrics.[A-Z]*",), Holds.DETACHES,
         "https://github.com/Lightning-AI/torchmetrics/blob/v1.0.0/src/torchmetrics/metric.py",
         ("update", "add")),
+    Row("torchmetrics", TORCHMETRICS_LISTS, Holds.KEEPS,
+        "https://github.com/Lightning-AI/torchmetrics/blob/v1.9.0/src/torchmetrics/aggregation.py",
+        ("update", "__call__"), (0, "preds")),
     Row("allennlp", ("allennlp.training.metrics.[A-Z]*",), Holds.DETACHES,
         "https://docs.allennlp.org/v1.2.0/api/training/metrics/metric/#detach_tensors", ("__call__",)),
     Row("torcheval", ("torcheval.metrics.[A-Z]*",), Holds.DETACHES,

@@ -1,7 +1,8 @@
 """What one file passes to the functions and classes that it imports: by which call each argument was made.
 
 ``evaluate(restore(path).to(device), loader)`` passes what ``restore`` returns, ``Embedder(net)`` what every assignment
-to ``net`` makes. Only the file's text is read; what is bound in another way is not known.
+to ``net`` makes, and after ``train, test = loaders(root)`` the first item of what ``loaders`` returns is ``train``.
+Only the file's text is read; what is bound in another way is not known.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import NamedTuple
 
 from torchlint.python_tree import children, last_name
 
-__all__ = ["PassedArguments", "passed_arguments"]
+__all__ = ["Maker", "PassedArguments", "passed_arguments"]
 
 ITSELF = frozenset(["to", "cuda", "cpu", "eval", "train", "half", "float", "double", "bfloat16", "requires_grad_"])
 """Methods of a module that return it."""
@@ -30,18 +32,29 @@ MOST_MAKERS = 4
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+class Maker(NamedTuple):
+    """What was called to make a value.
+
+    Attributes:
+        name: a dotted name, as the file writes it.
+        item: which item of what the call returns is meant, from 0; -1 for all of it.
+    """
+
+    name: str
+    item: int = -1
+
+
 @dataclass(frozen=True)
 class PassedArguments:
     """The arguments of one call.
 
     Attributes:
         callee: what is called, a dotted name as the file writes it.
-        makers: for each argument that is known, its position (from 0) or its keyword, and the dotted names, as the file
-            writes them, one of which was called to make it.
+        makers: for each argument that is known, its position (from 0) or its keyword, and what may have made it.
     """
 
     callee: str
-    makers: tuple[tuple[int | str, tuple[str, ...]], ...]
+    makers: tuple[tuple[int | str, tuple[Maker, ...]], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +109,7 @@ class _Makers:
 
     def of_arguments(
         self, call: ast.Call, where: ast.AST, cls: ast.ClassDef | None
-    ) -> Iterator[tuple[int | str, tuple[str, ...]]]:
+    ) -> Iterator[tuple[int | str, tuple[Maker, ...]]]:
         """The known arguments of a call, see :attr:`PassedArguments.makers`."""
         scope = self._scope(where, cls)
         given: list[tuple[int | str, ast.expr]] = list(enumerate(takewhile(_is_no_star, call.args)))
@@ -106,8 +119,8 @@ class _Makers:
             if names and len(names) <= MOST_MAKERS:
                 yield key, tuple(sorted(names))
 
-    def _makers(self, value: ast.expr | None, scope: _Scope, seen: frozenset[str]) -> frozenset[str] | None:
-        """The names one of which was called to make ``value``; None where something else may have made it."""
+    def _makers(self, value: ast.expr | None, scope: _Scope, seen: frozenset[str]) -> frozenset[Maker] | None:
+        """What may have made ``value``; None where something else may have."""
         if isinstance(value, ast.Constant) and value.value is None:
             return frozenset()
         if isinstance(value, ast.IfExp):
@@ -116,6 +129,8 @@ class _Makers:
             return self._makers(value.value, scope, seen)
         if isinstance(value, ast.Call):
             return self._made_by(value, scope, seen)
+        if isinstance(value, ast.Subscript):
+            return self._items(value, scope, seen)
         name = _dotted(value) if isinstance(value, ast.Name | ast.Attribute) else None
         if name is None or name in seen:
             return None if name is None else frozenset()
@@ -129,7 +144,15 @@ class _Makers:
         assigned = list(self._attributes(name, scope.cls))
         return _all([self._makers(one, there, seen) for one, there in assigned]) if assigned else None
 
-    def _made_by(self, call: ast.Call, scope: _Scope, seen: frozenset[str]) -> frozenset[str] | None:
+    def _items(self, value: ast.Subscript, scope: _Scope, seen: frozenset[str]) -> frozenset[Maker] | None:
+        """``loaders(root)[1]``, also where a variable has what was returned."""
+        key = value.slice.value if isinstance(value.slice, ast.Constant) else None
+        whole = self._makers(value.value, scope, seen) if isinstance(key, int) and key >= 0 else None
+        if whole is None or not isinstance(key, int) or any(maker.item >= 0 for maker in whole):
+            return None
+        return frozenset(Maker(maker.name, key) for maker in whole)
+
+    def _made_by(self, call: ast.Call, scope: _Scope, seen: frozenset[str]) -> frozenset[Maker] | None:
         last = last_name(call.func)
         if isinstance(call.func, ast.Attribute) and last in ITSELF:
             return self._makers(call.func.value, scope, seen)
@@ -137,7 +160,7 @@ class _Makers:
             return self._makers(call.args[0], scope, seen)
         name = _dotted(call.func)
         is_local = name is not None and name.partition(".")[0] in scope.bound
-        return None if name is None or is_local else frozenset([name])
+        return None if name is None or is_local else frozenset([Maker(name)])
 
     def _attributes(self, name: str, cls: ast.ClassDef | None) -> Iterator[tuple[ast.expr | None, _Scope]]:
         """What the methods of a class assign to an attribute of ``self``, given by its dotted name."""
@@ -161,9 +184,9 @@ def _is_no_star(argument: ast.expr) -> bool:
     return not isinstance(argument, ast.Starred)
 
 
-def _all(makers: list[frozenset[str] | None]) -> frozenset[str] | None:
+def _all(makers: list[frozenset[Maker] | None]) -> frozenset[Maker] | None:
     known = [names for names in makers if names is not None]
-    return frozenset[str]().union(*known) if len(known) == len(makers) else None
+    return frozenset[Maker]().union(*known) if len(known) == len(makers) else None
 
 
 def _bindings(where: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
@@ -208,10 +231,17 @@ def _bound_to(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, a
 
 
 def _returned_parts(target: ast.Tuple | ast.List, value: ast.expr | None) -> list[ast.expr | None]:
-    """``net, optimizer = accelerator.prepare(net, optimizer)`` binds each to what was given in its place."""
-    is_wrapped = isinstance(value, ast.Call) and last_name(value.func) in WRAPPERS
-    given = value.args if isinstance(value, ast.Call) and is_wrapped else []
-    return list(given) if len(given) == len(target.elts) else [None] * len(target.elts)
+    """What a call binds several variables to.
+
+    ``net, optimizer = accelerator.prepare(net, optimizer)`` binds each to what was given in its place, another call to
+    the items of what it returns.
+    """
+    count = len(target.elts)
+    if not isinstance(value, ast.Call) or any(isinstance(one, ast.Starred) for one in target.elts):
+        return [None] * count
+    if last_name(value.func) in WRAPPERS:
+        return list(value.args) if len(value.args) == count else [None] * count
+    return [ast.Subscript(value, ast.Constant(position), ast.Load()) for position in range(count)]
 
 
 def _dotted(node: ast.expr) -> str | None:

@@ -57,6 +57,14 @@ class Bases:
             self._known[key] = any(name in cls.guards for cls in self._bases_of(path, name))
         return self._known[key]
 
+    def naming(self, user: str, path: str, name: str) -> list[str]:
+        """The classes of the file ``user`` one of whose bases is the class ``name`` of the file ``path``, in order."""
+        base = self._defined(path, name)
+        if base is None:
+            return []
+        classes = self._classes_of(user).items()
+        return [cls for cls, one in classes if any(self._class_at(user, above) == base for above in one.bases)]
+
     def learn(self, path: str, tree: ast.Module, *, may_guard: bool = True) -> None:
         """Go over the classes of a file whose tree somebody has; each file is gone over once.
 

@@ -18,6 +18,7 @@ from torchlint.guarding import Guarding
 from torchlint.imported import imported_names
 from torchlint.project.attributes import BY_NAME, GUARDS, uses_attribute
 from torchlint.project.loaders import LOADER, reads_with_workers
+from torchlint.project.loops import called_in_loops
 from torchlint.project.modules import INITIALIZER, Modules
 from torchlint.project.sights import Sights, given_state
 from torchlint.python_tree import children, last_name, walk
@@ -65,6 +66,7 @@ class Callers:
         self._reached: dict[str, frozenset[str]] = {}
         self._known_importers: dict[str, tuple[str, ...]] = {}
         self._open_calls: dict[str, frozenset[str]] = {}
+        self._called_in_loops: dict[str, frozenset[str]] = {}
         self._imported: dict[str, tuple[frozenset[str], Collection[tuple[str, str]]]] = {}
         self._from_afar: dict[tuple[str, str], Guarding] = {}
 
@@ -171,6 +173,23 @@ class Callers:
                     if tree is not None and reads_with_workers(tree, name):
                         return other
         return None
+
+    def repeats(self, path: str, name: str) -> bool:
+        """Whether another file that reaches ``path``, and no other definition of ``name``, calls that in a loop."""
+        self._sights.ask_everybody()
+        with self._sights.unnoted():
+            others = (other for other in self._given if other != path and f"{name}(" in self._text_of(other))
+            return any(
+                path in self._reached_by(other)
+                and self._reached_by(other).isdisjoint(self._defining_files.get(name, set()) - {path})
+                and name in self._in_loops(other)
+                for other in others
+            )
+
+    def _in_loops(self, path: str) -> frozenset[str]:
+        if path not in self._called_in_loops:
+            self._called_in_loops[path] = called_in_loops(self._tree_of(path) or ast.Module([], []))
+        return self._called_in_loops[path]
 
     def trains_without(self, path: str, attribute: str) -> bool:
         """Whether a file that reaches ``path`` trains, and no other file uses an ``attribute`` of any object.

@@ -19,6 +19,9 @@ __all__ = ["Outline"]
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 """A name as it is read; what follows a dot is an attribute."""
 
+TAKING = ("clear", "pop", "popitem", "popleft", "remove")
+"""Methods of containers that take something out."""
+
 LONGEST_COMPANY = 6_000
 """A definition is accompanied by what it mentions, the nearest first, up to so many characters in all."""
 
@@ -84,6 +87,11 @@ class Outline:
     def imported(self, name: str) -> str | None:
         """The dotted name, relative ones with their dots, under which the top level imports ``name``."""
         return self._imported.get(name)
+
+    def empties(self, name: str) -> bool:
+        """Whether the file takes things out of what it calls ``name``: ``name.clear()``, ``del name[key]``."""
+        taking = rf"\b{name}\.(?:{'|'.join(TAKING)})\(|\bdel\s+{name}\["
+        return re.search(taking, self.text) is not None
 
     def excerpt(self, name: str) -> str | None:
         """The source text of what defines ``name``, with what it mentions; None when nothing at the top level does.

@@ -10,14 +10,14 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from torchlint.depth import deep_recursion, parse_quietly
 from torchlint.guarding import Guarding
 from torchlint.imported import imported_names
-from torchlint.project.arguments import PassedArguments, passed_arguments
+from torchlint.project.arguments import Maker, PassedArguments, passed_arguments
 from torchlint.project.bases import REEXPORTS, Bases
 from torchlint.project.callers import Callers, may_guard
 from torchlint.project.excerpt import Outline
@@ -34,8 +34,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Project"]
 
+DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+"""What defines a class or a function."""
+
 LONGEST_EXCERPT = 100_000
 """A definition that needs more characters of its file than this is not summarised."""
+
+MOST_SUBCLASSES = 8
+"""So many classes of other files are looked at, at most, for what a base leaves open."""
 
 LONGEST_WITHOUT_TORCH = 12_000
 """The same for a file that does not use torch: a meter or a helper is short, and a library of other things is not."""
@@ -166,6 +172,10 @@ class Project:
         """See :meth:`Callers.trains_without`."""
         return self._callers.trains_without(os.path.abspath(path), attribute)
 
+    def repeats(self, path: str, name: str) -> bool:
+        """See :meth:`Callers.repeats`."""
+        return self._callers.repeats(os.path.abspath(path), name)
+
     def importers(self, path: str) -> tuple[str, ...]:
         """See :meth:`Callers.importers`."""
         return self._callers.importers(os.path.abspath(path))
@@ -183,6 +193,14 @@ class Project:
             if self._leads_to(caller, call.callee, place, name)
         ]
 
+    def subclasses(self, path: str, name: str) -> list[Found]:
+        """The classes of other files of the run that name the class ``name`` of a file as a base, by file."""
+        place = os.path.abspath(path)
+        users = [user for user in self.importers(path) if name in self._text(user)]
+        below = [(user, cls) for user in users for cls in self._bases.naming(user, place, name)]
+        found = (self.find(user, f":{cls}") for user, cls in below[:MOST_SUBCLASSES])
+        return [one for one in found if one is not None]
+
     def _passed_in(self, path: str) -> dict[str, tuple[PassedArguments, ...]]:
         if path not in self._passed:
             tree, outline = self._tree(path), self._outline(path)
@@ -195,9 +213,13 @@ class Project:
         found = None if full is None else self.find(caller, full)
         return found is not None and (found.path, found.name, found.rest) == (path, name, ())
 
-    def _known_makers(self, caller: str, call: PassedArguments) -> tuple[tuple[int | str, tuple[str, ...]], ...]:
-        named = [(key, [self._full_name(caller, maker) for maker in makers]) for key, makers in call.makers]
-        return tuple((key, tuple(name for name in names if name)) for key, names in named if all(names))
+    def _known_makers(self, caller: str, call: PassedArguments) -> tuple[tuple[int | str, tuple[Maker, ...]], ...]:
+        """The arguments of a call of which all makers are known, these by the names that the caller imports."""
+        found = []
+        for key, makers in call.makers:
+            named = [Maker(self._full_name(caller, maker.name) or "", maker.item) for maker in makers]
+            found += [(key, tuple(named))] if all(maker.name for maker in named) else []
+        return tuple(found)
 
     def _full_name(self, path: str, name: str) -> str | None:
         """A dotted name that a file writes as the file imports it; ":Name" for what it defines itself."""
@@ -270,7 +292,7 @@ class Project:
     def _found(self, path: str, name: str, rest: tuple[str, ...], outline: Outline) -> Found:
         from torchlint.facts.summaries.imports import Found, Kind
 
-        kinds = {ast.ClassDef: Kind.CLASS, ast.FunctionDef: Kind.FUNCTION, ast.AsyncFunctionDef: Kind.FUNCTION}
+        kinds = dict(zip(DEFINITIONS, (Kind.CLASS, Kind.FUNCTION, Kind.FUNCTION), strict=True))
         definition = outline.definition(name)
         kind = Kind.OTHER if definition is None else kinds.get(definition, Kind.OTHER)
         return Found(path, name, kind, rest, self.imports_of(path), partial(self._summary, path, name))
@@ -288,8 +310,17 @@ class Project:
         key = (path, name)
         if key not in self._summaries:
             excerpt = self._excerpts[key]
-            self._summaries[key] = None if excerpt is None else _summarised(excerpt, name)
+            summary = None if excerpt is None else _summarised(excerpt, name)
+            if summary is not None and self._is_emptied(path, name):
+                summary = replace(summary, shape=())  # what is in it, and for how long, is that file's business
+            self._summaries[key] = summary
         return self._summaries[key]
+
+    def _is_emptied(self, path: str, name: str) -> bool:
+        """Whether a file takes things out of a global of its own."""
+        outline = self._outline(path)
+        is_global = outline is not None and outline.definition(name) not in DEFINITIONS
+        return outline is not None and is_global and outline.empties(name)
 
 
 @dataclass(frozen=True)
@@ -311,8 +342,14 @@ class _FileImports:
     def trains_without(self, attribute: str) -> bool:
         return self.project.trains_without(self.path, attribute)
 
+    def repeats(self, name: str) -> bool:
+        return self.project.repeats(self.path, name)
+
     def passed(self, name: str) -> Sequence[Passing]:
         return self.project.passed(self.path, name)
+
+    def subclasses(self, name: str) -> Sequence[Found]:
+        return self.project.subclasses(self.path, name)
 
     def find(self, name: str) -> Found | None:
         return self.project.find(self.path, name)

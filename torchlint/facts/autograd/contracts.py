@@ -26,6 +26,15 @@ from torchlint.frameworks import Holds, Row
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
+LOSSES = frozenset(
+    f"torch.nn.functional.{name}"
+    for name in (
+        "cross_entropy", "nll_loss", "ctc_loss", "kl_div", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
+        "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "triplet_margin_loss",
+    )
+)  # fmt: skip
+"""Functions that are given what a network computes: who adds one to what is trained on trains through it."""
+
 TARGETS = (1, "y")
 """Where the target stands in an output ``(y_pred, y)`` of ignite."""
 
@@ -189,15 +198,38 @@ def _of_logs(facts: Facts, row: Row, returned: Value) -> Iterator[Contract]:
     if logged.op is not Op.CONTAINER or logged.statement is None:
         return
     is_computed = loss.op in (Op.CALL, Op.OPERATION)
-    uses = {use.value: use for use in operands(logged)}.values()
-    parts = tuple(use for use in uses if (is_computed and use.value is loss) or _has_graph(facts, use.value))
-    if parts:
-        says = f"{_name(row)} keeps what is logged until the step's parts are reduced"
-        yield Contract(logged.statement, parts, "logging_output", says)
+    says = f"{_name(row)} keeps what is logged until the step's parts are reduced"
+    for statement, uses in _logged(facts, logged):
+        parts = tuple(
+            use
+            for use in uses
+            if (is_computed and use.value is loss) or _has_graph(facts, use.value) or _is_term(facts, use.value, loss)
+        )
+        if parts:
+            yield Contract(statement, parts, "logging_output", says)
+
+
+def _logged(facts: Facts, logged: Value) -> Iterator[tuple[cst.CSTNode, list[Use]]]:
+    """What a dictionary is written with, and what is put into it later: ``logs["ctc"] = ctc``."""
+    if logged.statement is not None:
+        yield logged.statement, list({use.value: use for use in operands(logged)}.values())
+    for store in facts.graph.stores:
+        if store.is_item and store.kind is Kind.INSERT and store.holder is logged:
+            node = store.syntax if isinstance(store.syntax, cst.BaseExpression) else None
+            yield store.statement, [Use(store.value, node)]
+
+
+def _is_term(facts: Facts, value: Value, loss: Value) -> bool:
+    """Whether a value is what a loss function gives, and a term of the loss that is trained on."""
+    if value.op is not Op.CALL or not facts.modes.records(value) or value not in facts.flows.ancestry.of(loss):
+        return False
+    results = [f.result for f in facts.solution.functions_of(value) if f.result is not None and not f.is_generator]
+    makers = [one for result in results for one in result.inputs] or [value]
+    return all(one.op is Op.CALL and one.callee.name in LOSSES and facts.modes.records(one) for one in makers)
 
 
 def _of_call(facts: Facts, call: Value, row: Row) -> Iterator[Contract]:
-    """``meter.update(loss, n)`` in each step: the meter sums up what it is given."""
+    """``meter.update(loss, n)`` in each step: the meter sums up what it is given, or lists it."""
     given = call.argument(*row.argument)
     repetition = facts.repetitions.of(call)
     if given is None or call.statement is None or repetition is None or not repetition.turn.is_step:
@@ -205,7 +237,7 @@ def _of_call(facts: Facts, call: Value, row: Row) -> Iterator[Contract]:
     if facts.flows.live(given) is None or not facts.modes.records(call):
         return
     written = next((use for use in operands(call) if use.value is given), Use(given, None))
-    says = f"{_name(row)} sums it up with its graph"
+    says = f"{_name(row)} keeps it with its graph"
     yield Contract(call.statement, (written,), facts.called(call), says)
 
 

@@ -237,6 +237,8 @@ class Insertions:
             return True
         if index.op in (Op.READ, Op.ATTRIBUTE):
             return self._is_counter(index, hops)
+        if index.op is Op.CONTAINER:  # `seen[self.step, name]`
+            return any(self._changes(part, loop, hops) for part in index.inputs)
         index = _told_by(index)
         if index.op is not Op.PARAMETER or hops == 0:
             return False

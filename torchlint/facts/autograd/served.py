@@ -14,7 +14,7 @@ from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.overrides import has_unseen_base
-from torchlint.facts.values.parameters import SAME_OBJECT, is_of_self
+from torchlint.facts.values.parameters import SAME_OBJECT, before_moves, is_of_self
 from torchlint.facts.values.solve import Solution
 
 TRAINING = frozenset(["train", "zero_grad", "requires_grad_", "backward", "grad"])
@@ -49,9 +49,10 @@ class Served:
         return bool(kept) and all(_is_put_into_evaluation(value) or self._is_set_to_rest(value) for value in kept)
 
     def _is_set_to_rest(self, kept: Value) -> bool:
-        """Whether the function that stores a network says ``self.model.eval()`` there."""
+        """Whether the function that stores a network says ``self.model.to(device).eval()`` there."""
         calls = (call for call in self.steps.calls_in(kept.function) if call.callee.op is Op.ATTRIBUTE)
-        return any(call.callee.name == "eval" and call.callee.inputs[0].unnarrowed() is kept for call in calls)
+        put = (call.callee.inputs[0] for call in calls if call.callee.name == "eval")
+        return any(before_moves(model.unnarrowed()) is kept for model in put)
 
     def _only_asks(self, owner: Class) -> bool:
         if owner not in self._only_ask:

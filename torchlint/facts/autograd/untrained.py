@@ -20,11 +20,12 @@ from torchlint.facts.autograd.detached_ends import ends_detached
 from torchlint.facts.autograd.discarding import Discarding
 from torchlint.facts.autograd.forwarded import Forwarded, RunByObject
 from torchlint.facts.autograd.optimized import Optimized
+from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import Argument, Derived, Instance, Module, Tool, surely_graphless
 from torchlint.facts.values.frameworks import is_forward, trains_on_result
 from torchlint.facts.values.freezing import switched_subjects
 from torchlint.facts.values.graph import Backward, Function, Op, Place, Value
-from torchlint.facts.values.parameters import is_frozen
+from torchlint.facts.values.parameters import is_all_frozen, is_frozen
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -196,13 +197,31 @@ class _Search:
         return trains or any(self.steps.trains(above) for above in self.solution.callers_above([function]))
 
     def _records(self, call: Value, module: Value) -> bool:
-        if not self.flows.modes.records(call) or is_frozen(self.solution, module):
+        if not self.flows.modes.records(call) or is_frozen(self.solution, module) or self._is_part_of_frozen(call):
+            return False
+        if not self._may_train(module):
             return False
         if is_decided(self.solution, call) or not self._switched.isdisjoint(self._roots(module) | {module}):
             return False
         if any(self.steps.trains(function) for function in self.solution.functions_of(call)):
             return False
         return bool(self.flows.live_parts(call)) or self.extents.is_method_of_module(call)
+
+    def _is_part_of_frozen(self, call: Value) -> bool:
+        """Whether a forward runs it for networks alone that others froze: ``teacher.requires_grad_(False)``."""
+        callers = self.solution.callers.get(call.function, ()) if is_forward(call.function) else ()
+        return bool(callers) and all(is_frozen(self.solution, called_object(caller)) for caller in callers)
+
+    def _may_train(self, module: Value) -> bool:
+        """Whether a network has parameters of its own that require gradients, as far as its class is seen."""
+        atoms = self.solution.final(module)
+        instances = [atom for atom in atoms if isinstance(atom, Instance)]
+        if not instances or len(instances) < len(atoms):
+            return True
+        return any(
+            self.steps.may_have_parameters(atom.cls) and not is_all_frozen(self.solution, atom.cls)
+            for atom in instances
+        )
 
     def _wants_gradient(self, argument: Value) -> bool:
         """Whether an argument has a graph that begins elsewhere than in such a forward, or may have one."""

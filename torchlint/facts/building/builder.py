@@ -13,6 +13,7 @@ from torchlint.facts.building.statements import StatementBuilder
 from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Mode, ValueGraph
+from torchlint.facts.values.overriding import is_left_open
 from torchlint.tree import walk_statements
 
 
@@ -34,6 +35,9 @@ def build(module: cst.Module, project: Imports) -> ValueGraph:
     while builder.pending:
         function, node = builder.pending.pop(0)
         _build_body(builder, function, node)
+    for cls in builder.graph.classes:
+        if any(is_left_open(method) and method.parent is builder.graph.module for method in cls.methods.values()):
+            builder.linker.derived_from(cls)
     return builder.graph
 
 

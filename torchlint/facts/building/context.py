@@ -226,10 +226,10 @@ class Context(ABC):
         path = path_of(target)
         if path is not None:
             self.state.bind(path, value)
-        index = None
-        for element in target.slice:
-            if isinstance(element.slice, cst.Index):
-                index = self.visit(element.slice.value)
+        keys = [self.visit(element.slice.value) for element in target.slice if isinstance(element.slice, cst.Index)]
+        index = keys[-1] if keys else None
+        if 1 < len(keys) == len(target.slice):  # `seen[step, name]`: the key is a tuple
+            index = self.make(Op.CONTAINER, tuple(keys), None, keys=tuple(range(len(keys))))
         self.keep(
             Kind.INSERT if added is None else Kind.UPDATE, value, syntax,
             added=added, holder=base, is_item=True, key=constant_key(target), index=index,

@@ -17,7 +17,7 @@ from torchlint.facts.building.guards import (
     guards_held_by,
     mode_of_guard,
 )
-from torchlint.facts.building.names import assigned_in, bound_targets, import_names, path_of
+from torchlint.facts.building.names import assigned_in, bound_targets, import_names, path_of, target_names
 from torchlint.facts.building.narrowing import says_at_rest
 from torchlint.facts.building.state import State, merge
 from torchlint.facts.values.graph import Drop, Loop, Mode, Op, Reset, Value
@@ -308,9 +308,7 @@ def _is_never(test: cst.BaseExpression) -> bool:
 def assigned_in_header(node: cst.For | cst.While) -> set[str]:
     """What the loop's own first line assigns: the target of a ``for``, walruses of a ``while``."""
     if isinstance(node, cst.For):
-        return assigned_in(node.target) | {n for t in bound_targets(node) for n in _names(t)}
+        targets = bound_targets(node)
+        paths = {path for target in targets if (path := path_of(target)) is not None}
+        return assigned_in(node.target) | paths | {name for target in targets for name in target_names(target)}
     return assigned_in(node.test)
-
-
-def _names(target: cst.CSTNode) -> list[str]:
-    return [n.value for n in walk(target) if isinstance(n, cst.Name)]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint import torch_api
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.hooks.burdens import Burdens
 from torchlint.facts.hooks.holding import Held, Holding
@@ -42,7 +43,8 @@ if TYPE_CHECKING:
 TAKING = frozenset(["pop", "popitem", "clear"])
 """Methods of containers after which what was in them is there no more."""
 
-_COMPUTED = frozenset([Op.CALL, Op.OPERATION, Op.ELEMENT, Op.SUBSCRIPT])
+MAKING = (Op.CALL, Op.CONTAINER)
+"""How a value is made where it stands."""
 
 
 class Through(Enum):
@@ -101,6 +103,7 @@ class Circles:
         self.burdens = Burdens(facts.solution, facts.identity)
         self.repetitions = facts.repetitions
         self.makers = Makers(facts)
+        self._known_parts: dict[Class, frozenset[Value]] = {}
 
     def found(self) -> Iterator[Circle]:
         """Every circle; several may be closed by one statement."""
@@ -308,9 +311,18 @@ class Circles:
             if part.op is Op.ATTRIBUTE and self.class_of(part.inputs[0]) is owner:
                 places = places_of(self.solution, part)
                 made += [root for p in places for v in self.solution.stored.get(p, ()) for root in self._roots(v)]
-            elif part.op is Op.CALL and part.function.owner is owner and part in self._kept_by(owner):
+            elif part.op in MAKING and part.function.owner is owner and part in self._parts_of(owner):
                 made.append(part)
         return bool(made) and all(root.op in (Op.CALL, Op.CONTAINER) for root in made)
+
+    def _parts_of(self, owner: Class) -> frozenset[Value]:
+        """What instances keep, and the layers of which they make a ``Sequential`` that they keep."""
+        if owner not in self._known_parts:
+            kept = self._kept_by(owner)
+            wrapping = (value for value in kept if value.op is Op.CALL and _wraps_layers(value.callee))
+            parts = (part for value in wrapping for part in value.computed_from())
+            self._known_parts[owner] = frozenset([*kept, *parts])
+        return self._known_parts[owner]
 
     def _roots(self, value: Value) -> frozenset[Value]:
         return self.identity.roots(value)
@@ -397,3 +409,8 @@ class Circles:
             else "it"
         )
         return shortened(text)
+
+
+def _wraps_layers(maker: Value) -> bool:
+    made = torch_api.torch_class(maker.name) if maker.op is Op.EXTERNAL else None
+    return made is not None and made.wraps

@@ -235,7 +235,10 @@ class HookLifetimes:
         return False
 
     def _supposed(self, registration: Registration) -> PiledHook | None:
-        """A function that puts a hook on a module which it is handed, runs the module and leaves the hook there."""
+        """A function that puts a hook on a module which it is handed, runs the module and leaves the hook there.
+
+        Or a method that does so with what its object holds, and runs it once each time that it is called.
+        """
         call, function = registration.call, registration.call.function
         repetition = Repetition(function, Turn.OTHER, (call,))
         if registration.subject is None or registration.is_of_tensor or function.name.startswith("__"):
@@ -244,14 +247,20 @@ class HookLifetimes:
             return None
         if self.solution.callers.get(function) or not self._stays(registration, repetition):
             return None
+        later = [other for other in self.facts.steps.calls_in(function) if other.index > call.index]
         handed = {value for value in self.way(registration.subject, (call,)) if value.op is Op.PARAMETER}
-        runs = any(
-            other.index > call.index and other.callee in handed and not handed.isdisjoint(function.parameters)
-            for other in self.facts.steps.calls_in(function)
-        )
+        if handed and handed <= set(_own(function)):
+            runs = any(other.loop is None and self._is_of(other.callee, function) for other in later)
+        else:
+            runs = not handed.isdisjoint(function.parameters) and any(other.callee in handed for other in later)
         if not runs or self.handles.removals(call):
             return None
         return PiledHook(registration, self._subject(registration), function, True, not call.is_bare)
+
+    def _is_of(self, callee: Value, function: Function) -> bool:
+        """Whether what is called is an object that an attribute of ``self`` holds: ``self.model(x)``."""
+        is_own = callee.op is Op.ATTRIBUTE and callee.inputs[0] in _own(function)
+        return is_own and bool(self._stored(callee))
 
     def _left_by_object(self, registration: Registration) -> PiledHook | None:
         """An object that puts hooks on the module it is made for, and keeps no handle to take them off again.
@@ -377,6 +386,12 @@ class HookLifetimes:
             return []
         binding = self.solution.callers[functions[0]][call]
         return [given for v in reached if v.op is Op.PARAMETER and (given := binding.get(v)) is not None]
+
+
+def _own(function: Function) -> list[Value]:
+    """``self`` of a method of an object that is no module: what a module does with its parts is its ``forward``."""
+    owner = function.owner
+    return function.parameters[:1] if owner is not None and not is_module_class(owner) else []
 
 
 def _names_in(node: cst.CSTNode | None) -> set[str]:

@@ -8,6 +8,7 @@ from torchlint import torch_api
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Container, History, Instance, Tensor, sorted_values
+from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.literals import is_true
@@ -87,7 +88,7 @@ class Bases:
         ]
 
     def _made(self, module: Value) -> Value | None:
-        """The call of a class of torch that makes a module, looked for behind variables and ``.to(device)``."""
+        """The call of a class of torch, or of a transform, that makes a module, behind variables, ``.to(device)``."""
         for _ in range(8):
             stored = stored_at(self.solution, module)
             if len(stored) == 1:
@@ -98,7 +99,10 @@ class Bases:
                 module = given[0]
             else:
                 break
-        is_class = module.op is Op.CALL and torch_api.torch_class(module.callee.name) is not None
+        if module.op is not Op.CALL:
+            return None
+        name = module.callee.name
+        is_class = torch_api.torch_class(name) is not None or meaning_of(name) is Meaning.TRANSFORM
         return module if is_class else None
 
     def width(self, value: Value, depth: int = 10) -> int | None:

@@ -156,7 +156,7 @@ class _Search:
             return
         end = next((end.at for end in ends if end.fate is Fate.HOST), None)
         has_graph = self.flows.live(item) is not None
-        yield Collection(way, statement, name, written, made.statement, end, by, has_graph, written.value is not item)
+        yield Collection(way, statement, name, written, made.statement, end, by, has_graph, _is_by_rows(written, item))
 
     def _is_of_forward(self, function: Function) -> bool:
         """Whether a list belongs to a forward, which collects the outputs of its layers and not those of a data set."""
@@ -168,10 +168,16 @@ class _Search:
         return cut is not None and self.residences.of(cut) is Residence.DEVICE
 
     def _brought(self, item: Value) -> list[Value]:
-        """What an item is for the callers of the function that puts it aside: ``store.add(net(x))``."""
+        """What an item is for the callers of the function that puts it aside: ``store.add(net(x))``.
+
+        Of ``{name: part[keep] for name, part in out.items()}`` it is what each part is.
+        """
         pending, found, seen = [item], list[Value](), set[Value]()
         while pending:
             value = pending.pop()
+            if value.op is Op.CONTAINER and isinstance(value.syntax, cst.DictComp | cst.ListComp):
+                pending += value.inputs
+                continue
             given = self.solution.arguments_of(value) if value.op is Op.PARAMETER else []
             found += [] if given or value in seen else [value]
             pending += [] if value in seen else given
@@ -383,12 +389,19 @@ class _Search:
         return self.solution.places(store.holder, store.attribute) if store.attribute and store.holder else []
 
 
+def _is_by_rows(written: Use, item: Value) -> bool:
+    return written.value is not item and item.op is not Op.CONTAINER
+
+
 def _written(store: Store) -> Use:
-    """What is put aside, or what its items are taken from: ``out`` of ``rows.extend(out)``."""
+    """What is put aside, each part of it, or what its items are taken from: ``out`` of ``rows.extend(out)``."""
     if store.syntax is None and store.call is not None and len(store.call.arguments) == 1:
         call = store.call.syntax
         node = call.args[0].value if isinstance(call, cst.Call) else None
         return Use(store.call.arguments[0], node)
+    if store.value.op is Op.CONTAINER and isinstance(store.syntax, cst.DictComp | cst.ListComp):
+        written = store.syntax.value if isinstance(store.syntax, cst.DictComp) else store.syntax.elt
+        return Use(store.value.inputs[0], written)
     return Use(store.value, store.syntax if isinstance(store.syntax, cst.BaseExpression) else None)
 
 

@@ -185,7 +185,7 @@ class Fates:
             yield from self.solution.callers.get(function, ()) or [End(Fate.LEAVES, value)]
 
     def _use(self, value: Value, user: Value) -> Iterator[Value | End]:
-        if user.op in (Op.PHI, Op.SUBSCRIPT, Op.ELEMENT):
+        if user.op in (Op.PHI, Op.SUBSCRIPT, Op.ELEMENT) or _is_scaled(value, user):
             yield user
         elif user.op is Op.COMPARISON:
             if not any(other.name == "None" for other in user.inputs):
@@ -251,6 +251,13 @@ class Fates:
             yield End(Fate.HOST, call)
         else:
             yield End(Fate.LEAVES, call)
+
+
+def _is_scaled(value: Value, user: Value) -> bool:
+    """``mask > 0.5``, ``score / 2``: of each number another one, wherever the tensor is."""
+    numbers = [other for other in user.inputs if other is not value]
+    is_written = bool(numbers) and all(isinstance(one.syntax, cst.Float | cst.Integer) for one in numbers)
+    return user.op in (Op.COMPARISON, Op.OPERATION) and is_written
 
 
 def _may_be(key: Key, other: Key) -> bool:

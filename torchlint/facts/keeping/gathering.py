@@ -54,10 +54,19 @@ class Gathering:
         if store.key is not None or store.index is None:
             return False
         parts = list(store.index.computed_from())
+        if any(self._counts(part, store) for part in parts):
+            return True
         for _ in range(HOPS):
             given = [one for part in parts if part.op is Op.PARAMETER for one in self.solution.arguments_of(part)]
             parts = list(dict.fromkeys((*parts, *(part for one in given for part in one.computed_from()))))
         return isinstance(by, Function) or any(changes_with(part, by) for part in parts)
+
+    def _counts(self, part: Value, store: Store) -> bool:
+        """``found[len(found)] = out``"""
+        if part.op is not Op.CALL or part.callee.name != "builtins.len" or not part.arguments or store.holder is None:
+            return False
+        counted, filled = (allocations_of(self.solution, one) for one in (part.arguments[0], store.holder))
+        return not set(counted).isdisjoint(filled)
 
     def any_repetition(self, call: Value) -> Repetition | None:
         """What repeats a call for a number of times that is not written there, whatever a turn is."""

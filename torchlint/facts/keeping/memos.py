@@ -83,7 +83,7 @@ class Memos:
             known = (
                 self.novelty.of(key) or self.texts.asked_by(key) or (self.texts.typed_in(key) if is_output else None)
             )
-            by = known or ((self._asked_by_others(key) or self.texts.read_in(key)) if is_output else None)
+            by = known or (self._said_by_others(key) if is_output else None)
             if by is None or not self._outlives(homes, by):
                 continue
             if self._is_of_call(homes) and not self.gathering.brings_data(by):
@@ -92,6 +92,10 @@ class Memos:
             made = next((h.statement for h in homes if isinstance(h, Value) and h.op is not Op.READ), None)
             found.append(Memo(statement, name, key, written, by, made, lookup, unseen=known is None))
         return found
+
+    def _said_by_others(self, key: Value) -> Function | Loop | None:
+        """What brings a key that the data, or whoever asks, decide: how many of them there are, nobody here knows."""
+        return self._asked_by_others(key) or self.texts.read_in(key) or self.texts.taken_in(key)
 
     def _asked_by_others(self, key: Value) -> Function | None:
         """The function that nobody here is seen to call, where a key is what it is given, or is made of that.

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.listing import goes_over_files, goes_over_rows
 from torchlint.facts.values.novelty import is_iterated
@@ -31,13 +33,19 @@ TERMINAL = "sys.stdin"
 READING_LINES = frozenset(["builtins.input", "sys.stdin.readline", "builtins.raw_input"])
 """Functions that give the next line that somebody types."""
 
+TAKING = frozenset(
+    ["get", "recv", "recv_json", "recv_string", "recv_multipart", "recv_pyobj", "receive", "receive_message", "poll",
+     "blpop", "brpop", "lpop", "rpop", "basic_get", "readline"]
+)  # fmt: skip
+"""Methods by which a worker takes the next message from a queue or a socket."""
+
 SAME_TEXT = frozenset(
     ["strip", "lstrip", "rstrip", "lower", "upper", "casefold", "title", "capitalize", "removeprefix", "removesuffix",
      "replace", "format", "encode", "decode"]
 )  # fmt: skip
 """Methods by which a text stays as much as it was."""
 
-PARTS = (Op.ELEMENT, Op.SUBSCRIPT, Op.PHI, Op.OPERATION, Op.CONSTANT)
+PARTS = (Op.ELEMENT, Op.SUBSCRIPT, Op.PHI, Op.OPERATION, Op.CONSTANT, Op.CONTAINER)
 SAME_CONTENT = frozenset(["json.loads", "builtins.str", "pathlib.Path", "os.path.join", "os.path.abspath"])
 """Functions whose result is another one where an argument is."""
 
@@ -106,6 +114,21 @@ class RequestedTexts:
             pending += self._said_by(value)
         return None
 
+    def taken_in(self, key: Value) -> Loop | None:
+        """The loop without end in each turn of which a worker takes the message that says ``key`` from a queue."""
+        pending, seen = [key], set[Value]()
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            is_taken = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in TAKING
+            if is_taken and value.loop is not None and is_endless(value.loop):
+                return value.loop
+            results = [function.result for function in self.solution.functions_of(value)]
+            pending += [*self._said_by(value), *(result for result in results if result is not None)]
+        return None
+
     def _said_by(self, value: Value) -> list[Value]:
         """What a text is, or is made of, without a loss."""
         if value.op is Op.PARAMETER:
@@ -154,6 +177,12 @@ class RequestedTexts:
                 text = call.argument(*TEXT)
                 if text is not None:
                     yield text
+
+
+def is_endless(loop: Loop) -> bool:
+    """``while True:``"""
+    test = loop.syntax.test if isinstance(loop.syntax, cst.While) else None
+    return isinstance(test, cst.Name | cst.Integer) and test.value in ("True", "1")
 
 
 def is_tokenizer(call: Value) -> bool:

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from torchlint.facts import Facts
 
 
+WHEREABOUTS = frozenset(["device", "dtype", "is_cuda"])
+"""Attributes of a batch that are the same in each step."""
+
+
 @dataclass(frozen=True)
 class Construction:
     """Something that is built again and again.
@@ -50,6 +54,7 @@ class Construction:
         trial: True when each turn is a whole training and the last model is still referenced.
         holder: TRIAL: the variable or the container that references it.
         piles_up: TRIAL: the holder is a container and keeps all of them.
+        is_now_and_then: an iterator that starts workers in every n-th turn only.
     """
 
     call: Value
@@ -59,6 +64,7 @@ class Construction:
     trial: bool = False
     holder: str = ""
     piles_up: bool = False
+    is_now_and_then: bool = False
 
 
 def constructions(facts: Facts) -> list[Construction]:
@@ -102,12 +108,16 @@ class _Search:
             return None
         if call.callee.name == "torch.optim.SGD" and not has_momentum(call):
             return None  # it remembers nothing that could be lost
+        product, rare = self.products[call], None
         repetition = self.repetitions.of(call, self._is_builder_of)
+        if repetition is None and product.kind == "iterator" and product.starts_workers:
+            # To start the workers takes as long as many steps do.
+            repetition = rare = self.repetitions.of(call, self._is_builder_of, now_and_then=True)
         if repetition is None:
             return None
         if call in self._loading:
             return None  # what another file builds and reads from a file is told as read
-        product, loop = self.products[call], repetition.by
+        loop = repetition.by
         follows = self._follows_input(call, repetition)
         is_weightless = product.kind == "module" and not product.weighs and not product.is_operation
         if is_weightless and wraps_own_parts(self.facts, call):
@@ -125,7 +135,7 @@ class _Search:
             return self._trial(call, product, loop)
         if self._belongs_to_turn(call, product, repetition):
             return None
-        return Construction(call, product, loop, follows)
+        return Construction(call, product, loop, follows, is_now_and_then=rare is not None)
 
     def _is_of_tests(self, call: Value) -> bool:
         """Whether a test makes it, or a function that only tests call."""
@@ -253,11 +263,13 @@ class _Search:
 def _decisive(call: Value, product: Product) -> Sequence[Value]:
     """What decides which thing a CALL builds: of an optimizer what it trains, its rates could be set in place.
 
-    LBFGS goes through many steps in one of its own.
+    LBFGS goes through many steps in one of its own. Where a batch lies, ``Features(x.device)``, decides nothing.
     """
     trained = call.argument(0, "params")
     is_of_one_step = product.kind == "optimizer" and not call.callee.name.endswith(".LBFGS")
-    return [trained] if is_of_one_step and trained is not None else call.inputs
+    if is_of_one_step and trained is not None:
+        return [trained]
+    return [given for given in call.inputs if not (given.op is Op.ATTRIBUTE and given.name in WHEREABOUTS)]
 
 
 def _dropped_in(loop: cst.CSTNode) -> set[str]:

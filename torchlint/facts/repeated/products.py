@@ -11,7 +11,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.host.datasets import NUM_WORKERS
-from torchlint.facts.repeated.shells import Shells
+from torchlint.facts.repeated.shells import Shells, has_frozen_weights
 from torchlint.facts.summaries.summary import WORKERS, EffectKind
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.choices import choices
@@ -124,6 +124,8 @@ class Products:
             return Product("module", weighs=True)
         if meaning_of(name) is Meaning.TRANSFORM:
             return Product("module")
+        if meaning_of(name) is Meaning.OPTIMIZER:
+            return Product("optimizer")
         if name == "copy.deepcopy" and call.arguments and self.is_model(call.arguments[0]):
             return Product("copy")
         return drawn_anew(self.facts, call)
@@ -151,7 +153,11 @@ class Products:
         bases = (torch_api.torch_class(base) for base in cls.all_bases())
         if any(base is not None and base.has_parameters for base in bases):
             return True
-        return has_parameters(self.solution, cls)
+        return has_parameters(self.solution, cls) or self._holds_frozen_weights(cls)
+
+    def _holds_frozen_weights(self, cls: Class) -> bool:
+        kept = self.solution.stored_with(cls.root())
+        return any(has_frozen_weights(value) for _, values in kept for value in values)
 
     def made_by(self, function: Function) -> Product | None:
         """What a builder builds: a function each of whose results is fresh. None for any other function."""
@@ -219,7 +225,8 @@ def drawn_anew(facts: Facts, call: Value) -> Product | None:
     is_loader = any(isinstance(atom, Tool) and atom.kind == "loader" for atom in facts.solution.final(loader))
     if not is_loader or source.loop is not call.loop:
         return None
-    if source.loop is not None and facts.skipping.is_skipped(source, source.loop):
+    is_apart = source.statement is not call.statement
+    if source.loop is not None and facts.skipping.is_skipped(source, source.loop, by_number=is_apart):
         return None  # the other turns draw from the iterator that an earlier one has made
     return Product("iterator", starts_workers=not _has_no_workers(facts, loader))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchlint import torch_api
 from torchlint.facts.values.domain import Argument, Instance, Module, Unknown
+from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.graph import Class, Op, Value
 from torchlint.facts.values.parameters import before_moves, has_parameters, may_train
 
@@ -70,12 +71,27 @@ class Shells:
         family = {ancestor.root() for ancestor in cls.lineage()}
         kept = (value for owner in family for _, values in self.solution.stored_with(owner) for value in values)
         own = (value for value in kept if not (was_there(self.solution, value) or self._is_passed(value)))
-        return any(may_train(self.solution, value) for value in own)
+        return any(may_train(self.solution, value) or has_frozen_weights(value) for value in own)
 
     def _is_passed(self, kept: Value) -> bool:
         """Whether what a class of another file keeps is what it is given, and nothing else."""
         atoms = self.solution.of(kept)
         return kept.op is Op.GIVEN and bool(atoms) and all(isinstance(atom, Argument) for atom in atoms)
+
+
+def has_frozen_weights(value: Value) -> bool:
+    """``vgg16().features.requires_grad_(False)``: whether torch, or a collection of models, makes weights on the way.
+
+    Such a module trains nothing, and weighs as much as one that does.
+    """
+    return any(part.op is Op.CALL and _makes_weights(part.callee) for part in value.computed_from())
+
+
+def _makes_weights(maker: Value) -> bool:
+    if maker.op is not Op.EXTERNAL:
+        return False
+    made = torch_api.torch_class(maker.name)
+    return made.has_parameters if made is not None else meaning_of(maker.name) is Meaning.MODULE
 
 
 def was_there(solution: Solution, value: Value) -> bool:
@@ -92,7 +108,7 @@ def was_there(solution: Solution, value: Value) -> bool:
         functions = solution.functions_of(current)  # those of a property as well
         if current.op is Op.PHI:
             pending.extend(current.inputs)
-        elif current.op in CHOSEN:
+        elif current.op in CHOSEN or (current.op is Op.ATTRIBUTE and current.inputs[0].op is Op.CALL):
             pending.append(current.inputs[0])
         elif current.op is Op.CALL and current.callee.name in COPIERS and current.arguments:
             pending.append(current.arguments[0])

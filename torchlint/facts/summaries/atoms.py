@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from torchlint.facts.summaries.summary import Part, PartKind
+import libcst as cst
+
+from torchlint import torch_api
+from torchlint.facts.summaries.summary import Part, PartKind, Shape
 from torchlint.facts.summaries.units import Unit
 from torchlint.facts.values.domain import (
     Argument,
@@ -24,7 +27,8 @@ from torchlint.facts.values.domain import (
     Tool,
     Unknown,
 )
-from torchlint.facts.values.graph import Class, Function, Op, Value
+from torchlint.facts.values.externals import Meaning, meaning_of
+from torchlint.facts.values.graph import Class, Function, Key, Op, Value
 
 if TYPE_CHECKING:
     from torchlint.facts.summaries.linking import Linker
@@ -62,27 +66,36 @@ class Atoms:
 
     def _made(self, part: Part, unit: Unit, value: Value) -> Atom:
         linked = self._linker.linked(part.name, unit.found.imports, unit.hops + 1)
-        if linked is not None and isinstance(linked[0], Class):
+        if linked is None:
+            return _of_torch(part.name)
+        if isinstance(linked[0], Class):
             return Instance(linked[0])
-        if linked is not None and isinstance(linked[0], Function):
-            return self._returned(linked[0].name, linked[1], value)
+        if isinstance(linked[0], Function):
+            return self._returned(linked[0].name, part, linked[1], value)
         return Unknown()
 
-    def _returned(self, name: str, unit: Unit, value: Value) -> Atom:
-        """What a function returns whatever it is given, where that is one thing."""
+    def _returned(self, name: str, part: Part, unit: Unit, value: Value) -> Atom:
+        """What a function returns, or an item of that, whatever it is given, where that is one thing."""
         functions = unit.summary.functions if unit.summary is not None else ()
         results = [function.result for function in functions if function.name == name]
+        if part.flag:
+            results = [shape for one in results for key, shape in _items_of(one) if key == part.position]
         if len(results) != 1 or len(results[0]) != 1 or results[0][0].kind in SYMBOLIC:
             return Unknown()
         return self.atom(results[0][0], unit, value)
 
     def _container(self, part: Part, unit: Unit, value: Value) -> Atom:
         made = self._linker.containers
-        if (value, part) not in made:
+        # A global of another file, which functions here read, is one for all of them and older than any call.
+        is_global = not value.function.is_foreign and unit.summary is not None and part in unit.summary.shape
+        owner = unit.module if is_global else value
+        if (owner, part) not in made:
             items = tuple(self._linker.value_of(shape, unit, value.function) for _, shape in part.items)
             keys = tuple(key for key, _ in part.items)
-            made[value, part] = self._linker.make(Op.CONTAINER, items, value.function, keys=keys)
-        return Container(made[value, part])
+            syntax = cst.Dict([]) if part.flag else None
+            function = unit.module if is_global else value.function
+            made[owner, part] = self._linker.make(Op.CONTAINER, items, function, keys=keys, syntax=syntax)
+        return Container(made[owner, part])
 
     def _argument(self, part: Part, unit: Unit, _: Value) -> Atom:
         function = self._linker.function(part.name, unit)
@@ -119,3 +132,17 @@ class Atoms:
         PartKind.GIVEN: _argument,
         PartKind.COMPUTED: _derived,
     }
+
+
+def _items_of(result: Shape) -> Sequence[tuple[Key, Shape]]:
+    return result[0].items if len(result) == 1 and result[0].kind is PartKind.CONTAINER else ()
+
+
+def _of_torch(name: str) -> Atom:
+    """What an imported class or function of torch, or of what builds networks, makes, whatever it is given."""
+    made = torch_api.torch_class(name)
+    if made is None:
+        return Module() if meaning_of(name) is Meaning.MODULE else Unknown()
+    if made.kind in ("module", "loss"):
+        return Module(made.has_parameters or made.wraps)
+    return Unknown() if made.kind in ("parameter", "other") else Tool(made.kind)

@@ -47,17 +47,21 @@ class Passing:
     Attributes:
         path: that file, absolute.
         imports: what it imports; :meth:`Imports.find` with ":Name" finds what it defines itself.
-        makers: for each argument that is known, its position (from 0) or its keyword, and the names of what was called
-            to make it, for these imports.
+        makers: for each argument that is known, its position (from 0) or its keyword, and what was called to make it: a
+            name, for these imports, and which item of what is returned, from 0; -1 for all of it.
     """
 
     path: str
     imports: Imports
-    makers: tuple[tuple[int | str, tuple[str, ...]], ...]
+    makers: Sequence[tuple[int | str, Sequence[tuple[str, int]]]]
 
 
 class Imports(Protocol):
     """What the names that one file imports stand for in its project, and what the other files do with its own."""
+
+    @property
+    def path(self) -> str:
+        """That file, absolute; "" for one that stands alone."""
 
     def absolute(self, name: str) -> str:
         """A dotted name without leading dots, as far as it can be told."""
@@ -74,12 +78,20 @@ class Imports(Protocol):
     def trains_without(self, attribute: str) -> bool:
         """Whether another file of the run that reaches this one trains, and none uses such an attribute of objects."""
 
+    def repeats(self, name: str) -> bool:
+        """Whether another file of the run calls a function or a method of this one in a loop."""
+
     def passed(self, name: str) -> Sequence[Passing]:
         """What the other files of the run pass to a function or a class of this one, call by call."""
+
+    def subclasses(self, name: str) -> Sequence[Found]:
+        """The classes of the other files of the run that derive from a class of this one by naming it."""
 
 
 class NoImports:
     """A file that stands alone."""
+
+    path = ""
 
     def absolute(self, name: str) -> str:
         """The name as it is."""
@@ -101,6 +113,14 @@ class NoImports:
         """Nobody else is seen."""
         return False
 
+    def repeats(self, name: str) -> bool:
+        """Nobody else is seen."""
+        return False
+
     def passed(self, name: str) -> Sequence[Passing]:
+        """Nobody else is seen."""
+        return ()
+
+    def subclasses(self, name: str) -> Sequence[Found]:
         """Nobody else is seen."""
         return ()

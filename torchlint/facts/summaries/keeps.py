@@ -260,6 +260,10 @@ class Keeps:
             for user in pending.pop().users:
                 if user in seen or all(map(is_graphless, self.solution.final(user))):
                     continue
+                asked = [call for call in user.users if call.op is Op.CALL and call.callee is user]
+                if asked and user.op is Op.ATTRIBUTE:  # `self.centers.detach()`
+                    if all(is_graphless(atom) for call in asked for atom in self.solution.final(call)):
+                        continue
                 if user.op not in (Op.ELEMENT, Op.SUBSCRIPT, Op.NARROWED, Op.PHI):
                     return False
                 seen.add(user)

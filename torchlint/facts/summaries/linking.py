@@ -49,7 +49,8 @@ class Linker:
     Attributes:
         foreign: what is made.
         imports: what the file imports.
-        containers: what stands for a container that a part of a shape says, by the value that has the shape.
+        containers: what stands for a container that a part of a shape says, by the value that has the shape, or by the
+            body of the module whose global it is.
     """
 
     def __init__(self, foreign: Foreign, imports: Imports) -> None:
@@ -57,9 +58,10 @@ class Linker:
         self.foreign = foreign
         self.imports = imports
         self._units: dict[tuple[str, str], Unit] = {}
-        self.containers: dict[tuple[Value, Part], Value] = {}
+        self.containers: dict[tuple[Value | Function, Part], Value] = {}
         self._shapes: dict[Value, tuple[Shape, Unit]] = {}
         self._imported_here: dict[str, tuple[Class | Function | Shape, Unit] | None] = {}
+        self._own: dict[str, Class] = {}
         foreign.realise = self.realise
 
     def link(self, name: str) -> Class | Function | Shape | None:
@@ -87,11 +89,18 @@ class Linker:
         passings = self.imports.passed(name)
         for position, parameter in enumerate(function.parameters):
             keys = (position - first, parameter.name)
-            known = ((one, names) for one in passings for key, names in one.makers if key in keys)
-            one, names = next(known, (None, ()))
+            known = ((one, makers) for one in passings for key, makers in one.makers if key in keys)
+            one, makers = next(known, (None, ()))
             if one is not None and position >= first:
-                self._shapes[parameter] = tuple(Part(PartKind.MADE, name) for name in names), self._caller(one)
+                parts = (Part(PartKind.MADE, name, max(item, 0), flag=item >= 0) for name, item in makers)
+                self._shapes[parameter] = tuple(parts), self._caller(one)
                 self.foreign.passed.add(parameter)
+
+    def derived_from(self, cls: Class) -> None:
+        """Make the classes of other files that derive from one of this file part of the graph."""
+        self._own[cls.name] = cls
+        for found in self.imports.subclasses(cls.name):
+            self._class_at_top(self._unit(found, 1)).lineage()
 
     def _caller(self, passing: Passing) -> Unit:
         return self._unit(Found(passing.path, "", Kind.OTHER, (), passing.imports, lambda: None), 0)
@@ -110,7 +119,7 @@ class Linker:
         if made and used and PartKind.UNKNOWN not in {part.kind for part in shape}:
             # It is known by its use where who makes it is not seen, and else by that.
             is_seen = not UNKNOWN.intersection(made)
-            found -= frozenset(used) if is_seen else UNKNOWN
+            found -= frozenset(used) - frozenset(made) if is_seen else UNKNOWN
         return found or UNKNOWN
 
     def _linked_here(self, name: str) -> tuple[Class | Function | Shape, Unit] | None:
@@ -182,7 +191,8 @@ class Linker:
                 parents += [known] if known is not None else []
                 continue
             bases.append(unit.found.imports.absolute(base))
-            linked = self.linked(base, unit.found.imports, unit.hops + 1)
+            own = self._own_class(base, unit.found.imports) if self._own else None
+            linked = (own, unit) if own is not None else self.linked(base, unit.found.imports, unit.hops + 1)
             if linked is not None and isinstance(linked[0], Class) and cls not in linked[0].lineage():
                 parents.append(linked[0])
         cls.bases, cls.parents = tuple(bases), tuple(parents)
@@ -192,6 +202,11 @@ class Linker:
             self.foreign.attributes += [(Place(root, attribute), value) for value in self._kept(shape, cls, unit)]
         for method in summary.methods:
             self.foreign.endings += [(Place(root, attribute), method.name) for attribute in method.resets]
+
+    def _own_class(self, base: str, imports: Imports) -> Class | None:
+        """The class of the file itself from which one of another file derives."""
+        found = imports.find(base)
+        return self._own.get(found.name) if found is not None and found.path == self.imports.path else None
 
     def _kept(self, shape: Shape, cls: Class, unit: Unit) -> list[Value]:
         """What an attribute holds: what its object was made with is whatever this file passes there."""

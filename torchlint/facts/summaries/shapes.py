@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.summaries.summary import UNKNOWN, Part, PartKind, Shape
+from torchlint.facts.values.dictionaries import is_dictionary
 from torchlint.facts.values.domain import (
     Abstract,
     Argument,
@@ -117,7 +118,8 @@ class Shapes:
         if isinstance(atom, Differentiable):
             return Part(PartKind.DIFFERENTIABLE)
         if isinstance(atom, Container) and depth > 0:
-            return Part(PartKind.CONTAINER, items=self._items(atom.allocation, depth))
+            is_dict = is_dictionary(atom.allocation)
+            return Part(PartKind.CONTAINER, flag=is_dict, items=self._items(atom.allocation, depth))
         return self._reference(atom) or Part(PartKind.UNKNOWN)
 
     def _reference(self, atom: Atom) -> Part | None:

@@ -52,8 +52,9 @@ class PartKind(Symbol):
 class Part:
     """One alternative of a :data:`Shape`; which fields count depends on the kind.
 
-    ``is_evaluated``: it is made in this file and put into evaluation mode. ``is_spent``: a backward has run over all of
-    its graph.
+    ``flag`` of a container says that it is a dictionary; of what is made, that the item at ``position`` of what is
+    returned is meant. ``is_evaluated``: it is made in this file and put into
+    evaluation mode. ``is_spent``: a backward has run over all of its graph.
     """
 
     kind: PartKind

@@ -325,13 +325,14 @@ class Repetitions:
         return self.steps.request_handlers.union(decorated_by(self.facts, routes))
 
     def _is_lone_step(self, function: Function) -> bool:
-        """Whether a function without callers in this file steps an optimizer once that it did not build itself."""
-        return any(
-            call.loop is None
-            and self.steps_optimizer(call)
-            and call.callee.inputs[0].op in (Op.PARAMETER, Op.READ, Op.ATTRIBUTE)
-            for call in self.steps.calls_in(function)
-        )
+        """Whether a function without callers in this file makes one step: others make it again and again.
+
+        It steps an optimizer that it did not build itself; or another file calls it in a loop, whoever builds that.
+        """
+        stepping = [c for c in self.steps.calls_in(function) if c.loop is None and self.steps_optimizer(c)]
+        if any(call.callee.inputs[0].op in (Op.PARAMETER, Op.READ, Op.ATTRIBUTE) for call in stepping):
+            return True
+        return bool(stepping) and self._makes_one_step(function) and self.facts.repeats(function.name)
 
     def sources(self, values: Sequence[Value], chain: tuple[Value, ...] = ()) -> set[Value]:
         """All that ``values`` are computed from, in their function and in those that led to it by ``chain``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import cached_property
 
 import libcst as cst
@@ -114,9 +115,7 @@ class Steps:
     def _is_step(self, loop: Loop) -> bool:
         if self._is_part_of_step(loop):
             return False
-        if loop.iterable is not None and any(
-            function.is_generator and self.trains(function) for function in self.solution.functions_of(loop.iterable)
-        ):
+        if loop.iterable is not None and any(map(self._trains_as_it_yields, self._gone_over(loop.iterable))):
             return True
         if any(inner is not None and loop in inner.around() for inner in self._training_loops[loop.function]):
             return True
@@ -156,19 +155,25 @@ class Steps:
 
     def is_loader(self, value: Value) -> bool:
         """Whether iterating over ``value`` yields batches, through ``enumerate``, ``tqdm`` and the like."""
-        pending, seen = [value], set()
+        return any(_is_loader(atom) for current in self._gone_over(value) for atom in self.solution.final(current))
+
+    def _trains_as_it_yields(self, iterable: Value) -> bool:
+        """``for epoch, loss in enumerate(epochs(net, loader))``: whether a generator trains from item to item."""
+        return any(function.is_generator and self.trains(function) for function in self.solution.functions_of(iterable))
+
+    def _gone_over(self, value: Value) -> Iterator[Value]:
+        """What is iterated over, and what ``enumerate``, ``tqdm`` and the like, around it, go over."""
+        pending, seen = [value], set[Value]()
         while pending:
             current = pending.pop()
             if current in seen:
                 continue
             seen.add(current)
-            if any(map(_is_loader, self.solution.final(current))):
-                return True
+            yield current
             if current.op is Op.CALL and current.callee.op is Op.EXTERNAL:
                 pending.extend(current.arguments[:1])
             elif current.op is Op.PHI:
                 pending.extend(current.inputs)
-        return False
 
     def walks_modules(self, loop: Loop) -> bool:
         """Whether ``loop`` runs over layers: a container of modules, or a module itself."""
@@ -241,7 +246,7 @@ class Steps:
     def _is_network(self, cls: Class) -> bool:
         """Whether the instances of a class begin graphs when they are called; a loss without parameters begins none."""
         if cls not in self._networks:
-            self._networks[cls] = is_module_class(cls) and self._may_have_parameters(cls)
+            self._networks[cls] = is_module_class(cls) and self.may_have_parameters(cls)
         return self._networks[cls]
 
     @cached_property
@@ -277,7 +282,7 @@ class Steps:
         atoms = self.solution.final(given) if given is not None else ()
         return [atom.function for atom in atoms if isinstance(atom, FunctionReference)]
 
-    def _may_have_parameters(self, cls: Class) -> bool:
+    def may_have_parameters(self, cls: Class) -> bool:
         """Whether a module holds parameters, or may get them from a base: one that is not seen, a ``Sequential``."""
         bases = [torch_api.torch_class(base) for base in cls.all_bases() if base != "object"]
         if any(base is None or base.wraps or base.has_parameters for base in bases):

@@ -60,6 +60,12 @@ if TYPE_CHECKING:
 LIKE_ANOTHER = frozenset(["to", "type", "type_as", "view_as", "expand_as", "reshape_as", "resize_as_", "sum_to_size"])
 """Methods of tensors that take a type or a shape from their argument, and no graph."""
 
+_TUPLES: dict[Meaning, tuple[Abstract, ...]] = {
+    Meaning.SOUND: (NO_GRAPH, PLAIN),
+    Meaning.MODEL_FIRST: (frozenset([Module()]), UNKNOWN, UNKNOWN),
+}
+"""What is in the tuples that libraries give."""
+
 CONTAINER_READERS = frozenset(["pop", "get", "popleft", "setdefault", "popitem"])
 
 
@@ -380,6 +386,12 @@ class Calls:
             return frozenset([Module(has_parameters=meaning is Meaning.MODULE)])
         if meaning is Meaning.LOADER:
             return frozenset([Tool("loader")])
+        if meaning is Meaning.OPTIMIZER:
+            return frozenset([Tool("optimizer")])
+        if meaning in _TUPLES:
+            for position, item in enumerate(_TUPLES[meaning]):
+                self.solution.set_field(value, position, item)
+            return frozenset([Container(value)])
         if meaning is Meaning.FIRST and arguments:
             return arguments[0]
         if meaning is Meaning.REDUCES and arguments:

@@ -18,6 +18,9 @@ class Meaning(Enum):
     MODULE = "a module with parameters"
     TRANSFORM = "a module without parameters, which only computes"
     LOADER = "something that yields batches"
+    OPTIMIZER = "an optimizer"
+    SOUND = "a pair: a tensor that is read from a file, and a number"
+    MODEL_FIRST = "a tuple of a module and what prepares its inputs"
     APPLIES = "a container of what its first argument gives for each item"
     BINDS = "its first argument with the others given"
     SUPER = "the instance, as its parent class"
@@ -84,11 +87,40 @@ _SINGLE: dict[str, Meaning] = {
     "tqdm.auto.tqdm": Meaning.FIRST,
     "tqdm.notebook.tqdm": Meaning.FIRST,
     "rich.progress.track": Meaning.FIRST,
-}
+    "peft.get_peft_model": Meaning.FIRST,
+    "torchaudio.load": Meaning.SOUND,
+    # https://github.com/mlfoundations/open_clip, https://github.com/openai/CLIP
+    "clip.load": Meaning.MODEL_FIRST,
+    "open_clip.create_model_and_transforms": Meaning.MODEL_FIRST,
+    "open_clip.create_model_from_pretrained": Meaning.MODEL_FIRST,
+    "open_clip.create_model": Meaning.MODULE,
+    "einops.parse_shape": Meaning.PLAIN,
+    **dict.fromkeys(
+        ["einops.rearrange", "einops.reduce", "einops.repeat", "einops.einsum",
+         # https://pytorch-scatter.readthedocs.io; scatter_max and scatter_min return pairs
+         "torch_scatter.scatter", "torch_scatter.scatter_sum", "torch_scatter.scatter_add",
+         "torch_scatter.scatter_mean", "torch_scatter.scatter_mul", "torch_scatter.scatter_softmax",
+         "torch_scatter.scatter_log_softmax",
+         "torch_scatter.scatter_logsumexp", "torch_scatter.scatter_std", "torch_scatter.segment_csr",
+         # https://pytorch-geometric.readthedocs.io/en/latest/modules/utils.html
+         "torch_geometric.utils.softmax", "torch_geometric.utils.scatter", "torch_geometric.utils.segment",
+         "torch_geometric.utils.spmm", "torch_geometric.nn.global_add_pool", "torch_geometric.nn.global_mean_pool",
+         "torch_geometric.nn.global_max_pool",
+         # https://docs.pytorch.org/vision/stable/ops.html
+         "torchvision.ops.sigmoid_focal_loss", "torchvision.ops.generalized_box_iou_loss",
+         "torchvision.ops.complete_box_iou_loss", "torchvision.ops.distance_box_iou_loss",
+         "torchvision.ops.generalized_box_iou", "torchvision.ops.box_iou", "torchvision.ops.roi_align",
+         "xformers.ops.memory_efficient_attention", "flash_attn.flash_attn_func",
+         "flash_attn.flash_attn_qkvpacked_func",
+         "pytorch_msssim.ssim", "pytorch_msssim.ms_ssim"],
+        Meaning.REDUCES,
+    ),
+}  # fmt: skip
 
 _PREFIXES: tuple[tuple[str, Meaning], ...] = (
     ("torchvision.models.", Meaning.MODULE),
     ("torchvision.transforms.", Meaning.UNKNOWN),
+    ("torchaudio.functional.", Meaning.REDUCES),
     ("builtins.", Meaning.PLAIN),
     ("numpy.", Meaning.PLAIN),
     ("scipy.", Meaning.PLAIN),
@@ -127,8 +159,18 @@ _CLASSES: tuple[tuple[str, Meaning], ...] = (
     ("vit_pytorch.", Meaning.MODULE),
     ("x_transformers.", Meaning.MODULE),
     ("denoising_diffusion_pytorch.", Meaning.MODULE),
+    ("torch_geometric.loader.", Meaning.LOADER),
+    ("torch_geometric.nn.", Meaning.MODULE),
+    ("dgl.nn.", Meaning.MODULE),
+    ("einops.layers.torch.", Meaning.TRANSFORM),
+    ("transformers.Ada", Meaning.OPTIMIZER),
+    ("bitsandbytes.optim.", Meaning.OPTIMIZER),
+    ("apex.optimizers.", Meaning.OPTIMIZER),
+    ("deepspeed.ops.adam.", Meaning.OPTIMIZER),
+    ("torch_optimizer.", Meaning.OPTIMIZER),
+    ("timm.optim.", Meaning.OPTIMIZER),
 )
-"""Packages whose classes are modules; the functions beside them are no classes by their names."""
+"""What packages make by their classes; the functions beside them are no classes by their names."""
 
 _MODEL_CLASS = re.compile(r"\.(?!DataCollator)[A-Z]\w*(Model|[a-z0-9]For[A-Z]\w*)$")
 """``GPT2LMHeadModel(config)``, ``BertForMaskedLM(config)``, ``UNet2DModel(sample_size=32)``.

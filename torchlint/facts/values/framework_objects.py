@@ -109,7 +109,7 @@ def _rows_of_objects(objects: Abstract, holds: Holds) -> Iterator[Row]:
 def detaches(solution: Solution, call: Value) -> bool:
     """Whether a framework promises of a CALL that no graph is left of what it is given: ``self.log("loss", loss)``."""
     row = contract_of(solution, call, Holds.DETACHES)
-    if row is None:
+    if row is None or contract_of(solution, call, Holds.KEEPS) is not None:
         return False
     told = call.argument(-1, row.unless) if row.unless else None
     return told is None or told.name == "False"
@@ -122,7 +122,7 @@ def keeps_no_graph(solution: Solution, holder: Value) -> bool:
     """
     for atom in solution.of(holder):
         if isinstance(atom, FrameworkObject) and promises(atom.name, Holds.DETACHES):
-            return True
+            return True  # or it keeps it, which its own row says
         if isinstance(atom, Instance) and atom.cls.method("update") is None:
             if any(promises(base, Holds.DETACHES) for base in atom.cls.all_bases()):
                 return True

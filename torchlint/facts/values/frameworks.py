@@ -126,6 +126,16 @@ def is_given_on_device(parameter: Value) -> bool:
     return any(parameter in function.parameters[position : position + 1] for position in positions)
 
 
+def is_given_model(parameter: Value) -> bool:
+    """Whether a framework hands the model that it trains to a method as this parameter, by its place or its name."""
+    row = promised(parameter.function, Holds.GIVEN_MODEL)
+    if row is None:
+        return False
+    position, name = row.argument
+    placed = parameter.function.parameters[position + 1 : position + 2] if position >= 0 else []
+    return parameter in placed or (not placed and parameter.name == name)
+
+
 def trains_on_result(function: Function) -> bool:
     """Whether a framework runs backward on what this method returns."""
     return promised(function, Holds.TRAINED) is not None

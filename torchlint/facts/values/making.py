@@ -19,14 +19,18 @@ ADDING = frozenset(["add_module", "register_module"])
 """Methods of a module that make what they are given one of its layers."""
 
 
-def makes(solution: Solution, function: Function) -> bool:
-    """Whether what a function returns is made in it, on every path and with each call."""
+DEPTH = 3
+"""How many functions deep a builder is followed: ``BUILDERS[name](classes)``."""
+
+
+def makes(solution: Solution, function: Function, depth: int = DEPTH) -> bool:
+    """Whether what a function returns is made in it, or in what it calls, on every path and with each call."""
     if function.is_foreign:
         is_made = solution.graph.foreign.makers.get(function)
         return is_made is not None and is_made()
     if function.result is None or not may_build(solution, function):
         return False
-    return _is_made(solution, function.result) and not keeps_what_it_gives(solution, function)
+    return _is_made(solution, function.result, depth) and not keeps_what_it_gives(solution, function)
 
 
 def may_build(solution: Solution, function: Function) -> bool:
@@ -100,7 +104,7 @@ def is_remembered(function: Function) -> bool:
     return any("cache" in name.rpartition(".")[2] for name in function.decorators)
 
 
-def _is_made(solution: Solution, result: Value) -> bool:
+def _is_made(solution: Solution, result: Value, depth: int) -> bool:
     """Whether a result is made where it is returned, or is a tuple of what is made there."""
     pending, seen = [result], set[Value]()
     while pending:
@@ -110,12 +114,15 @@ def _is_made(solution: Solution, result: Value) -> bool:
         seen.add(value)
         if value.op is Op.PHI or (value.op is Op.CONTAINER and isinstance(value.syntax, cst.Tuple)):
             pending.extend(value.inputs)
-        elif value.function is not result.function or not _is_construction(solution, value):
+        elif value.function is not result.function or not _is_construction(solution, value, depth):
             return False
     return len(seen) > 1
 
 
-def _is_construction(solution: Solution, value: Value) -> bool:
-    """Whether a value is what a class of this file, or something imported, is called for."""
+def _is_construction(solution: Solution, value: Value, depth: int) -> bool:
+    """Whether a value is what a class of this file, something imported, or another builder is called for."""
     made_by = solution.final(value.callee) if value.op is Op.CALL else ()
-    return any(isinstance(atom, ClassReference | External) for atom in made_by)
+    if any(isinstance(atom, ClassReference | External) for atom in made_by):
+        return True
+    builders = solution.functions_of(value) if depth else []
+    return bool(builders) and all(makes(solution, builder, depth - 1) for builder in builders)

@@ -87,6 +87,16 @@ def is_frozen(solution: Solution, module: Value) -> bool:
     return bool(solution.frozen) and _is_frozen(solution, module, set())
 
 
+def is_all_frozen(solution: Solution, cls: Class) -> bool:
+    """Whether a class of the file freezes each part that it keeps and that has parameters."""
+    family = {ancestor.root() for ancestor in cls.lineage()}
+    kept = [
+        (place, value) for place, values in solution.stored.items() if place.owner in family for value in values
+        if may_train(solution, value)
+    ]  # fmt: skip
+    return bool(kept) and all(place in solution.frozen or is_frozen(solution, value) for place, value in kept)
+
+
 def has_frozen_part(solution: Solution, module: Value) -> bool:
     """Whether a module is of a class of the project that keeps one of its parts frozen: a body under a new head."""
     owners = {place.owner for place in solution.frozen if isinstance(place, Place)}

@@ -37,7 +37,7 @@ from torchlint.facts.values.domain import (
     is_graphless,
     join,
 )
-from torchlint.facts.values.frameworks import annotated, is_module_class
+from torchlint.facts.values.frameworks import annotated, is_given_model, is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import handed_on
 from torchlint.facts.values.kinds import Rest
@@ -164,6 +164,8 @@ def _parameter(solution: Solution, value: Value) -> Abstract:
             if isinstance(value.reference, Class) and is_module_class(value.reference):
                 return solution.objects.get(value, BOTTOM) | {Instance(value.reference)}
     given = solution.objects.get(value, BOTTOM)
+    if is_given_model(value):
+        return given | {Module()}
     if solution.calls.passed.are_all(value):
         return given
     default = solution.of(value.inputs[0]) if value.inputs else BOTTOM
@@ -172,7 +174,7 @@ def _parameter(solution: Solution, value: Value) -> Abstract:
         objects |= {Instance(value.reference)}
     if value in solution.graph.foreign.passed:
         passed = solution.given(value)
-        known = frozenset(atom for atom in passed if isinstance(atom, Instance | Module))
+        known = frozenset(atom for atom in passed if isinstance(atom, Instance | Module | Tool))
         objects |= known if known == passed else frozenset()
     return given | objects | {Argument(value)}
 

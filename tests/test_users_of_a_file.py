@@ -1,0 +1,239 @@
+"""What other files do with what a file defines: they derive from it, call it in loops, read its globals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import Project
+
+BASE = """
+    import abc
+    import torch
+
+    class Trainer(abc.ABC):
+        def __init__(self):
+            self.epoch, self.total = 0, 0.0
+
+        @abc.abstractmethod
+        def step(self, batch):
+            ...
+
+        def fit(self, loader, epochs):
+            for self.epoch in range(epochs):
+                for batch in loader:
+                    self.total += self.step(batch)
+"""
+
+
+@pytest.mark.parametrize(
+    ("result", "leaks"),
+    [("loss", True), ("loss.detach()", False), ("loss.item()", False), ("self.loss_of(batch)", True)],
+)
+def test_a_base_class_runs_the_step_of_the_class_that_another_file_derives_from_it(
+    tmp_path: Path, result: str, leaks: bool
+) -> None:
+    files = {
+        "base.py": BASE,
+        "line.py": f"""
+            import torch
+            from torch import nn
+            from base import Trainer
+
+            class LineTrainer(Trainer):
+                def __init__(self):
+                    super().__init__()
+                    self.net = nn.Linear(3, 1)
+                    self.optimizer = torch.optim.SGD(self.net.parameters(), 0.1)
+
+                def loss_of(self, batch):
+                    return self.net(batch).pow(2).mean()
+
+                def step(self, batch):
+                    loss = self.loss_of(batch)
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+                    return {result}
+        """,
+    }
+    found = Project(tmp_path, files).found()
+    assert any(one.startswith("base.py: TLK101") for one in found) is leaks
+    assert Project(tmp_path, {}).found("base.py") == []
+
+
+LEARNER = """
+    import torch
+    from torch.nn import functional as F
+
+    KINDS = {{"sgd": torch.optim.SGD, "adam": torch.optim.Adam}}
+
+    class Learner:
+        def __init__(self, net, kind):
+            self.net, self.kind = net, kind
+
+        def observe(self, x, y):
+            optimizer = KINDS[self.kind](self.net.parameters(), lr=0.1)
+            optimizer.zero_grad()
+            {stepping}
+"""
+
+STEPPING = "F.mse_loss(self.net(x), y).backward(); optimizer.step()"
+
+
+@pytest.mark.parametrize(
+    ("stepping", "use", "found"),
+    [
+        (STEPPING, "for x, y in stream: learner.observe(x, y)", ["learner.py: TLK301 warning"]),
+        (STEPPING, "while True: learner.observe(*next(stream))", ["learner.py: TLK301 warning"]),
+        (STEPPING, "learner.observe(*stream)", []),
+        (STEPPING, "for one in [lambda: learner.observe(*stream)]: print(one)", []),
+        ("optimizer.step(lambda: F.mse_loss(self.net(x), y))", "for x, y in stream: learner.observe(x, y)", []),
+    ],
+)
+def test_a_step_that_another_file_makes_in_a_loop_is_made_again_and_again(
+    tmp_path: Path, stepping: str, use: str, found: list[str]
+) -> None:
+    files = {
+        "learner.py": LEARNER.format(stepping=stepping),
+        "use.py": f"""
+            from torch import nn
+            from learner import Learner
+
+            def main(stream):
+                learner = Learner(nn.Linear(3, 3), "adam")
+                {use}
+        """,
+    }
+    assert Project(tmp_path, files).found() == found
+    assert Project(tmp_path, {}).found("learner.py") == []
+
+
+@pytest.mark.parametrize(
+    ("more", "found"),
+    [
+        ("", ["serve.py: TLK404 note"]),
+        ("def size():\n    return len(KNOWN)", ["serve.py: TLK404 note"]),
+        ("def trim():\n    KNOWN.popitem()", []),
+        ("def forget(name):\n    del KNOWN[name]", []),
+    ],
+)
+def test_a_memo_may_be_a_global_of_another_file(tmp_path: Path, more: str, found: list[str]) -> None:
+    files = {
+        "store.py": f"KNOWN = {{}}\n\n{more}\n",
+        "serve.py": """
+            import store
+            import torch
+            from fastapi import FastAPI
+            from torch import nn
+
+            app = FastAPI()
+            net = nn.Linear(3, 3).eval()
+
+            def embedded(text):
+                known = store.KNOWN.get(text)
+                if known is None:
+                    with torch.no_grad():
+                        known = net(torch.tensor([float(ord(c)) for c in text]))
+                    store.KNOWN[text] = known
+                return known
+
+            @app.post("/embed")
+            def embed(text: str):
+                return embedded(text).tolist()
+        """,
+    }
+    assert Project(tmp_path, files).found() == found
+
+
+@pytest.mark.parametrize(
+    ("returned", "found"),
+    [
+        ("DataLoader(data, 8), DataLoader(data, 8, num_workers=2)", ["step.py: TLK301 warning"]),
+        ("DataLoader(data, 8), iter(DataLoader(data, 8, num_workers=2))", []),
+        ("iter(DataLoader(data, 8)), [data]", []),
+    ],
+)
+def test_an_item_of_what_another_file_returns_may_be_passed(tmp_path: Path, returned: str, found: list[str]) -> None:
+    files = {
+        "loaders.py": f"""
+            from torch.utils.data import DataLoader
+
+            def loaders(data):
+                return {returned}
+        """,
+        "step.py": """
+            import torch
+            from torch.nn import functional as F
+
+            class Stepper:
+                def __init__(self, net, labelled, plain):
+                    self.net, self.labelled, self.plain = net, labelled, plain
+                    self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+                def epoch(self):
+                    for x, y in self.labelled:
+                        more = next(iter(self.plain))
+                        loss = F.mse_loss(self.net(x), y) + self.net(more).pow(2).mean()
+                        self.optimizer.zero_grad()
+                        loss.backward()
+                        self.optimizer.step()
+        """,
+        "main.py": """
+            from torch import nn
+            from loaders import loaders
+            from step import Stepper
+
+            def main(data):
+                labelled, plain = loaders(data)
+                Stepper(nn.Linear(3, 3), labelled, plain).epoch()
+        """,
+    }
+    assert Project(tmp_path, files).found() == found
+
+
+@pytest.mark.parametrize(
+    ("reading", "found"),
+    [
+        ("self.means.detach()[y]", ["train.py: TLK105 warning"]),
+        ("self.means[y].data", ["train.py: TLK105 warning"]),
+        ("self.means[y]", []),
+    ],
+)
+def test_a_state_of_another_file_whose_readers_detach_it_is_not_trained_through(
+    tmp_path: Path, reading: str, found: list[str]
+) -> None:
+    files = {
+        "centers.py": f"""
+            import torch
+            from torch import nn
+
+            class Centers(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.register_buffer("means", torch.zeros(4, 3))
+
+                def pull(self, h, y):
+                    return (h - {reading}).pow(2).mean()
+
+                def refresh(self, h):
+                    self.means = 0.9 * self.means + 0.1 * h.mean(0)
+        """,
+        "train.py": """
+            import torch
+            from torch import nn
+            from centers import Centers
+
+            def train(loader):
+                net, centers = nn.Linear(3, 3), Centers()
+                optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+                for x, y in loader:
+                    h = net(x)
+                    loss = h.pow(2).mean() + centers.pull(h, y)
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                    centers.refresh(h)
+        """,
+    }
+    assert Project(tmp_path, files).found() == found
