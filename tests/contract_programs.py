@@ -141,6 +141,22 @@ class Keep(KNOWN):
     finds=True,
 )
 
+OWN_MODELS_COLLECTED = ContractProgram(
+    """
+import copy
+
+class Keep(KNOWN):
+    def __init__(self):
+        super().__init__()
+        self.kept = []
+
+    def METHOD(self, owner, *more, **named):
+        self.kept.append(copy.deepcopy(owner.ARGUMENT))
+""",
+    "TLK405",
+    finds=True,
+)
+
 BATCHES_COLLECTED = ContractProgram(
     """
 class Collect(KNOWN):
@@ -638,6 +654,7 @@ _BY_KIND = {
     Holds.GIVEN_OUTPUT: OUTPUTS_COLLECTED,
     Holds.GIVEN_BATCH: BATCHES_COLLECTED,
     Holds.GIVEN_MODEL: MODELS_COLLECTED,
+    Holds.HAS_MODEL: OWN_MODELS_COLLECTED,
     Holds.ONCE: SWITCHES_ONCE,
     Holds.EACH_EPOCH: DRAWS_EACH_EPOCH,
     Holds.EACH_STEP: HOOKS_EACH_STEP,

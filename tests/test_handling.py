@@ -239,3 +239,26 @@ RUN = """
 def test_a_journal_of_another_file(tmp_path: Path, kept: str, given: str, found: list[str]) -> None:
     files = {"journal.py": JOURNAL.format(kept=kept), "run.py": RUN.format(given=given)}
     assert Project(tmp_path, files).found("run.py") == found
+
+
+@pytest.mark.parametrize(("asked", "count"), [("sys.exc_info()", 1), ("str(sys.exc_info()[1])", 0)])
+def test_a_method_may_ask_for_the_exception_that_its_caller_handles(asked: str, count: int) -> None:
+    source = f"""
+import sys
+
+class Summary:
+    def __init__(self):
+        self.broken = {{}}
+
+    def note(self, name):
+        self.broken[name] = {asked}
+
+def run(net: nn.Module, loader):
+    summary = Summary()
+    for name, x in loader:
+        try:
+            net(x)
+        except RuntimeError:
+            summary.note(name)
+"""
+    assert len(Program(source).facts.handling.kept()) == count

@@ -336,3 +336,26 @@ def test_terms_in_a_dict_that_each_call_makes_are_of_this_step(made: str, is_fou
     apply = f"{total}    optimizer.zero_grad()\n    total.backward(retain_graph=True)\n    optimizer.step()\n"
     program = in_loop("apply(terms(x))", terms + apply)
     assert in_vain(program) == (["total.backward(retain_graph=True)"] if is_found else [])
+
+
+RESIDUAL = """
+def slope(net, x):
+    x.requires_grad_(True)
+    y = net(x)
+    return torch.autograd.grad(y.sum(), x, create_graph=True)[0]
+
+def train(loader):
+    net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+    optimizer = torch.optim.Adam(net.parameters())
+    for x, y in loader:
+        loss = slope(net, x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward(retain_graph=True)
+        {after}
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("after", "count"), [("pass", 1), ("slope(net, x)", 1), ("loss.backward()", 0)])
+def test_a_gradient_that_is_taken_before_needs_no_graph_any_more(after: str, count: int) -> None:
+    assert len(Program(RESIDUAL.format(after=after)).facts.retained_in_vain) == count

@@ -659,3 +659,27 @@ def test_an_object_of_another_file_has_what_its_initializer_keeps(tmp_path: Path
     """
     found = [one for one in Project(tmp_path, {"stage.py": stage, "main.py": main}).found() if "TLK408" in one]
     assert found == (["main.py: TLK408 warning"] if is_held else [])
+
+
+@pytest.mark.parametrize(("read", "count"), [("extractor.done", 1), ("extractor.features(x)", 0), ("extractor", 0)])
+def test_a_number_that_is_read_of_a_holder_is_no_use_of_the_model(read: str, count: int) -> None:
+    source = f"""
+class Extractor:
+    def __init__(self, net):
+        self.net, self.done = net.eval(), 0
+
+    @torch.no_grad()
+    def features(self, x):
+        self.done += 1
+        return self.net(x).cpu()
+
+def main(x):
+    backbone = nn.Linear(3, 3)
+    extractor = Extractor(backbone)
+    rows = extractor.features(x)
+    del backbone
+    torch.cuda.empty_cache()
+    fit(rows)
+    print({read})
+"""
+    assert len(Program(source).facts.unloadings) == count

@@ -237,3 +237,171 @@ def test_a_state_of_another_file_whose_readers_detach_it_is_not_trained_through(
         """,
     }
     assert Project(tmp_path, files).found() == found
+
+
+LOADING = """
+    import torch
+    from torch import nn
+
+    def opened(name):
+        net = nn.Linear(3, 3)
+        net.load_state_dict(torch.load(name, map_location="cpu"))
+        return net.eval()
+
+    class Moderation:
+        def post(self, name, x):
+            net = opened(name)
+            with torch.no_grad():
+                return net(x).tolist()
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "found"),
+    [
+        ("for name, x in asked: app.post(name, x)", ["moderation.py: TLK302 note", "moderation.py: TLK301 warning"]),
+        ("print(app.post(*asked))", []),
+    ],
+)
+def test_what_another_file_asks_in_a_loop_answers_again_and_again(tmp_path: Path, use: str, found: list[str]) -> None:
+    files = {
+        "moderation.py": LOADING,
+        "serve.py": f"""
+            from moderation import Moderation
+
+            def main(asked):
+                app = Moderation()
+                {use}
+        """,
+    }
+    assert sorted(Project(tmp_path, files).found()) == sorted(found)
+
+
+@pytest.mark.parametrize(
+    ("register", "name", "leaks"),
+    [
+        ("def register(cls):\n    TABLE[cls.__name__] = cls\n    return cls", "register", True),
+        (
+            "def register(name):\n    def put(cls):\n        TABLE[name] = cls\n        return cls\n    return put",
+            "register('line')",
+            True,
+        ),
+        ("def register(cls):\n    return cls", "register", False),
+    ],
+)
+def test_a_decorator_may_put_a_class_into_a_table(tmp_path: Path, register: str, name: str, leaks: bool) -> None:
+    nets = f"""
+from torch import nn
+TABLE = {{}}
+{register}
+
+@{name}
+class Line(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lift = nn.Linear(3, 1)
+    def forward(self, x):
+        return self.lift(x)
+"""
+    use = """
+import torch
+from nets import TABLE
+
+def draw(loader, kind):
+    for x in loader:
+        net = TABLE[kind]()
+        with torch.no_grad():
+            print(net(x).mean().item())
+"""
+    told = Project(tmp_path, {"nets.py": nets, "use.py": use}).found()
+    assert told == ["use.py: TLK301 warning"] * leaks
+    alone = Project(tmp_path / "alone", {"all.py": nets + use.replace("from nets import TABLE", "")}).found()
+    assert alone == ["all.py: TLK301 warning"] * leaks
+
+
+PLAYERS = """
+    import torch
+    from torch import nn
+
+    class Game:
+        def __init__(self):
+            self.gen, self.critic = nn.Linear(3, 3), nn.Linear(3, 1)
+            self.sampler = Sampler(self.gen)
+            self.gens = torch.optim.Adam(self.gen.parameters())
+            self.critics = torch.optim.Adam(self.critic.parameters())
+
+        def judge(self, real):
+            fake = self.sampler.draw(8){ending}
+            loss = self.critic(fake).mean() - self.critic(real).mean()
+            self.critics.zero_grad()
+            loss.backward()
+            self.critics.step()
+
+        def play(self):
+            loss = -self.critic(self.sampler.draw(8)).mean()
+            self.gens.zero_grad()
+            loss.backward()
+            self.gens.step()
+"""
+
+SAMPLER = """
+    import torch
+
+    class Sampler:
+        def __init__(self, net):
+            self.net = net
+
+        def draw(self, n):
+            return self.net(self.noise(n))
+
+        def noise(self, n):
+            return torch.randn(n, 3)
+"""
+
+
+@pytest.mark.parametrize(("ending", "count"), [("", 1), (".detach()", 0)])
+def test_a_player_may_run_behind_an_object(tmp_path: Path, ending: str, count: int) -> None:
+    play = PLAYERS.format(ending=ending)
+    apart = Project(tmp_path, {"sampler.py": SAMPLER, "play.py": "    from sampler import Sampler\n" + play}).found()
+    assert apart == ["play.py: TLK203 warning"] * count
+    together = Project(tmp_path / "one", {"play.py": SAMPLER + play}).found()
+    assert together == ["play.py: TLK203 warning"] * count
+
+
+@pytest.mark.parametrize(
+    ("annotation", "given", "found"),
+    [
+        ("value: float", "loss", ["train.py: TLK105 warning"]),
+        ("value: float", "loss.item()", []),
+        ("value: float", "float(loss)", []),
+        ("value", "loss", ["train.py: TLK105 warning"]),
+        ("value: str", "loss", []),
+    ],
+)
+def test_what_is_passed_counts_for_more_than_the_annotation(
+    tmp_path: Path, annotation: str, given: str, found: list[str]
+) -> None:
+    files = {
+        "meter.py": f"""
+            class Meter:
+                def __init__(self):
+                    self.total = 0.0
+
+                def update(self, {annotation}):
+                    self.total += value
+        """,
+        "train.py": f"""
+            import torch
+            from meter import Meter
+
+            def train(net: torch.nn.Module, optimizer, loader):
+                meter = Meter()
+                for x, y in loader:
+                    loss = (net(x) - y).pow(2).mean()
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                    meter.update({given})
+        """,
+    }
+    assert Project(tmp_path, files).found() == found

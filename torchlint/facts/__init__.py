@@ -98,10 +98,17 @@ class Facts(Repairs):
         modes, flows, steps, lifetimes, unit_tests, inferences: the queries.
     """
 
-    def __init__(self, module: cst.Module, project: Imports | None = None) -> None:
-        """Compute the facts of a parsed file; without a ``project`` it stands alone."""
+    def __init__(self, module: cst.Module, project: Imports | None = None, *, trusts_annotations: bool = True) -> None:
+        """Compute the facts of a parsed file.
+
+        Args:
+            module: the file.
+            project: what it imports from its project; without one it stands alone.
+            trusts_annotations: whether ``value: float`` is a number where nobody is seen to pass anything else.
+        """
         project = project or NoImports()
         super().__init__(module, build(module, project))
+        self.graph.trusts_annotations = trusts_annotations
         self.solution = Solution(self.graph)
         self.solution.solve()
         frozen = frozen_subjects(self.solution)

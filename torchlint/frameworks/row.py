@@ -20,6 +20,7 @@ class Holds(Symbol):
     GIVEN_OUTPUT = "the framework hands the method what the model gave for a batch, on the device"
     GIVEN_BATCH = "the framework hands the method a batch of its loader, moved to the device"
     GIVEN_MODEL = "the framework hands the method the model that it trains"
+    HAS_MODEL = "an attribute of this name, of the first thing that the framework hands the method, is its model"
     ONCE = "the framework calls the method once, before a training"
     EACH_EPOCH = "the framework calls the method again and again, but not in every step"
     EACH_STEP = "the framework calls the method, or the function that it is given, once for each step or request"

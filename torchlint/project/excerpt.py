@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -43,12 +43,21 @@ class Outline:
         """Go over the statements at the top level of ``tree``, that of ``text``."""
         self.text = text
         self._definitions: dict[str, list[_Statement]] = {}
+        self._registering: dict[str, list[_Statement]] = {}
         self._imports: list[_Statement] = []
         self._imported: dict[str, str] = {}
         self._stars: list[str] = []
+        registrars: dict[str, tuple[_Statement, frozenset[str]]] = {}
+        decorates = any(isinstance(node, ast.ClassDef) and node.decorator_list for node in tree.body)
         for node in tree.body:
             first, last = _lines_of(node)
             statement = _Statement(first, last, type(node), tuple(_bound(node)))
+            if decorates and isinstance(node, ast.FunctionDef) and (tables := frozenset(_filled_by(node))):
+                registrars[node.name] = statement, tables
+            elif isinstance(node, ast.ClassDef) and node.decorator_list:
+                for registrar, tables in _registrars_of(node, registrars):
+                    for table in tables:
+                        self._registering.setdefault(table, []).extend([registrar, statement])
             for name in statement.defines:
                 self._definitions.setdefault(name, []).append(statement)
             imports = [inner for inner in _blocks(node) if isinstance(inner, ast.Import | ast.ImportFrom)]
@@ -96,6 +105,8 @@ class Outline:
     def excerpt(self, name: str) -> str | None:
         """The source text of what defines ``name``, with what it mentions; None when nothing at the top level does.
 
+        A table is accompanied by the classes that decorators put into it.
+
         Statements keep their order; what stands between them is left out. What is mentioned farther away than
         :data:`LONGEST_COMPANY` allows is left out as well, and so unknown.
         """
@@ -105,7 +116,8 @@ class Outline:
         wanted, length = dict.fromkeys(self._definitions[name]), 0
         pending, seen = [name], {name}
         while pending:
-            for statement in self._definitions.get(pending.pop(0), ()):
+            word = pending.pop(0)
+            for statement in (*self._definitions.get(word, ()), *self._registering.get(word, ())):
                 text = "".join(lines[statement.first - 1 : statement.last])
                 if statement not in wanted and length + len(text) > LONGEST_COMPANY:
                     continue
@@ -147,6 +159,24 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
             yield from (name for target in node.targets for name in _names(target))
         elif isinstance(node, ast.AnnAssign | ast.AugAssign):
             yield from _names(node.target)
+
+
+def _filled_by(function: ast.FunctionDef) -> Iterator[str]:
+    """The variables under a key of which a function, or one that it makes, puts something: ``TABLE[name] = cls``."""
+    for node in ast.walk(function):
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+                yield target.value.id
+
+
+def _registrars_of(
+    node: ast.ClassDef, registrars: Mapping[str, tuple[_Statement, frozenset[str]]]
+) -> Iterator[tuple[_Statement, frozenset[str]]]:
+    """The functions of the file that decorate a class and fill tables."""
+    for decorator in node.decorator_list:
+        function = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if isinstance(function, ast.Name) and function.id in registrars:
+            yield registrars[function.id]
 
 
 def _names(target: ast.expr) -> Iterable[str]:

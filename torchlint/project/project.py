@@ -374,7 +374,7 @@ def _summarised(excerpt: str, name: str) -> Summary | None:
     try:
         with deep_recursion():
             module = bare_module(excerpt, parse_quietly(excerpt)) or cst.parse_module(excerpt)
-            facts = Facts(module)
+            facts = Facts(module, trusts_annotations=False)
             summary = summarise(facts, name)
             facts.dissolve()
             return summary

@@ -114,21 +114,39 @@ class Forwarded:
         if functions[0].is_foreign:
             return self._handed_elsewhere(call, functions[0])
         runs = [run for v in functions[0].result.computed_from() if (run := self._run(v, depth)) is not None]
-        runs = [run for run in runs if run.network in functions[0].parameters]
+        runs = [r for r in runs if r.network in functions[0].parameters or self._is_held(r.call, functions[0])]
         if len(runs) != 1:
             return None
+        if runs[0].network not in functions[0].parameters:
+            return Handed(runs[0].network, (*runs[0].within, runs[0].call), call)
         network = self.solution.callers[functions[0]][call].get(runs[0].network)
         return Handed(network, (*runs[0].within, runs[0].call), call) if network is not None else None
+
+    def _is_held(self, run: Value, method: Function) -> bool:
+        """``self.net(noise)`` in a method of an object that is no network: ``sampler.draw(n)``."""
+        owner, network = method.owner, called_object(run)
+        if owner is None or is_module_class(owner) or method.is_static or network.op is not Op.ATTRIBUTE:
+            return False
+        return network.inputs[0] is method.parameters[0] and self.steps.calls_module(run)
 
     def _handed_elsewhere(self, call: Value, function: Function) -> Handed | None:
         """The network that a CALL hands to a function of another file which returns what the forward of it gives."""
         leaving = self.solution.graph.foreign.leaving
         inner = [one for one in self.steps.calls_in(function) if one.mode is not Mode.OFF and one in leaving]
-        networks = {one.callee for one in inner if one.callee in function.parameters}
+        networks = {one.callee for one in inner if one.callee in function.parameters or self._is_held(one, function)}
         if len(networks) != 1:
             return None
-        network = self.solution.callers[function][call].get(networks.pop())
+        (found,) = networks
+        if found not in function.parameters:
+            return None if self._runs_another(function, found) else Handed(found, (), call)
+        network = self.solution.callers[function][call].get(found)
         return Handed(network, (), call) if network is not None else None
+
+    def _runs_another(self, method: Function, network: Value) -> bool:
+        """Whether a method runs another network beside one, itself or by what it calls."""
+        calls = self.steps.calls_in(method)
+        further = [call for one in calls for f in self.solution.functions_of(one) for call in self.steps.calls_in(f)]
+        return any(self.steps.calls_module(call) and call.callee is not network for call in (*calls, *further))
 
     def _run(self, value: Value, depth: int) -> Handed | None:
         """The network that a value of a function runs, by itself or by a function that it is handed to."""

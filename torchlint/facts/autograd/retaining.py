@@ -137,10 +137,21 @@ def _is_needed(facts: Facts, backward: Backward, call: Value, reach: Reach) -> b
     for other in facts.graph.backwards:
         if other is backward or other.function in facts.solution.functions_of(call):
             continue  # a wrapper of the file runs it
-        earlier = other.call is not None and other.function is backward.function and other.call.index < call.index
-        if not earlier and any(reach.values & further.values for further in reaches_of(facts, other)):
+        if _runs_before(facts, other, call):
+            continue
+        if any(reach.values & further.values for further in reaches_of(facts, other)):
             return True
     return False
+
+
+def _runs_before(facts: Facts, other: Backward, call: Value) -> bool:
+    """Whether another backward runs before a CALL in each turn, be it in a function that is called before."""
+    if other.call is None:
+        return False
+    runs = [other.call] if other.function is call.function else list(facts.solution.callers.get(other.function, ()))
+    before = (run.function is call.function and run.index < call.index for run in runs)
+    is_of_turn = other.function is call.function or all(run.loop is call.loop for run in runs)
+    return bool(runs) and is_of_turn and all(before)
 
 
 def _leaves(facts: Facts, call: Value, reach: Reach) -> bool:

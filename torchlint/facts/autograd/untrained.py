@@ -166,7 +166,8 @@ class _Search:
             return None
         backward = backwards[0] if backwards else None
         certain = not trained and all(isinstance(r, Value) and r.op is not Op.PARAMETER for r in self._roots(module))
-        name = self.facts.called(call) if helped is None else self.facts.name_in(call, helped)
+        is_given = helped is not None and helped.function is call.function
+        name = self.facts.name_in(call, helped) if helped is not None and is_given else self.facts.called(call)
         whole = made is None and self._is_whole(call)
         is_known = trained or is_detached
         return UntrainedForward(call, name, backward, is_known, certain, supposed, made, whole, (call,))

@@ -108,7 +108,8 @@ class DefinitionBuilder(ExpressionBuilder):
                 bases += [value.name] if value.reference.is_foreign else []
             else:
                 bases.append(value.name if value.op is Op.EXTERNAL else dotted(argument.value) or "")
-        decorators = tuple(name for name, _ in self._decorators(node))
+        decorating = self._decorators(node)
+        decorators = tuple(name for name, _ in decorating)
         cls = Class(node.name.value, node, len(self.graph.classes), tuple(bases), tuple(parents), decorators)
         self.graph.classes.append(cls)
         outside, self.cls = self.cls, cls
@@ -117,7 +118,16 @@ class DefinitionBuilder(ExpressionBuilder):
         self.run(node.body)
         self.state, self.cls = before, outside
         self._initialize(cls, node)
-        self.assign(node.name, self.make(Op.CLASS, (), node, name=cls.name, reference=cls), None)
+        value = self.make(Op.CLASS, (), node, name=cls.name, reference=cls)
+        for _, decorator in decorating:
+            self._register(decorator, value)
+        self.assign(node.name, value, None)
+
+    def _register(self, decorator: Value, cls: Value) -> None:
+        """``@register("lstm")`` over a class: a function of the file is called with it, and may put it into a table."""
+        named = decorator.callee if decorator.op is Op.CALL else decorator
+        if named.op in (Op.FUNCTION, Op.ATTRIBUTE):
+            self.make(Op.CALL, (decorator, cls), decorator.syntax, name=decorator.name, keys=(None, 0))
 
     def _initialize(self, cls: Class, node: cst.ClassDef) -> None:
         """A data class or a named tuple gets its ``__init__``, unless it has one or inherits from what is not seen."""

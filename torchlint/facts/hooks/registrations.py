@@ -202,10 +202,12 @@ class HookLifetimes:
         return None
 
     def _is_chosen(self, at: Value, within: cst.CSTNode) -> bool:
-        """Whether a condition stands over a call."""
+        """Whether a condition stands over a call; which layers are hooked, ``isinstance(layer, nn.ReLU)``, is none."""
         node = at.syntax
         while node is not None and node is not within:
-            if isinstance(node, cst.If | cst.IfExp | cst.ExceptHandler):
+            if isinstance(node, cst.ExceptHandler):
+                return True
+            if isinstance(node, cst.If | cst.IfExp) and not _asks_for_type(node.test):
                 return True
             node = self.facts.parents.get(node)
         return False
@@ -386,6 +388,10 @@ class HookLifetimes:
             return []
         binding = self.solution.callers[functions[0]][call]
         return [given for v in reached if v.op is Op.PARAMETER and (given := binding.get(v)) is not None]
+
+
+def _asks_for_type(test: cst.BaseExpression) -> bool:
+    return isinstance(test, cst.Call) and isinstance(test.func, cst.Name) and test.func.value == "isinstance"
 
 
 def _own(function: Function) -> list[Value]:

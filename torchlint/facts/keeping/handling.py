@@ -375,13 +375,16 @@ class Handling:
                     found.append(choice)
         return found
 
-    def _handler_around(self, value: Value) -> cst.ExceptHandler | None:
+    def _handler_around(self, value: Value, depth: int = DEPTH) -> cst.ExceptHandler | None:
+        """The handler in which a value is asked for, or in which the function that asks for it is called."""
         node = value.syntax
         while node is not None and not isinstance(node, cst.FunctionDef):
             if isinstance(node, cst.ExceptHandler):
                 return node
             node = self.facts.parents.get(node)
-        return None
+        callers = list(self.solution.callers.get(value.function, ())) if depth else []
+        handlers = [self._handler_around(caller, depth - 1) for caller in callers]
+        return handlers[0] if len(handlers) == 1 else None
 
 
 def _caught(handler: cst.ExceptHandler) -> set[str]:

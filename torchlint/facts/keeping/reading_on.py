@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.values.domain import Plain
 from torchlint.facts.values.graph import Drop, Function, Op, Value
 from torchlint.tree import walk
 
@@ -37,14 +38,19 @@ def is_written_after(name: str, drop: Drop) -> bool:
 
 
 def _is_bound_anew(facts: Facts, name: str, value: Value, drop: Drop) -> bool:
-    """Whether each line behind a statement that reads a local variable reads what it was bound to since then."""
+    """Whether each line behind a statement that reads a local variable reads what it was bound to since then.
+
+    Or no more of it than a number: ``extractor.seen``.
+    """
     if drop.function is facts.graph.module or _is_captured(name, drop.function):
         return False
     pending, seen = [value], {value}
     while pending:
         for user in pending.pop().users:
             if user.op is not Op.PHI:
-                if user.index >= drop.index or user.op is Op.CONTAINER:
+                # What was read of it before may be used again: `extractor.features` is the same method each time.
+                is_behind = user.index >= drop.index or any(use.index >= drop.index for use in _used_by(user))
+                if user.op is Op.CONTAINER or (is_behind and not _is_number_of(facts, user)):
                     return False
             elif user not in seen:
                 seen.add(user)
@@ -60,3 +66,13 @@ def _is_captured(name: str, function: Function) -> bool:
     return any(
         isinstance(n, cst.Name) and n.value == name for one in inner if one is not function.syntax for n in walk(one)
     )
+
+
+def _used_by(user: Value) -> list[Value]:
+    return user.users if user.op is Op.ATTRIBUTE else []
+
+
+def _is_number_of(facts: Facts, user: Value) -> bool:
+    """Whether an attribute is read that is a number, a text or nothing."""
+    is_plain = all(isinstance(atom, Plain) for atom in facts.solution.final(user))
+    return user.op is Op.ATTRIBUTE and is_plain and not any(c.op is Op.CALL and c.callee is user for c in user.users)

@@ -16,7 +16,7 @@ from torchlint.facts.turns.repetition import Repetition, Turn, changes_with
 from torchlint.facts.turns.skipping import last_of
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.externals import Meaning, meaning_of
-from torchlint.facts.values.frameworks import is_module, is_module_class
+from torchlint.facts.values.frameworks import is_decorated_handler, is_module, is_module_class
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.making import is_remembered
 from torchlint.tree import dotted
@@ -87,8 +87,9 @@ def _of(facts: Facts, load: Load, by: Effect | None = None) -> Reload | None:
     if _differs(facts, names, repetition):
         around = _all_again(facts, names, repetition)
         if around is None:
-            is_request = repetition.by in facts.repetitions.request_handlers
-            return Reload(load, repetition.by, weighs, by, is_named=True) if is_request and weighs else None
+            if not weighs or not _is_asked(facts, repetition.by):
+                return None
+            return Reload(load, repetition.by, weighs, by, is_named=True)
         repetition = around
     if isinstance(repetition.by, Loop):
         paths = _written_arguments(facts, load.call) if load.call.function is repetition.by.function else frozenset()
@@ -96,6 +97,16 @@ def _of(facts: Facts, load: Load, by: Effect | None = None) -> Reload | None:
         if any(_writes(facts, call) or _says_to_write(facts, call, paths) for call in within):
             return None
     return Reload(load, repetition.by, weighs, by)
+
+
+def _is_asked(facts: Facts, by: Loop | Function) -> bool:
+    """Whether a server calls a function for each request, or another file does so in a loop."""
+    if not isinstance(by, Function):
+        return False
+    repetitions = facts.repetitions
+    if by in repetitions.request_handlers or is_decorated_handler(by):
+        return True
+    return not facts.solution.callers.get(by) and repetitions.answers_again(by)
 
 
 def is_a_model(facts: Facts, load: Load) -> bool:

@@ -257,18 +257,37 @@ class Repetitions:
         if len(chain) > HOPS or asked.ends(at):
             return None
         callers = self.wrapping.callers(function)
-        if not callers and not self._is_lone_step(function):
+        answers = not callers and self.answers_again(function)
+        if not callers and not answers and not self._is_lone_step(function):
             return None
-        if self.holds(function) or self.skipping.is_skipped(at, function, by_number=asked.each):
+        if self.skipping.is_skipped(at, function, by_number=asked.each):
             return None
+        if self.holds(function):
+            return self._by_request(asked, function, chain)
         if not callers:
-            return Repetition(function, Turn.TRAINS, chain)
+            return Repetition(function, Turn.INFERS if answers else Turn.TRAINS, chain)
         for caller in callers:
             if caller not in chain:
                 found = self._of(asked, caller, (*chain, caller))
                 if found is not None and found.turn is Turn.HOLDS and self._makes_one_step(function):
                     found = replace(found, turn=Turn.TRAINS)  # whatever else each turn holds: a loop of rollouts
                 if found is not None and found.turn is not Turn.HOLDS:
+                    return found
+        return None
+
+    def _by_request(self, asked: _Asked, function: Function, chain: tuple[Value, ...]) -> Repetition | None:
+        """The handler of requests that runs a function with a whole loop in it: a sampling, a simulation."""
+        for caller in self.wrapping.callers(function) if len(chain) <= HOPS else ():
+            if caller in chain or asked.ends(caller):
+                continue
+            handler = caller.function
+            if self.skipping.is_skipped(caller, handler, by_number=asked.each):
+                continue
+            if handler in self.request_handlers:
+                return Repetition(handler, Turn.INFERS, (*chain, caller))
+            if caller.loop is None and not self.steps.trains(handler):
+                found = self._by_request(asked, handler, (*chain, caller))
+                if found is not None:
                     return found
         return None
 
@@ -333,6 +352,12 @@ class Repetitions:
         if any(call.callee.inputs[0].op in (Op.PARAMETER, Op.READ, Op.ATTRIBUTE) for call in stepping):
             return True
         return bool(stepping) and self._makes_one_step(function) and self.facts.repeats(function.name)
+
+    def answers_again(self, function: Function) -> bool:
+        """Whether a function runs a network for what it is given, and another file calls it in a loop."""
+        calls = self.steps.calls_in(function)
+        runs = any(call.loop is None and self.steps.runs_module(call) for call in calls)
+        return runs and not self.steps.trains(function) and self.facts.repeats(function.name)
 
     def sources(self, values: Sequence[Value], chain: tuple[Value, ...] = ()) -> set[Value]:
         """All that ``values`` are computed from, in their function and in those that led to it by ``chain``."""

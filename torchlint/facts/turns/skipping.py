@@ -10,7 +10,9 @@ import libcst as cst
 
 from torchlint.facts.building.names import assigned_in, path_of
 from torchlint.facts.turns.bindings import Bindings
-from torchlint.facts.values.graph import Function, Loop, Store, Value
+from torchlint.facts.values.domain import Instance
+from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
+from torchlint.facts.values.homes import homes_of
 from torchlint.tree import dotted, walk, walk_statements
 
 if TYPE_CHECKING:
@@ -53,7 +55,10 @@ class Skipping:
             if type(parent) is cst.MatchCase and self._is_chosen(parent, at, within):
                 return True
             if (type(parent) is cst.If or type(parent) is cst.IfExp) and node is not parent.test:
-                if isinstance(within, Loop) and _holds_from_then_on(parent.test, within, holds=node is parent.body):
+                holds = node is parent.body
+                if isinstance(within, Loop) and (
+                    _holds_from_then_on(parent.test, within, holds=holds) or (holds and self._is_filled(parent.test))
+                ):
                     node = parent
                     continue
                 by_turn = not by_number and node is parent.body
@@ -70,6 +75,37 @@ class Skipping:
                     return True
             node = parent
         return False
+
+    def _is_filled(self, test: cst.BaseExpression) -> bool:
+        """``if len(memory) >= batch_size:`` of a memory from which nothing is ever taken: so in all later turns."""
+        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+            return False
+        other = test.comparisons[0]
+        if not isinstance(other.operator, cst.GreaterThan | cst.GreaterThanEqual) or not _is_len(test.left):
+            return False
+        call = next((call for call in self.facts.calls() if call.syntax is test.left), None)
+        if call is None or not call.arguments:
+            return False
+        counted = self._homes_counted(call.arguments[0])
+        emptied = {home for reset in self.facts.graph.resets for home in homes_of(self.facts.solution, reset.holder)}
+        filled = {
+            home
+            for store in self.facts.graph.stores
+            if store.kind is Kind.INSERT and store.holder is not None
+            for home in homes_of(self.facts.solution, store.holder)
+        }
+        return not counted.isdisjoint(filled) and counted.isdisjoint(emptied)
+
+    def _homes_counted(self, asked: Value) -> set[Place | Value]:
+        """The containers whose length ``len(asked)`` is, also by an object's ``__len__``."""
+        solution = self.facts.solution
+        classes = [atom.cls for atom in solution.final(asked) if isinstance(atom, Instance)]
+        methods = [method for cls in classes if (method := cls.method("__len__")) is not None]
+        results = [one for m in methods if m.result is not None for one in m.result.inputs]
+        behind = [
+            r.arguments[0] for r in results if r.op is Op.CALL and r.callee.name == "builtins.len" and r.arguments
+        ]
+        return {home for one in (asked, *behind) for home in homes_of(solution, one)}
 
     def _is_chosen(self, case: cst.MatchCase, at: Value, within: Loop | Function) -> bool:
         """Whether another case may be taken from time to time: not of a setting, ``match self.mode:``."""
@@ -342,6 +378,10 @@ def _counter(loop: cst.For) -> str | None:
     if name == "enumerate" and isinstance(loop.target, cst.Tuple) and loop.target.elements:
         counter = loop.target.elements[0].value
     return counter.value if isinstance(counter, cst.Name) else None
+
+
+def _is_len(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "len"
 
 
 def _method(call: cst.Call) -> str:

@@ -241,6 +241,8 @@ class Calls:
         return join(self.run_function(value, method, bound=not method.is_static) for method in methods)
 
     def _method_of_module(self, value: Value, module: Module, name: str, itself: Atom | None = None) -> Abstract:
+        if name == "apply":
+            return self._apply_to_layers(value, itself or module)
         if name in SAME_OBJECT or name == "module":  # that of an exported program
             return frozenset([itself or module])
         if name in ("forward", "__call__"):
@@ -259,6 +261,15 @@ class Calls:
             self._called(value, kept) for kept in self.solution.of(value.callee) if isinstance(kept, Differentiable)
         )
         return kept_there or UNKNOWN
+
+    def _apply_to_layers(self, value: Value, module: Atom) -> Abstract:
+        """``net.apply(initialize)``: the function is called with each layer, and with the module, which comes back."""
+        for atom in self.solution.of(value.arguments[0]) if value.arguments else ():
+            if isinstance(atom, FunctionReference):
+                atom.function.open()
+                given = atom.function.parameters[1 if atom.bound else 0 :][:1]
+                self._run(value, atom.function, dict.fromkeys(given, value.callee.inputs[0]))
+        return frozenset([module])
 
     def _method_of_container(self, value: Value, container: Container, name: str) -> Abstract:
         if name in CONTAINER_READERS:

@@ -160,8 +160,6 @@ _CLASSES: tuple[tuple[str, Meaning], ...] = (
     ("x_transformers.", Meaning.MODULE),
     ("denoising_diffusion_pytorch.", Meaning.MODULE),
     ("torch_geometric.loader.", Meaning.LOADER),
-    ("torch_geometric.nn.", Meaning.MODULE),
-    ("dgl.nn.", Meaning.MODULE),
     ("einops.layers.torch.", Meaning.TRANSFORM),
     ("transformers.Ada", Meaning.OPTIMIZER),
     ("bitsandbytes.optim.", Meaning.OPTIMIZER),
@@ -179,6 +177,15 @@ https://huggingface.co/docs/transformers/main_classes/model, https://huggingface
 """
 
 
+_GRAPH_LAYER = re.compile(r"(torch_geometric\.nn|dgl\.nn|dgl\.nn\.pytorch)\.(\w+\.)*[A-Z]\w*Conv$")
+"""``GCNConv(16, 7)``: what lies beside them may be a pool without weights, or a loader.
+
+https://pytorch-geometric.readthedocs.io/en/latest/modules/nn.html, https://docs.dgl.ai/api/python/nn-pytorch.html
+"""
+
+_OTHER_BACKENDS = (".mxnet.", ".tensorflow.")
+
+
 @cache
 def meaning_of(name: str) -> Meaning:
     """What a call of the function with this full dotted name yields; UNKNOWN for all that is not listed."""
@@ -189,6 +196,8 @@ def meaning_of(name: str) -> Meaning:
         owner = name.split(".")[-2]
         return Meaning.MODULE if "Model" in owner or "For" in owner else Meaning.UNKNOWN
     if name.startswith(("transformers.", "diffusers.")) and _MODEL_CLASS.search(name):
+        return Meaning.MODULE
+    if _GRAPH_LAYER.match(name) and not any(backend in name for backend in _OTHER_BACKENDS):
         return Meaning.MODULE
     for prefix, meaning in _PREFIXES:
         if name.startswith(prefix):

@@ -104,10 +104,10 @@ def is_called_each_epoch(function: Function) -> bool:
 def is_called_each_step(function: Function) -> bool:
     """Whether a framework, a server or the program's own events call this once for each step or request."""
     is_promised = promised(function, Holds.EACH_STEP) is not None
-    return is_promised or _is_decorated_handler(function) or is_event_of_step(function)
+    return is_promised or is_decorated_handler(function) or is_event_of_step(function)
 
 
-def _is_decorated_handler(function: Function) -> bool:
+def is_decorated_handler(function: Function) -> bool:
     """``@bentoml.api``, or ``__call__`` of a class under ``@serve.deployment``."""
     own = (row for name in function.decorators for row in promises(name, Holds.DECORATES))
     if any(not row.methods for row in own):
@@ -136,6 +136,13 @@ def is_given_model(parameter: Value) -> bool:
     return parameter in placed or (not placed and parameter.name == name)
 
 
+def is_model_of_given(attribute: Value) -> bool:
+    """``net.module_``: whether an ATTRIBUTE is the model of what a framework hands to a method."""
+    owner = attribute.inputs[0]
+    row = promised(owner.function, Holds.HAS_MODEL) if owner.op is Op.PARAMETER else None
+    return row is not None and attribute.name == row.argument[1] and owner in owner.function.parameters[1:2]
+
+
 def trains_on_result(function: Function) -> bool:
     """Whether a framework runs backward on what this method returns."""
     return promised(function, Holds.TRAINED) is not None
@@ -158,6 +165,13 @@ def annotated(annotation: cst.CSTNode) -> Abstract | None:
     if name in ("int", "float", "str", "bool"):
         return PLAIN
     return None
+
+
+def is_told_number(parameter: Value) -> bool:
+    """``value: float``, of which Python makes sure of nothing."""
+    syntax = parameter.syntax
+    annotation = syntax.annotation if isinstance(syntax, cst.Param) else None
+    return annotation is not None and dotted(annotation.annotation) in ("int", "float")
 
 
 def is_framework_training(call: Value) -> bool:

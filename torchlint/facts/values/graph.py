@@ -407,7 +407,8 @@ class ValueGraph:
     with what it is only then; ``indices`` what a SUBSCRIPT is indexed by, slices left out; ``bounds`` what the
     variables are between which a slice lies; ``spreads`` what a dictionary is written around,
     each with the keys that are replaced in it; ``decorated`` what decorates a function, with that function;
-    ``foreign`` is what other files bring in.
+    ``foreign`` is what other files bring in; ``trusts_annotations`` is False where others are told what becomes of
+    whatever they pass.
     """
 
     module: Function
@@ -428,6 +429,7 @@ class ValueGraph:
     spreads: dict[Value, list[tuple[Value, frozenset[Key]]]] = field(default_factory=dict)
     decorated: list[tuple[Value, Function]] = field(default_factory=list)
     foreign: Foreign = field(default_factory=Foreign)
+    trusts_annotations: bool = True
 
     def all_values(self) -> Iterator[Value]:
         """The file's own values and those of other files."""

@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.values.domain import (
     BOTTOM,
+    Argument,
     ClassReference,
     Container,
     Differentiable,
     External,
     FrameworkObject,
     FunctionReference,
+    History,
     Instance,
     Module,
     Partial,
+    Tensor,
     Tool,
 )
+from torchlint.facts.values.frameworks import is_told_number
 from torchlint.facts.values.graph import Value
 
 if TYPE_CHECKING:
@@ -44,7 +48,10 @@ class PassedObjects:
 
     def give(self, parameter: Value, argument: Value | None) -> None:
         """Let the objects that ``argument`` may be reach a parameter."""
-        objects = [a for a in self._solution.of(argument) if a.__class__ in PASSED] if argument is not None else ()
+        given = self._solution.of(argument) if argument is not None else BOTTOM
+        objects = [atom for atom in given if atom.__class__ in PASSED]
+        if is_told_number(parameter) and any(isinstance(a, Tensor) and a.history is History.LIVE for a in given):
+            objects.append(Argument(parameter))  # what is passed counts for more than the annotation
         if objects:
             old = self._solution.objects.get(parameter, BOTTOM)
             if not old.issuperset(objects):

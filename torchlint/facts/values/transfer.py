@@ -37,7 +37,13 @@ from torchlint.facts.values.domain import (
     is_graphless,
     join,
 )
-from torchlint.facts.values.frameworks import annotated, is_given_model, is_module_class
+from torchlint.facts.values.frameworks import (
+    annotated,
+    is_given_model,
+    is_model_of_given,
+    is_module_class,
+    is_told_number,
+)
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import handed_on
 from torchlint.facts.values.kinds import Rest
@@ -160,7 +166,8 @@ def _parameter(solution: Solution, value: Value) -> Abstract:
         if syntax.annotation is not None:
             known = annotated(syntax.annotation.annotation)
             if known is not None:
-                return known | solution.objects.get(value, BOTTOM)
+                is_doubted = not solution.graph.trusts_annotations and is_told_number(value)
+                return solution.objects.get(value, BOTTOM) | ({Argument(value)} if is_doubted else known)
             if isinstance(value.reference, Class) and is_module_class(value.reference):
                 return solution.objects.get(value, BOTTOM) | {Instance(value.reference)}
     given = solution.objects.get(value, BOTTOM)
@@ -272,6 +279,8 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
     if isinstance(atom, Module) and name in ("weight", "bias"):
         return LEAF
     if isinstance(atom, Module | Argument | Unknown | Carrier | Tool):
+        if isinstance(atom, Argument) and is_model_of_given(value):
+            return frozenset([Module()])
         if isinstance(atom, Module) and name == "module":
             return frozenset([atom])
         places = solution.places(value.inputs[0], name)
