@@ -48,9 +48,10 @@ class BuiltInStep(Rule):
     for each epoch; the model of a fold is dropped (`del model`) before the next, or lives in a function of its own.
     What is a shell round a given model or for given weights, a model whose weights are set by what the turn says, plain
     SGD without momentum, what is made by chance, and what stands in a test, are left alone.
-    What has no parameters costs time only and is a note, and so is a model that is dropped one line too late. A note as
-    well is `copy.deepcopy(model)` in every step or for every task of a step; a copy for each client, fold or epoch that
-    trains it through loops of its own is left alone, and so is one that is quantized or pruned.
+    What has no parameters costs time only and is a note, and so is a model that is dropped one line too late, or an
+    iterator that starts workers in every n-th step. A note as well is `copy.deepcopy(model)` in every step or for every
+    task of a step; a copy for each client, fold or epoch that trains it through loops of its own is left alone, and so
+    is one that is quantized or pruned.
 
     ## Fix safety
     There is no automatic fix: where it is to be built instead is for a person to say, and results change when an

@@ -46,8 +46,9 @@ class HookRegisteredAgain(Rule):
     The handle is removed in the same turn (`with`, `remove()`, also in a helper or by the hook itself); it is
     registered once, in `__init__`, before the loop or under a condition that holds once; the module is new in each
     turn; the tensor is an activation, which goes with its step and takes its hooks along. A function that hooks a
-    module which it is handed, runs it and leaves the hook there is a note where nobody is seen to call it twice; so is
-    an object that hooks the model it is made for, is no module itself and has nothing to take its hooks off again.
+    module which it is handed, or that its object holds, runs it and leaves the hook there is a note where nobody is
+    seen to call it twice; so is an object that hooks the model it is made for, is no module itself and has nothing to
+    take its hooks off again.
 
     ## Fix safety
     There is no automatic fix: whether to remove the hook or to register it once is for a person to say.

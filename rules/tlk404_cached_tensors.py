@@ -54,7 +54,7 @@ class CachedTensors(Rule):
     finds under a key (sums of groups), or is made anew in each call that fills it from something small; the program
     calls `cache_clear()`. A cache on a method of an object that is seen to be made once is a note, and so is one
     without a bound whose keys are lengths of the data, or that keeps a network's outputs and that nobody in the file
-    asks.
+    asks, or a worker for what it takes from a queue.
 
     ## Fix safety
     There is no automatic fix: whether the result is to be computed again, kept on the object

@@ -259,6 +259,8 @@ TRAINING = (
         "on_grad_computed")),
     Row("skorch", SKORCH_CALLBACKS, Holds.EACH_EPOCH, _SKORCH_CALLBACK, ("on_epoch_begin", "on_epoch_end")),
     Row("skorch", SKORCH_CALLBACKS, Holds.ONCE, _SKORCH_CALLBACK, ("initialize", "on_train_begin")),
+    Row("skorch", SKORCH_CALLBACKS, Holds.COUNTS, "https://skorch.readthedocs.io/en/stable/user/history.html",
+        ("epoch",)),
     Row("skorch", SKORCH_CALLBACKS, Holds.HAS_MODEL, _SKORCH_CALLBACK,
         ("on_batch_begin", "on_batch_end", "on_epoch_begin", "on_epoch_end"), (0, "module_")),
     Row("catalyst", CATALYST, Holds.EACH_STEP,

@@ -138,8 +138,11 @@ def _repeated_by(facts: Facts, call: Value, subject: Value, hops: int = DEPTH) -
         return None
     callers = facts.solution.callers.get(function, {})
     if callers:
-        caller, passed = next(iter(callers.items()))
-        given = passed.get(subject) if len(callers) == 1 and hops else None
+        is_own = subject not in function.parameters  # of the object, say, whoever asks for a step
+        if not hops or (len(callers) > 1 and not is_own):
+            return None
+        caller, passed = min(callers.items(), key=lambda item: item[0].index)
+        given = subject if is_own else passed.get(subject)
         return None if given is None else _repeated_by(facts, caller, given, hops - 1)
     # What builds its own optimizer is a whole training, of one step.
     is_given = subject.op in (Op.PARAMETER, Op.READ, Op.ATTRIBUTE)

@@ -263,6 +263,8 @@ class Insertions:
         """``trainer.current_epoch``: whether a framework, or who tells of events, counts it, and not the method."""
         if counts_events(index):
             return True
+        if index.op is Op.SUBSCRIPT:  # `net.history[-1]["epoch"]`
+            return index.keys[0] in self._told_counters and _is_of_last(index)
         return index.op is Op.ATTRIBUTE and index.name in self._told_counters
 
     @cached_property
@@ -307,3 +309,9 @@ def is_bounded(allocation: Value) -> bool:
     if allocation.op is not Op.CALL or not allocation.callee.name.endswith("deque"):
         return False
     return allocation.argument(1, "maxlen") is not None
+
+
+def _is_of_last(item: Value) -> bool:
+    """Whether an item is taken of the last row of a history."""
+    row = item.inputs[0]
+    return row.op is Op.SUBSCRIPT and row.keys[0] == -1 and row.inputs[0].name == "history"

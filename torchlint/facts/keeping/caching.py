@@ -237,7 +237,10 @@ class Caching:
     def _new(self, cached: Cached, argument: Value) -> Loop | Function | None:
         """What brings another argument each time; a line that is typed may name a model, and then it comes again."""
         by = self.novelty.of(argument)
-        return by if by is not None or not self._keeps_outputs(cached.function) else self.texts.typed_in(argument)
+        if by is not None or not self._keeps_outputs(cached.function):
+            return by
+        asked = (self.texts.asked_by(argument) or self.texts.taken_in(argument)) if cached.size is None else None
+        return asked or self.texts.typed_in(argument)
 
     def _by_row(self, cached: Cached) -> CacheGrowth | None:
         """A cache without a bound that keeps what a network computes for each file of a folder, or row of a file."""

@@ -12,7 +12,7 @@ from torchlint.facts.building.names import assigned_in, path_of
 from torchlint.facts.turns.bindings import Bindings
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of
+from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.tree import dotted, walk, walk_statements
 
 if TYPE_CHECKING:
@@ -77,11 +77,18 @@ class Skipping:
         return False
 
     def _is_filled(self, test: cst.BaseExpression) -> bool:
-        """``if len(memory) >= batch_size:`` of a memory from which nothing is ever taken: so in all later turns."""
+        """``if len(memory) >= batch_size:`` of a memory from which nothing is ever taken: so in all later turns.
+
+        Or ``if memory.count > start:`` of a number that only rises.
+        """
         if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
             return False
         other = test.comparisons[0]
-        if not isinstance(other.operator, cst.GreaterThan | cst.GreaterThanEqual) or not _is_len(test.left):
+        if not isinstance(other.operator, cst.GreaterThan | cst.GreaterThanEqual):
+            return False
+        if isinstance(test.left, cst.Attribute):
+            return self._only_rises(test.left)
+        if not _is_len(test.left):
             return False
         call = next((call for call in self.facts.calls() if call.syntax is test.left), None)
         if call is None or not call.arguments:
@@ -95,6 +102,19 @@ class Skipping:
             for home in homes_of(self.facts.solution, store.holder)
         }
         return not counted.isdisjoint(filled) and counted.isdisjoint(emptied)
+
+    def _only_rises(self, node: cst.Attribute) -> bool:
+        """Whether an attribute is a number to which something is added as the program goes on, and nothing else."""
+        read = next((value for value in self.facts.graph.values if value.syntax is node), None)
+        places = set(places_of(self.facts.solution, read)) if read is not None else set()
+        later = [
+            store
+            for store in self.facts.graph.stores
+            if store.function.name != "__init__" and not places.isdisjoint(targets_of(self.facts.solution, store))
+        ]
+        return bool(later) and all(
+            store.kind is Kind.UPDATE and store.value.name in ("Add", "AddAssign") for store in later
+        )
 
     def _homes_counted(self, asked: Value) -> set[Place | Value]:
         """The containers whose length ``len(asked)`` is, also by an object's ``__len__``."""
