@@ -128,6 +128,8 @@ class _Search:
         if product.kind == "copy" and (is_kept(self.facts, call) or is_made_over(call)):
             return None
         if isinstance(loop, Function):
+            if is_weightless and self.repetitions.is_asked_by_others(loop):
+                return None  # whatever it answers takes longer than to make what keeps nothing
             return Construction(call, product, loop, follows)
         if product.kind == "copy" and self._is_part_of_step(loop) and not follows:
             return Construction(call, product, loop)

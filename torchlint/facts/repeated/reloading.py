@@ -106,7 +106,7 @@ def _is_asked(facts: Facts, by: Loop | Function) -> bool:
     repetitions = facts.repetitions
     if by in repetitions.request_handlers or is_decorated_handler(by):
         return True
-    return not facts.solution.callers.get(by) and repetitions.answers_again(by)
+    return repetitions.is_asked_by_others(by)
 
 
 def is_a_model(facts: Facts, load: Load) -> bool:

@@ -359,6 +359,10 @@ class Repetitions:
         runs = any(call.loop is None and self.steps.runs_module(call) for call in calls)
         return runs and not self.steps.trains(function) and self.facts.repeats(function.name)
 
+    def is_asked_by_others(self, function: Function) -> bool:
+        """Whether nobody in this file calls a function, and another file does so in a loop: see `answers_again`."""
+        return not self.solution.callers.get(function) and self.answers_again(function)
+
     def sources(self, values: Sequence[Value], chain: tuple[Value, ...] = ()) -> set[Value]:
         """All that ``values`` are computed from, in their function and in those that led to it by ``chain``."""
         pending, seen = list(values), set[Value]()
