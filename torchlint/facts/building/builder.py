@@ -12,7 +12,7 @@ from torchlint.facts.building.state import State
 from torchlint.facts.building.statements import StatementBuilder
 from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.values.frameworks import is_module_class
-from torchlint.facts.values.graph import Function, Mode, ValueGraph
+from torchlint.facts.values.graph import Class, Function, Mode, Op, ValueGraph
 from torchlint.facts.values.overriding import is_left_open
 from torchlint.tree import walk_statements
 
@@ -35,10 +35,22 @@ def build(module: cst.Module, project: Imports) -> ValueGraph:
     while builder.pending:
         function, node = builder.pending.pop(0)
         _build_body(builder, function, node)
-    for cls in builder.graph.classes:
-        if any(is_left_open(method) and method.parent is builder.graph.module for method in cls.methods.values()):
-            builder.linker.derived_from(cls)
+    for cls in _asking_their_subclasses(builder.graph):
+        builder.linker.derived_from(cls)
     return builder.graph
+
+
+def _asking_their_subclasses(graph: ValueGraph) -> list[Class]:
+    """The classes that call a method of their own which they leave to their subclasses."""
+    left = {
+        cls: {name for name, method in cls.methods.items() if is_left_open(method) and method.parent is graph.module}
+        for cls in graph.classes
+    }
+    if not any(left.values()):
+        return []
+    called = (v.callee for v in graph.values if v.op is Op.CALL and v.callee.op is Op.ATTRIBUTE)
+    asked = {(one.function.owner, one.name) for one in called}
+    return [cls for cls, names in left.items() if any((cls, name) in asked for name in names)]
 
 
 def _build_body(builder: StatementBuilder, function: Function, node: cst.FunctionDef | cst.Lambda) -> None:

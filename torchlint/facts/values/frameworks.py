@@ -15,7 +15,7 @@ from torchlint import torch_api
 from torchlint.facts.values.domain import NO_GRAPH, PLAIN, Abstract, Atom, Instance, Module, Tool
 from torchlint.facts.values.events import is_event_of_step
 from torchlint.facts.values.graph import Class, Function, Op, Value
-from torchlint.frameworks import Holds, Row, rows_named
+from torchlint.frameworks import Holds, Row, method_names, rows_named
 from torchlint.tree import dotted
 
 
@@ -128,6 +128,8 @@ def is_given_on_device(parameter: Value) -> bool:
 
 def is_given_model(parameter: Value) -> bool:
     """Whether a framework hands the model that it trains to a method as this parameter, by its place or its name."""
+    if parameter.function.name not in method_names(Holds.GIVEN_MODEL):
+        return False  # the most
     row = promised(parameter.function, Holds.GIVEN_MODEL)
     if row is None:
         return False
@@ -139,6 +141,8 @@ def is_given_model(parameter: Value) -> bool:
 def is_model_of_given(attribute: Value) -> bool:
     """``net.module_``: whether an ATTRIBUTE is the model of what a framework hands to a method."""
     owner = attribute.inputs[0]
+    if owner.function.name not in method_names(Holds.HAS_MODEL):
+        return False
     row = promised(owner.function, Holds.HAS_MODEL) if owner.op is Op.PARAMETER else None
     return row is not None and attribute.name == row.argument[1] and owner in owner.function.parameters[1:2]
 

@@ -50,7 +50,7 @@ class PassedObjects:
         """Let the objects that ``argument`` may be reach a parameter."""
         given = self._solution.of(argument) if argument is not None else BOTTOM
         objects = [atom for atom in given if atom.__class__ in PASSED]
-        if is_told_number(parameter) and any(isinstance(a, Tensor) and a.history is History.LIVE for a in given):
+        if any(a.__class__ is Tensor and a.history is History.LIVE for a in given) and is_told_number(parameter):
             objects.append(Argument(parameter))  # what is passed counts for more than the annotation
         if objects:
             old = self._solution.objects.get(parameter, BOTTOM)
