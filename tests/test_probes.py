@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -429,19 +428,3 @@ def test_a_script_is_measured_by_its_own_loaders(tmp_path: Path) -> None:
     assert found.series["storages.survivors"][:4] == (KIB,) * 4
     assert isinstance(found.result, dict)
     assert found.result["finished"] == "__main__"
-
-
-@pytest.mark.parametrize("counted", ["range first", "loader first"])
-def test_what_is_kept_until_a_program_returns_is_seen_to_grow_all_along(counted: str) -> None:
-    """A program that counts its steps itself asks for no batch too many, and its list is gone when it returns."""
-
-    def program(loader: Any, device: Any) -> None:
-        kept = []
-        both = (range(STEPS), loader) if counted == "range first" else (loader, range(STEPS))
-        pairs = zip(*both, strict=False)
-        for pair in pairs:
-            del pair
-            kept.append(torch.zeros(256))
-
-    live = figures(program, StorageProbe())["storages.live"]
-    assert all(earlier < later for earlier, later in pairwise(live))

@@ -40,16 +40,6 @@ class Recorder:
             self._sample()
             self._closed = True
 
-    def end(self) -> None:
-        """The program has returned, and its variables are gone: to look now would show the end of every leak in them.
-
-        A program that goes on to the last batch has asked for one more. Of one that counts its steps itself,
-        ``zip(range(16), loader)``, the last step is not looked at, unless it was the only one.
-        """
-        if self.drawn < 2:
-            self.close()
-        self._closed = True
-
     def _sample(self) -> None:
         for probe in self._probes:
             probe.before_collection(self.drawn)

@@ -76,7 +76,7 @@ def measure(
         for probe in probes:
             entered.enter_context(probe.running())
         result = program(batches, torch.device(device))
-        recorder.end()
+        recorder.close()
     return Measured(result, recorder.drawn, {name: s for probe in probes for name, s in probe.series().items()})
 
 
