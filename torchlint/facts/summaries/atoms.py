@@ -92,7 +92,8 @@ class Atoms:
         if (owner, part) not in made:
             items = tuple(self._linker.value_of(shape, unit, value.function) for _, shape in part.items)
             keys = tuple(key for key, _ in part.items)
-            syntax = cst.Dict([]) if part.flag else None
+            # What a dictionary on an object is for, and what takes things out of it, is that file's business.
+            syntax = cst.Dict([]) if part.flag and is_global else None
             function = unit.module if is_global else value.function
             made[owner, part] = self._linker.make(Op.CONTAINER, items, function, keys=keys, syntax=syntax)
         return Container(made[owner, part])
