@@ -7,7 +7,7 @@ the row of a file may say what another row says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ import libcst as cst
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.listing import goes_over_files, goes_over_rows
 from torchlint.facts.values.novelty import is_iterated
+from torchlint.facts.values.reaching import reached
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -73,19 +74,16 @@ class RequestedTexts:
 
     def handler_giving(self, key: Value) -> Function | None:
         """The function that a server calls for each request, where ``key`` is made of what it is asked."""
-        pending, seen = [key], set[Value]()
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
+        handlers = self.facts.repetitions.request_handlers
+        for value in reached([key], self._made_of):
             is_asked = value.op is Op.PARAMETER or (value.op is Op.EXTERNAL and value.name.startswith(REQUESTS))
-            if is_asked and value.function in self.facts.repetitions.request_handlers:
+            if is_asked and value.function in handlers:
                 return value.function
-            if value.op is Op.PARAMETER:
-                pending.extend(self.solution.arguments_of(value))
-            pending.extend(value.inputs)
         return None
+
+    def _made_of(self, value: Value) -> list[Value]:
+        given = self.solution.arguments_of(value) if value.op is Op.PARAMETER else []
+        return [*given, *value.inputs]
 
     def typed_in(self, key: Value) -> Loop | None:
         """The loop that reads ``key``, or what it is made of, from the terminal: a whole line, whatever it says."""
@@ -101,33 +99,25 @@ class RequestedTexts:
 
     def read_in(self, key: Value) -> Loop | None:
         """The loop over the files of a folder or the rows of a file one of which ``key`` is, or is a part of."""
-        pending, seen = [key], set[Value]()
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
+        for value in reached([key], self._said_by):
             loop = value.loop if value.op is Op.ELEMENT else None
             if loop is not None and is_iterated(value.inputs[0], loop):
                 if goes_over_files(loop) or goes_over_rows(loop):
                     return loop
-            pending += self._said_by(value)
         return None
 
     def taken_in(self, key: Value) -> Loop | None:
         """The loop without end in each turn of which a worker takes the message that says ``key`` from a queue."""
-        pending, seen = [key], set[Value]()
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
+        for value in reached([key], self._said_or_returned_by):
             is_taken = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in TAKING
             if is_taken and value.loop is not None and is_endless(value.loop):
                 return value.loop
-            results = [function.result for function in self.solution.functions_of(value)]
-            pending += [*self._said_by(value), *(result for result in results if result is not None)]
         return None
+
+    def _said_or_returned_by(self, value: Value) -> list[Value]:
+        """What a text is, or is made of, without a loss; also in the function that gives it."""
+        results = [function.result for function in self.solution.functions_of(value)]
+        return [*self._said_by(value), *(result for result in results if result is not None)]
 
     def _said_by(self, value: Value) -> list[Value]:
         """What a text is, or is made of, without a loss."""
@@ -159,17 +149,13 @@ class RequestedTexts:
     @cached_property
     def _tokenized(self) -> frozenset[Value]:
         """The texts of which a tokenizer makes tensors, wherever it is called, and what they are a part of."""
-        pending, seen = list(self._tokenizer_arguments()), set[Value]()
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            if value.op is Op.PARAMETER:
-                pending.extend(self.solution.arguments_of(value))
-            elif value.op in (Op.CONTAINER, Op.PHI):
-                pending.extend(value.inputs)
-        return frozenset(value for value in seen if value.op not in (Op.CONTAINER, Op.CONSTANT))
+        texts = reached(self._tokenizer_arguments(), self._parts_of)
+        return frozenset(value for value in texts if value.op not in (Op.CONTAINER, Op.CONSTANT))
+
+    def _parts_of(self, value: Value) -> Sequence[Value]:
+        if value.op is Op.PARAMETER:
+            return self.solution.arguments_of(value)
+        return value.inputs if value.op in (Op.CONTAINER, Op.PHI) else ()
 
     def _tokenizer_arguments(self) -> Iterator[Value]:
         for call in self.facts.calls():
