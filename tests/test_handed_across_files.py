@@ -700,3 +700,69 @@ def test_a_loss_that_another_file_divides_and_trains_on(tmp_path: Path, root: st
     assert Project(tmp_path / "kept", files).found("run.py") == ["run.py: TLK101 warning"]
     files["run.py"] = STEPPED.format(added="loss.item()")
     assert Project(tmp_path / "read", files).found("run.py") == []
+
+
+RUNNER = """
+    import torch
+    from torch import nn
+
+    class Runner:
+        def __init__(self, callbacks):
+            self.net = nn.Linear(3, 1)
+            self.optimizer = torch.optim.SGD(self.net.parameters(), 0.1)
+            self.callbacks = list(callbacks)
+
+        def run(self, loader):
+            for x, y in loader:
+                loss = nn.functional.mse_loss(self.net(x), y)
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                self.loss = {loss}
+                for callback in self.callbacks:
+                    callback.after(self)
+"""
+
+RECORDER = """
+    class Recorder:
+        def __init__(self):
+            self.curve = []
+
+        def after(self, runner):
+            {keeps}
+"""
+
+
+@pytest.mark.parametrize("passed", ["[recorder]", "(recorder, Silent())", "callbacks"])
+@pytest.mark.parametrize(
+    ("loss", "keeps", "leaks"),
+    [
+        ("loss", "self.curve.append(runner.loss)", True),
+        ("loss", "self.curve.append((len(self.curve), runner.loss))", True),
+        ("loss", "self.curve.append(runner.loss.item())", False),
+        ("loss", "self.curve.append(float(runner.loss))", False),
+        ("loss", "self.last = runner.loss", False),
+        ("loss.detach()", "self.curve.append(runner.loss)", False),
+        ("loss.item()", "self.curve.append(runner.loss)", False),
+    ],
+)
+def test_a_callback_of_another_file_keeps_what_the_runner_has_on_itself(
+    tmp_path: Path, passed: str, loss: str, keeps: str, leaks: bool
+) -> None:
+    files = {
+        "runner.py": RUNNER.format(loss=loss),
+        "recorder.py": RECORDER.format(keeps=keeps),
+        "silent.py": "class Silent:\n    def after(self, runner):\n        pass\n",
+        "main.py": f"""
+            from recorder import Recorder
+            from runner import Runner
+            from silent import Silent
+
+            def main(loader):
+                recorder = Recorder()
+                callbacks = [recorder]
+                Runner({passed}).run(loader)
+                return [float(loss) for loss in recorder.curve]
+        """,
+    }
+    assert ("runner.py: TLK105 warning" in Project(tmp_path, files).found()) is leaks

@@ -76,7 +76,9 @@ def _outcome(
     wanted, parsed, refused = rules, None, None
     try:
         parsed = _parsed(source, tree, project)
-        wanted = passing(parsed, rules) if use_screen else rules
+        if use_screen:
+            is_imported = project is not None and bool(project.importers(source.path))
+            wanted = passing(parsed, rules, is_imported=is_imported)
     except SyntaxError as error:
         # This Python may be older than the file's syntax; libcst decides.
         check_nesting(source.text, None)

@@ -46,7 +46,8 @@ class Trigger:
         defines: a function is defined.
         constructs: something is called that is named like a class, or looked up first, or an iterator is made.
         handles: an exception is handled.
-        imports: something is imported that neither Python nor torch defines: the project may.
+        imports: something is imported that neither Python nor torch defines, as the project may, or another file of the
+            project imports this one, and may pass it something of its own.
     """
 
     calls: frozenset[str] = frozenset()
@@ -225,7 +226,14 @@ _NOTES: dict[type[ast.AST], Callable[[Profile, Any], None]] = {
 """What each kind of node adds to a profile."""
 
 
-def passing(tree: ast.AST, rules: Iterable[Rule]) -> Sequence[Rule]:
-    """The rules that can find something in a file."""
+def passing(tree: ast.AST, rules: Iterable[Rule], *, is_imported: bool = False) -> Sequence[Rule]:
+    """The rules that can find something in a file.
+
+    Args:
+        tree: the file's.
+        rules: those to choose from.
+        is_imported: whether another file of the run imports the file.
+    """
     profile = profile_of(tree)
+    profile.imports = profile.imports or is_imported
     return [rule for rule in rules if any(map(profile.meets, rule.triggers))]

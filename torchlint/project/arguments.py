@@ -1,7 +1,8 @@
 """What one file passes to the functions and classes that it imports: by which call each argument was made.
 
 ``evaluate(restore(path).to(device), loader)`` passes what ``restore`` returns, ``Embedder(net)`` what every assignment
-to ``net`` makes, and after ``train, test = loaders(root)`` the first item of what ``loaders`` returns is ``train``.
+to ``net`` makes, after ``train, test = loaders(root)`` the first item of what ``loaders`` returns is ``train``,
+``route(self, x)`` in a method passes an object of its class, and ``Trainer([Recorder(), Stopper()])`` two in a list.
 Only the file's text is read; what is bound in another way is not known.
 """
 
@@ -38,10 +39,12 @@ class Maker(NamedTuple):
     Attributes:
         name: a dotted name, as the file writes it.
         item: which item of what the call returns is meant, from 0; -1 for all of it.
+        in_list: whether it is one of a list that is passed.
     """
 
     name: str
     item: int = -1
+    in_list: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,10 +62,17 @@ class PassedArguments:
 
 @dataclass(frozen=True, eq=False)
 class _Scope:
-    """A function's body, or the module's: what its names are bound to; None stands for what no call made."""
+    """A function's body, or the module's.
+
+    Attributes:
+        bound: what its names are bound to; None stands for what no call made.
+        cls: the class around it.
+        own: how a method calls the object that it belongs to.
+    """
 
     bound: dict[str, list[ast.expr | None]]
     cls: ast.ClassDef | None
+    own: str | None
 
 
 def passed_arguments(tree: ast.Module, is_wanted: Callable[[str], bool]) -> dict[str, tuple[PassedArguments, ...]]:
@@ -131,11 +141,15 @@ class _Makers:
             return self._made_by(value, scope, seen)
         if isinstance(value, ast.Subscript):
             return self._items(value, scope, seen)
+        if isinstance(value, ast.List | ast.Tuple):
+            return self._listed(value, scope, seen)
         name = _dotted(value) if isinstance(value, ast.Name | ast.Attribute) else None
         if name is None or name in seen:
             return None if name is None else frozenset()
         seen |= {name}
         if isinstance(value, ast.Name):
+            if scope.cls is not None and name == scope.own and scope.bound[name] == [None]:
+                return frozenset([Maker(scope.cls.name)])
             bound = scope.bound.get(name)
             if bound is None:
                 scope = self._scope(self._tree, None)
@@ -144,11 +158,18 @@ class _Makers:
         assigned = list(self._attributes(name, scope.cls))
         return _all([self._makers(one, there, seen) for one, there in assigned]) if assigned else None
 
+    def _listed(self, value: ast.List | ast.Tuple, scope: _Scope, seen: frozenset[str]) -> frozenset[Maker] | None:
+        """``[Recorder(), Stopper()]``, also where a variable has the list."""
+        made = _all([self._makers(one, scope, seen) for one in value.elts])
+        if not made or any(maker.in_list for maker in made):
+            return None
+        return frozenset(maker._replace(in_list=True) for maker in made)
+
     def _items(self, value: ast.Subscript, scope: _Scope, seen: frozenset[str]) -> frozenset[Maker] | None:
         """``loaders(root)[1]``, also where a variable has what was returned."""
         key = value.slice.value if isinstance(value.slice, ast.Constant) else None
         whole = self._makers(value.value, scope, seen) if isinstance(key, int) and key >= 0 else None
-        if whole is None or not isinstance(key, int) or any(maker.item >= 0 for maker in whole):
+        if whole is None or not isinstance(key, int) or any(maker.item >= 0 or maker.in_list for maker in whole):
             return None
         return frozenset(Maker(maker.name, key) for maker in whole)
 
@@ -176,8 +197,16 @@ class _Makers:
             bound: dict[str, list[ast.expr | None]] = {}
             for name, value in _bindings(where):
                 bound.setdefault(name, []).append(value)
-            self._scopes[where] = _Scope(bound, cls)
+            self._scopes[where] = _Scope(bound, cls, _own_name(where, cls))
         return self._scopes[where]
+
+
+def _own_name(where: ast.AST, cls: ast.ClassDef | None) -> str | None:
+    """The name of a method's own object; None for what is no method of an object."""
+    if cls is None or where not in cls.body or not isinstance(where, _Function) or not where.args.args:
+        return None
+    is_plain = all(last_name(one) not in ("staticmethod", "classmethod") for one in where.decorator_list)
+    return where.args.args[0].arg if is_plain else None
 
 
 def _is_no_star(argument: ast.expr) -> bool:

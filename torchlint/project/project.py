@@ -217,7 +217,7 @@ class Project:
         """The arguments of a call of which all makers are known, these by the names that the caller imports."""
         found = []
         for key, makers in call.makers:
-            named = [Maker(self._full_name(caller, maker.name) or "", maker.item) for maker in makers]
+            named = [maker._replace(name=self._full_name(caller, maker.name) or "") for maker in makers]
             found += [(key, tuple(named))] if all(maker.name for maker in named) else []
         return tuple(found)
 

@@ -189,7 +189,8 @@ class Flows(Liveness):
         graph = self.solution.graph
         put = [store.value for store in graph.stores if self._is_put_into_what_was_given(store)]
         calls = (value for value in graph.values if value.op is Op.CALL)
-        kept = (c for c in calls if any(graph.foreign.keeps.get(f) for f in self.solution.functions_of(c)))
+        keeping = {f for f, keeps in graph.foreign.keeps.items() if not all(keep.of for keep in keeps)}
+        kept = (c for c in calls if not keeping.isdisjoint(self.solution.functions_of(c)))
         return self.ancestry.of_all([*put, *(argument for call in kept for argument in call.arguments)])
 
     @cached_property

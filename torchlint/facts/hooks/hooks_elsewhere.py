@@ -50,7 +50,7 @@ def hooks_elsewhere(facts: Facts) -> list[HookElsewhere]:
 
 def _kept(facts: Facts, search: Search, hook: Hook, keep: KeepSummary) -> HookElsewhere | None:
     tensor = hook.function.parameters[keep.position]
-    grows = keep.grows and not keep.bounded and not keep.keyed
+    grows = keep.grows and not keep.bounded and not keep.keyed and not keep.of
     has_graph = not keep.is_computed or Mode(keep.mode) is not Mode.OFF
     homes = list(_homes(facts, hook, keep)) if grows and has_graph and tensor in hook.tensors else []
     lasting = [

@@ -90,6 +90,6 @@ class HeldByParts:
         for function in self.solution.functions_of(call):
             for keep in self.solution.graph.foreign.keeps.get(function, ()):
                 given = self.solution.passed(call, function, keep.position)
-                is_whole = keep.grows and not keep.bounded and not keep.is_computed and keep.into == 0
+                is_whole = keep.grows and not keep.bounded and not keep.is_computed and not keep.of and keep.into == 0
                 if is_whole and given is not None and self.holders.objects(given) & held:
                     yield keep.attribute

@@ -14,7 +14,7 @@ import libcst as cst
 from torchlint.facts.summaries.summary import KeepSummary
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.graph import Function, Loop, Place, Value
-from torchlint.facts.values.homes import homes_of
+from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.solve import Solution
 from torchlint.facts.values.writing import Use, operands
@@ -31,7 +31,7 @@ class KeptElsewhere:
         call: the call.
         function: what it calls.
         keep: what that keeps.
-        given: what is handed over, as it is written in the call.
+        given: what is handed over, as it is written in the call, or the attribute of that which is kept.
         holder: the object that keeps, the receiver of the call or one of its arguments; None for a global.
         homes: where what is kept lives.
         name: how the program writes what keeps it: ``meter`` of ``meter.update(loss)``, or the name of a global.
@@ -72,7 +72,23 @@ def kept_elsewhere(facts: Facts) -> Iterator[KeptElsewhere]:
                 if _is_told_not_to(solution, call, function, keep):
                     continue
                 for given in solution.given_by(call, function.parameters[keep.position]):
-                    yield _kept(facts, call, function, keep, given)
+                    for use in _attributes(facts, given, keep.of) if keep.of else [_written(call, given)]:
+                        yield _kept(facts, call, function, keep, use)
+
+
+def _written(call: Value, given: Value) -> Use:
+    return next((use for use in operands(call) if use.value is given), Use(given, None))
+
+
+def _attributes(facts: Facts, owner: Value, name: str) -> list[Use]:
+    """What this file assigns to an attribute, as it is written there: ``self.loss`` for what is given ``self``."""
+    places = set(facts.solution.places(owner, name))
+    stores = (store for store in facts.graph.stores if store.attribute == name)
+    return [
+        Use(store.value, store.target if isinstance(store.target, cst.BaseExpression) else None)
+        for store in stores
+        if not places.isdisjoint(targets_of(facts.solution, store))
+    ]
 
 
 def _is_told_not_to(solution: Solution, call: Value, function: Function, keep: KeepSummary) -> bool:
@@ -87,15 +103,14 @@ def _calls(facts: Facts, function: Function) -> list[Value]:
     return sorted((call for call in calls if not call.function.is_foreign), key=lambda call: call.index)
 
 
-def _kept(facts: Facts, call: Value, function: Function, keep: KeepSummary, given: Value) -> KeptElsewhere:
+def _kept(facts: Facts, call: Value, function: Function, keep: KeepSummary, given: Use) -> KeptElsewhere:
     holder = None if keep.into < 0 else facts.solution.passed(call, function, keep.into)
     homes: list[Place | Value] = []
     if keep.into == 0 and function.owner is not None:
         homes.append(Place(function.owner.root(), keep.attribute))
     elif holder is not None:
         homes += homes_of(facts.solution, holder)
-    written = next((use for use in operands(call) if use.value is given), Use(given, None))
-    return KeptElsewhere(call, function, keep, written, holder, tuple(homes), _name(facts, call, holder, keep))
+    return KeptElsewhere(call, function, keep, given, holder, tuple(homes), _name(facts, call, holder, keep))
 
 
 def _name(facts: Facts, call: Value, holder: Value | None, keep: KeepSummary) -> str:

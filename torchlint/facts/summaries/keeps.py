@@ -64,17 +64,19 @@ class Keeps:
         if store.holder is not None and keeps_no_graph(self.solution, store.holder):
             return  # nor does a metric of torchmetrics
         kept = store.added if store.added is not None else store.value
-        given, parameters = dict(self._positions(kept, store.function)), parameters_with_captured(store.function)
+        parameters = parameters_with_captured(store.function)
+        given = {(position, ""): computed for position, computed in self._positions(kept, store.function)}
         averages = self._is_added_to_itself(store)
         if averages and not given:
-            given = dict.fromkeys(self._averaged_networks(kept, store.function), True)
+            given = {(position, ""): True for position in self._averaged_networks(kept, store.function)}
+        given = given or dict(self._attributes_given(kept, store.function))
         target = self._target(store) if given else None
         if target is None:
             return
         into, attribute = target
         grows = averages or self._grows(store)
         readers = self._readers(store.function, attribute) if into == 0 else ()
-        for position, is_computed in given.items():
+        for (position, of), is_computed in given.items():
             if position != into:
                 merges = _is_of_dictionary(kept) or (store.call is not None and store.call.callee.name == "update")
                 merges = merges or (averages and any(map(_is_of_dictionary, kept.computed_from())))
@@ -83,8 +85,16 @@ class Keeps:
                 yield KeepSummary(
                     position, into, attribute, grows, is_computed, mode, readers, merges, averages, shared,
                     bounded=self._is_bounded(store), keyed=store.is_item and not averages,
-                    only_if=self._condition(store.syntax or store.statement, store.function),
+                    only_if=self._condition(store.syntax or store.statement, store.function), of=of,
                 )  # fmt: skip
+
+    def _attributes_given(self, kept: Value, function: Function) -> Iterator[tuple[tuple[int, str], bool]]:
+        """The attributes of parameters that ``kept`` is, or is computed from: ``trainer.loss``."""
+        given = parameters_with_captured(function)
+        for value in self._behind(kept):
+            is_method = any(user.op is Op.CALL and user.callee is value for user in value.users)
+            if value.op is Op.ATTRIBUTE and value.inputs[0] in given and not is_method:
+                yield (given.index(value.inputs[0]), value.name), value is not kept
 
     def _averaged_networks(self, kept: Value, function: Function) -> Iterator[int]:
         """The parameters whose own parameters, with gradients on, go into an average: ``average.update(net)``."""

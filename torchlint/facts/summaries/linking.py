@@ -92,8 +92,7 @@ class Linker:
             known = ((one, makers) for one in passings for key, makers in one.makers if key in keys)
             one, makers = next(known, (None, ()))
             if one is not None and position >= first:
-                parts = (Part(PartKind.MADE, name, max(item, 0), flag=item >= 0) for name, item in makers)
-                self._shapes[parameter] = tuple(parts), self._caller(one)
+                self._shapes[parameter] = _passed_shape(makers), self._caller(one)
                 self.foreign.passed.add(parameter)
 
     def derived_from(self, cls: Class) -> None:
@@ -458,6 +457,14 @@ class Linker:
             source.users.append(value)
         self.foreign.values.append(value)
         return value
+
+
+def _passed_shape(makers: Sequence[tuple[str, int, bool]]) -> Shape:
+    """What an argument is by what made it; see :attr:`Passing.makers`."""
+    parts = [(Part(PartKind.MADE, name, max(item, 0), flag=item >= 0), in_list) for name, item, in_list in makers]
+    single = tuple(part for part, in_list in parts if not in_list)
+    listed = tuple((position, (part,)) for position, part in enumerate(part for part, in_list in parts if in_list))
+    return (*single, Part(PartKind.CONTAINER, items=listed)) if listed else single
 
 
 def _comes_of_calls(part: Part) -> bool:

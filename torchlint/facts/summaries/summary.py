@@ -151,6 +151,7 @@ class KeepSummary:
         bounded: it is put into what has room for so many only: ``deque(maxlen=9)``, a list that is filled in a ring.
         keyed: it is put under a key, where it replaces what was kept under that one.
         only_if: the parameter, from 0, that has to be true for that: ``if update:``; -1 where there is none.
+        of: the attribute of the parameter that is kept, ``loss`` of ``self.curve.append(trainer.loss)``; "" for itself.
     """
 
     position: int
@@ -166,6 +167,7 @@ class KeepSummary:
     bounded: bool = False
     keyed: bool = False
     only_if: int = -1
+    of: str = ""
 
 
 class EffectKind(Symbol):

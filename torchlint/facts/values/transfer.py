@@ -181,7 +181,7 @@ def _parameter(solution: Solution, value: Value) -> Abstract:
         objects |= {Instance(value.reference)}
     if value in solution.graph.foreign.passed:
         passed = solution.given(value)
-        known = frozenset(atom for atom in passed if isinstance(atom, Instance | Module | Tool))
+        known = frozenset(atom for atom in passed if isinstance(atom, Instance | Module | Tool | Container))
         objects |= known if known == passed else frozenset()
     return given | objects | {Argument(value)}
 
