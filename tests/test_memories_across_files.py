@@ -1,4 +1,4 @@
-"""Memories of records in another file: whether what they give is trained on."""
+"""Memories in another file: of records, whether what they give is trained on, and of what is asked for again."""
 
 from __future__ import annotations
 
@@ -96,3 +96,64 @@ def test_a_memory_that_is_trained_on_or_keeps_no_graph_is_not_told(
     tmp_path: Path, record: str, drawn: str, more: str
 ) -> None:
     assert "train.py: TLK105 error" not in remembered(tmp_path, "shown, told", record, drawn, more)
+
+
+# -- caches --------------------------------------------------------------------------------------------------------
+
+STORE = """
+    class Store:
+        def __init__(self):
+            self.items = {{}}
+
+        def get(self, key):
+            return self.items.get(key)
+
+        def put(self, key, value):
+            self.items[key] = value
+            {more}
+
+        def fetch(self, key, make):
+            if key not in self.items:
+                self.put(key, make())
+            return self.items[key]
+"""
+
+SERVER = """
+    import torch
+    from fastapi import FastAPI
+    from transformers import AutoModel, AutoTokenizer
+    from store import Store
+
+    app = FastAPI()
+    tokenizer = AutoTokenizer.from_pretrained("bert-base-uncased")
+    model = AutoModel.from_pretrained("bert-base-uncased").eval()
+    store = Store()
+
+    def embed(text):
+        with torch.no_grad():
+            return model(**tokenizer(text, return_tensors="pt")).last_hidden_state.mean(1)
+
+    @app.post("/embed")
+    def handle(text: str):
+        {body}
+        return vector.tolist()
+"""
+
+ASKED = "vector = store.get(text); vector = embed(text) if vector is None else vector; store.put(text, vector)"
+
+
+@pytest.mark.parametrize(
+    ("body", "more", "leaks"),
+    [
+        (ASKED, "pass", True),
+        ("vector = store.fetch(text, lambda: embed(text))", "pass", True),
+        ("vector = embed(text); store.put(text, vector)", "pass", False),
+        (ASKED, "while len(self.items) > 100: self.items.pop(next(iter(self.items)))", False),
+        ("vector = store.get(text) or embed(text); store.put('last', vector)", "pass", False),
+        ("vector = embed(text); store.get(text); store.put(text, vector.tolist())", "pass", False),
+    ],
+)
+def test_a_cache_of_another_file_is_filled_here(tmp_path: Path, body: str, more: str, leaks: bool) -> None:
+    files = {"store.py": STORE.format(more=more), "serve.py": SERVER.format(body=body)}
+    found = Project(tmp_path, files).found()
+    assert any(one.startswith("serve.py: TLK404") for one in found) is leaks

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.summaries.summary import KeepSummary
-from torchlint.facts.values.domain import Container
+from torchlint.facts.summaries.summary import CALLED, KeepSummary
+from torchlint.facts.values.domain import Container, FunctionReference
 from torchlint.facts.values.graph import Function, Loop, Place, Value
 from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.facts.values.literals import literal
@@ -31,7 +31,7 @@ class KeptElsewhere:
         call: the call.
         function: what it calls.
         keep: what that keeps.
-        given: what is handed over, as it is written in the call, or the attribute of that which is kept.
+        given: what is handed over, as it is written in the call, or what is kept of that; see :attr:`KeepSummary.of`.
         holder: the object that keeps, the receiver of the call or one of its arguments; None for a global.
         homes: where what is kept lives.
         name: how the program writes what keeps it: ``meter`` of ``meter.update(loss)``, or the name of a global.
@@ -72,7 +72,7 @@ def kept_elsewhere(facts: Facts) -> Iterator[KeptElsewhere]:
                 if _is_told_not_to(solution, call, function, keep):
                     continue
                 for given in solution.given_by(call, function.parameters[keep.position]):
-                    for use in _attributes(facts, given, keep.of) if keep.of else [_written(call, given)]:
+                    for use in _parts(facts, given, keep.of) if keep.of else [_written(call, given)]:
                         yield _kept(facts, call, function, keep, use)
 
 
@@ -80,15 +80,19 @@ def _written(call: Value, given: Value) -> Use:
     return next((use for use in operands(call) if use.value is given), Use(given, None))
 
 
-def _attributes(facts: Facts, owner: Value, name: str) -> list[Use]:
-    """What this file assigns to an attribute, as it is written there: ``self.loss`` for what is given ``self``."""
-    places = set(facts.solution.places(owner, name))
-    stores = (store for store in facts.graph.stores if store.attribute == name)
-    return [
-        Use(store.value, store.target if isinstance(store.target, cst.BaseExpression) else None)
-        for store in stores
-        if not places.isdisjoint(targets_of(facts.solution, store))
-    ]
+def _parts(facts: Facts, given: Value, of: str) -> list[Use]:
+    """What is kept of what is given: what this file assigns to an attribute, or what a function returns."""
+    if of == CALLED:
+        functions = (a.function for a in facts.solution.final(given) if isinstance(a, FunctionReference))
+        results = (one for f in functions if f.result is not None for one in f.result.inputs)
+        return [_as_written(one, one.syntax) for one in results]
+    places = set(facts.solution.places(given, of))
+    stores = (store for store in facts.graph.stores if store.attribute == of)
+    return [_as_written(s.value, s.target) for s in stores if not places.isdisjoint(targets_of(facts.solution, s))]
+
+
+def _as_written(value: Value, node: cst.CSTNode | None) -> Use:
+    return Use(value, node if isinstance(node, cst.BaseExpression) else None)
 
 
 def _is_told_not_to(solution: Solution, call: Value, function: Function, keep: KeepSummary) -> bool:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.facts.keeping.gathering import Gathering
+from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
+from torchlint.facts.keeping.lookups import Lookups
 from torchlint.facts.keeping.requested import RequestedTexts
-from torchlint.facts.values.dictionaries import is_dictionary
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.facts.values.novelty import Novelty
 from torchlint.facts.values.tensors import Tensors
 from torchlint.facts.values.writing import shortened, text_of
@@ -62,28 +61,17 @@ class Memos:
         self.tensors = tensors
         self.novelty = novelty
         self.texts = RequestedTexts(facts)
-        self.gathering = Gathering(facts)
+        self.gathering, self.lookups = Gathering(facts), Lookups(facts)
 
     def found(self) -> list[Memo]:
         """Each insertion of a tensor under a key that no later turn asks for."""
         found = []
         for statement, holder, target, key, written, value in self._insertions():
-            homes = self._homes(holder)
-            if (
-                not self._is_dictionary(holder, homes)
-                or homes & (self._bounded | self._sums)
-                or self._is_in(value, homes)
-            ):
-                continue
-            lookup = next((node for home in homes for node in self._lookups.get(home, ())), None)
-            lookup = lookup or self._handler_around(statement)
+            homes, lookup = self.lookups.homes(holder), self.lookups.of(statement, holder, value)
             if lookup is None or not (self._holds_tensors(value) or self._is_tensor_key(key)):
                 continue
-            is_output = self.facts.extents.is_output(value)
-            known = (
-                self.novelty.of(key) or self.texts.asked_by(key) or (self.texts.typed_in(key) if is_output else None)
-            )
-            by = known or (self._said_by_others(key) if is_output else None)
+            known = self._brings(key, value)
+            by = known or self._may_bring(key, value)
             if by is None or not self._outlives(homes, by):
                 continue
             if self._is_of_call(homes) and not self.gathering.brings_data(by):
@@ -91,7 +79,50 @@ class Memos:
             name = text_of(target, holder)
             made = next((h.statement for h in homes if isinstance(h, Value) and h.op is not Op.READ), None)
             found.append(Memo(statement, name, key, written, by, made, lookup, unseen=known is None))
-        return found
+        told = {memo.statement for memo in found}
+        return found + [memo for memo in self._elsewhere() if memo.statement not in told]
+
+    def _elsewhere(self) -> Iterator[Memo]:
+        """What this file hands to caches of other files: ``store.put(text, vector)``."""
+        for kept in kept_elsewhere(self.facts):
+            call, value = kept.call, kept.given.value
+            if not self._is_asked(kept) or not self._holds_tensors(value) or self._is_made_beside(kept):
+                continue
+            passed = (self.solution.passed(call, kept.function, key) for key in kept.keep.cached_under)
+            for key in filter(None, passed):
+                known = self._brings(key, value)
+                by = known or self._may_bring(key, value)
+                if by is not None:
+                    statement, name = self.facts.statement_of(call), f"{kept.name}.{kept.keep.attribute}"
+                    written = self.facts.name_in(call, key)
+                    yield Memo(statement, name, key, written, by, None, statement, unseen=known is None)
+                    break
+
+    def _is_asked(self, kept: KeptElsewhere) -> bool:
+        """Whether what keeps it asks for the key first, or this file calls a method that does."""
+        keep, owner = kept.keep, kept.function.owner
+        if not keep.cached_under or owner is None:
+            return False
+        if kept.function.name in keep.asked_by:
+            return True
+        methods = (method for name in keep.asked_by if (method := owner.method(name)) is not None)
+        return any(not call.function.is_foreign for method in methods for call in self.solution.callers.get(method, ()))
+
+    def _is_made_beside(self, kept: KeptElsewhere) -> bool:
+        """Whether the object that keeps is made where it is used, by a function or in a turn: it goes with that."""
+        holder, call = kept.holder, kept.call
+        if holder is None or holder.op is not Op.CALL or holder.function is not call.function:
+            return False
+        return (holder.loop is call.loop or call.loop is None) and holder.function.parent is not None
+
+    def _brings(self, key: Value, value: Value) -> Function | Loop | None:
+        """What brings a new key with each turn or call."""
+        known = self.novelty.of(key) or self.texts.asked_by(key)
+        return known or (self.texts.typed_in(key) if self.facts.extents.is_output(value) else None)
+
+    def _may_bring(self, key: Value, value: Value) -> Function | Loop | None:
+        """What may bring new keys for outputs of a network without end."""
+        return self._said_by_others(key) if self.facts.extents.is_output(value) else None
 
     def _said_by_others(self, key: Value) -> Function | Loop | None:
         """What brings a key that the data, or whoever asks, decide: how many of them there are, nobody here knows."""
@@ -117,10 +148,6 @@ class Memos:
         is_part = key.op is Op.SUBSCRIPT and isinstance(key.keys[0], str)
         return self.tensors.is_used_as_tensor(key) if is_part else self.tensors.holds_tensors(key)
 
-    def _is_in(self, value: Value, homes: frozenset[Place | Value]) -> bool:
-        """Whether a value is read from the very dictionary into which it is put, under another key."""
-        return value.op is Op.SUBSCRIPT and bool(homes & self._homes(value.inputs[0]))
-
     def _insertions(self) -> Iterator[tuple[cst.CSTNode, Value, cst.CSTNode | None, Value, str, Value]]:
         """(statement, dictionary, how it is written, key, how that is written, value) of each insertion by key."""
         for store in self.facts.graph.stores:
@@ -144,69 +171,7 @@ class Memos:
         text = self.facts.code(node) if node is not None else store.index.name or "it"
         return shortened(text)
 
-    def _homes(self, holder: Value) -> frozenset[Place | Value]:
-        homes = homes_of(self.solution, holder)
-        kept = [home for home in homes if isinstance(home, Place) or home.op in (Op.CONTAINER, Op.CALL)]
-        return frozenset(kept)
-
-    def _is_dictionary(self, holder: Value, homes: frozenset[Place | Value]) -> bool:
-        made = [home for home in homes if isinstance(home, Value)]
-        return bool(made) and all(is_dictionary(value) for value in made)
-
-    # -- what is done with it -------------------------------------------------------------------------------------
-
-    @cached_property
-    def _lookups(self) -> dict[Place | Value, list[cst.CSTNode]]:
-        """For each dictionary the places where it is asked for a key: ``key in d``, ``d.get(key)``."""
-        table: dict[Place | Value, list[cst.CSTNode]] = {}
-        for value in self.facts.graph.values:
-            asked = None
-            if value.op is Op.COMPARISON and isinstance(value.syntax, cst.Comparison):
-                if isinstance(value.syntax.comparisons[0].operator, cst.In | cst.NotIn):
-                    asked = value.inputs[1]
-            elif value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in ("get", "setdefault"):
-                asked = value.callee.inputs[0]
-            if asked is not None and value.statement is not None:
-                for home in self._homes(asked):
-                    table.setdefault(home, []).append(value.statement)
-        return table
-
-    def _handler_around(self, statement: cst.CSTNode) -> cst.CSTNode | None:
-        """The ``except KeyError`` in which an entry is put in."""
-        node: cst.CSTNode | None = statement
-        while node is not None:
-            if isinstance(node, cst.ExceptHandler):
-                names = self.facts.code(node.type) if node.type is not None else ""
-                return self.facts.parents.get(node) if "KeyError" in names else None
-            node = self.facts.parents.get(node)
-        return None
-
-    @cached_property
-    def _bounded(self) -> frozenset[Place | Value]:
-        """Dictionaries from which something is taken out, whose length is asked for, or that are set anew."""
-        found: set[Place | Value] = set()
-        for reset in self.facts.graph.resets:
-            found |= self._homes(reset.holder)
-        for call in self.facts.calls():
-            if call.callee.name == "builtins.len" and call.arguments and not _is_told_only(call):
-                found |= self._homes(call.arguments[0])
-        assigned: dict[Place | Value, int] = {}
-        for store in self.facts.graph.stores:
-            if store.kind is Kind.ASSIGN:
-                for target in targets_of(self.solution, store):
-                    assigned[target] = assigned.get(target, 0) + 1
-        return frozenset(found | {place for place, times in assigned.items() if times > 1})
-
-    @cached_property
-    def _sums(self) -> frozenset[Place | Value]:
-        """Dictionaries to whose entries something is added: their keys come again."""
-        found: set[Place | Value] = set()
-        for store in self.facts.graph.stores:
-            if store.is_item and store.holder is not None and store.value.op is Op.OPERATION:
-                homes = self._homes(store.holder)
-                if any(self._is_in(part, homes) for part in store.value.inputs):
-                    found |= homes
-        return frozenset(found)
+    # -- how long it lives --------------------------------------------------------------------------------------------
 
     def _is_of_call(self, homes: frozenset[Place | Value]) -> bool:
         """Whether a dictionary is made anew in each call of a function, which takes it along or fills it at once."""
@@ -217,12 +182,6 @@ class Memos:
         """Whether the dictionary is older than the turns of ``by``."""
         made = [home for home in homes if isinstance(home, Value)]
         return not any(self.novelty.is_made_by(value, by) for value in made)
-
-
-def _is_told_only(number: Value) -> bool:
-    """Whether a number is only put into an answer or a message, and nothing is decided by it."""
-    users = number.users
-    return bool(users) and all(user.op is Op.CONTAINER or (user.op is Op.CONSTANT and user.inputs) for user in users)
 
 
 def _targets(statement: cst.CSTNode) -> Iterator[cst.BaseExpression]:

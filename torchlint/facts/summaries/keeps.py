@@ -13,9 +13,10 @@ import libcst as cst
 from torchlint.facts.autograd.insertions import Insertions
 from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.autograd.retaining import PARAMETERS
+from torchlint.facts.keeping.lookups import Lookups
 from torchlint.facts.keeping.snapshots import is_cut
 from torchlint.facts.keeping.views import RESHAPED
-from torchlint.facts.summaries.summary import KeepSummary
+from torchlint.facts.summaries.summary import CALLED, KeepSummary
 from torchlint.facts.values.dictionaries import is_dictionary
 from torchlint.facts.values.domain import Argument, Container, Derived, History, Tensor, is_graphless
 from torchlint.facts.values.framework_objects import keeps_no_graph
@@ -39,7 +40,7 @@ class Keeps:
     def __init__(self, facts: Facts) -> None:
         """Work on ``facts``."""
         self.facts, self.solution, self.flows = facts, facts.solution, facts.flows
-        self._insertions = Insertions(facts.lifetimes)
+        self._insertions, self._lookups = Insertions(facts.lifetimes), Lookups(facts)
         self._stores: dict[Function, list[Store]] = defaultdict(list)
         for store in facts.graph.stores:
             self._stores[store.function].append(store)
@@ -65,17 +66,18 @@ class Keeps:
             return  # nor does a metric of torchmetrics
         kept = store.added if store.added is not None else store.value
         parameters = parameters_with_captured(store.function)
-        given = {(position, ""): computed for position, computed in self._positions(kept, store.function)}
+        given = self._whole(kept, store.function)
         averages = self._is_added_to_itself(store)
         if averages and not given:
             given = {(position, ""): True for position in self._averaged_networks(kept, store.function)}
-        given = given or dict(self._attributes_given(kept, store.function))
+        given = given or dict(self._parts_given(kept, store.function))
         target = self._target(store) if given else None
         if target is None:
             return
         into, attribute = target
         grows = averages or self._grows(store)
         readers = self._readers(store.function, attribute) if into == 0 else ()
+        under, owner = self._keys_of_cache(store), store.function.owner_around
         for (position, of), is_computed in given.items():
             if position != into:
                 merges = _is_of_dictionary(kept) or (store.call is not None and store.call.callee.name == "update")
@@ -86,15 +88,36 @@ class Keeps:
                     position, into, attribute, grows, is_computed, mode, readers, merges, averages, shared,
                     bounded=self._is_bounded(store), keyed=store.is_item and not averages,
                     only_if=self._condition(store.syntax or store.statement, store.function), of=of,
+                    cached_under=under, asked_by=self._lookups.asking(store, owner) if under and owner else (),
                 )  # fmt: skip
 
-    def _attributes_given(self, kept: Value, function: Function) -> Iterator[tuple[tuple[int, str], bool]]:
-        """The attributes of parameters that ``kept`` is, or is computed from: ``trainer.loss``."""
+    def _whole(self, kept: Value, function: Function) -> dict[tuple[int, str], bool]:
+        """The parameters that ``kept`` is, or is computed from; see :meth:`_positions`."""
+        return {(position, ""): is_computed for position, is_computed in self._positions(kept, function)}
+
+    def _parts_given(self, kept: Value, function: Function) -> Iterator[tuple[tuple[int, str], bool]]:
+        """What of parameters ``kept`` is made of: the attribute ``trainer.loss``, or what ``make()`` gives."""
         given = parameters_with_captured(function)
         for value in self._behind(kept):
             is_method = any(user.op is Op.CALL and user.callee is value for user in value.users)
             if value.op is Op.ATTRIBUTE and value.inputs[0] in given and not is_method:
                 yield (given.index(value.inputs[0]), value.name), value is not kept
+            elif value.op is Op.CALL and value.callee in given:
+                yield (given.index(value.callee), CALLED), value is not kept
+
+    def _keys_of_cache(self, store: Store) -> tuple[int, ...]:
+        """The parameters of which the key is made under which a store adds to a cache; none for any other store."""
+        if store.kind is not Kind.INSERT or not store.is_item or store.index is None or store.holder is None:
+            return ()
+        if self._lookups.of(store.statement, store.holder, store.value) is None:
+            return ()
+        return self._parameters_behind(store.index, store.function)
+
+    def _parameters_behind(self, value: Value, function: Function) -> tuple[int, ...]:
+        behind = set(value.computed_from())
+        own = function.parameters[:1] if function.owner is not None else []
+        parameters = enumerate(parameters_with_captured(function))
+        return tuple(position for position, one in parameters if one in behind and one not in own)
 
     def _averaged_networks(self, kept: Value, function: Function) -> Iterator[int]:
         """The parameters whose own parameters, with gradients on, go into an average: ``average.update(net)``."""
@@ -131,15 +154,20 @@ class Keeps:
             only_if = self._condition_through(keep, call, callee)
             if only_if is None:
                 continue
-            for position, is_computed in self._positions(argument, call.function):
+            keys = [binding.get(parameters_with_captured(callee)[key]) for key in keep.cached_under]
+            under = {one for key in keys if key is not None for one in self._parameters_behind(key, call.function)}
+            given = self._whole(argument, call.function)
+            if not given and not keep.of:
+                given = dict(self._parts_given(argument, call.function))
+            for (position, of), is_computed in given.items():
                 mode = call.mode.value if keep.mode == "inherited" else keep.mode
                 readers = self._readers(call.function, attribute) if into == 0 else ()
                 computed = is_computed or keep.is_computed
-                given = parameters_with_captured(call.function)[position]
-                is_shared = keep.is_shared and given in _shared_by(argument)
+                parameter = parameters_with_captured(call.function)[position]
+                is_shared = keep.is_shared and parameter in _shared_by(argument)
                 yield replace(keep, position=position, into=into, attribute=attribute, mode=mode, is_shared=is_shared,
                               is_computed=computed, readers=(*keep.readers, *readers) if into else readers,
-                              only_if=only_if)  # fmt: skip
+                              only_if=only_if, of=of or keep.of, cached_under=tuple(sorted(under)))  # fmt: skip
 
     def _condition(self, node: cst.CSTNode | None, function: Function) -> int:
         """The parameter by which callers decide on what stands there, ``if update:`` around it; -1 if there is none."""

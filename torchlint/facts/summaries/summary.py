@@ -133,6 +133,10 @@ class CallSummary:
     leaves: bool = False
 
 
+CALLED = "()"
+"""What a function that is given returns, as :attr:`KeepSummary.of`."""
+
+
 @dataclass(frozen=True, slots=True)
 class KeepSummary:
     """A function keeps what it is given.
@@ -151,7 +155,11 @@ class KeepSummary:
         bounded: it is put into what has room for so many only: ``deque(maxlen=9)``, a list that is filled in a ring.
         keyed: it is put under a key, where it replaces what was kept under that one.
         only_if: the parameter, from 0, that has to be true for that: ``if update:``; -1 where there is none.
-        of: the attribute of the parameter that is kept, ``loss`` of ``self.curve.append(trainer.loss)``; "" for itself.
+        of: the attribute of the parameter that is kept, ``loss`` of ``self.curve.append(trainer.loss)``, or
+            :data:`CALLED` for what it returns when it is called; "" for itself.
+        cached_under: the parameters of which the key is made under which it is put into a cache that keeps all entries;
+            empty for anything else.
+        asked_by: the methods of the class that ask that cache for a key.
     """
 
     position: int
@@ -168,6 +176,8 @@ class KeepSummary:
     keyed: bool = False
     only_if: int = -1
     of: str = ""
+    cached_under: tuple[int, ...] = ()
+    asked_by: tuple[str, ...] = ()
 
 
 class EffectKind(Symbol):
