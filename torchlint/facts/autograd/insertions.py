@@ -16,7 +16,7 @@ from torchlint.facts.values.events import counts_events
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of, is_data_of_tensor, places_of, targets_of
+from torchlint.facts.values.homes import homes_of, is_data_of_tensor, is_handed_to_method, places_of, targets_of
 from torchlint.facts.values.novelty import CLOCKS, unpacked
 from torchlint.facts.values.writing import Use, text_of
 from torchlint.facts.values.writing import parts as uses_of
@@ -77,7 +77,7 @@ class Insertions:
             return []
         if keeps_no_graph(self.solution, store.holder) or is_data_of_tensor(self.solution, store.holder):
             return []
-        if self.is_handed_to_method(store) or self._is_worked_on(store):
+        if is_handed_to_method(self.solution, store) or self._is_worked_on(store):
             return []
         homes = self._homes_of_root(store.holder)
         outlives = bool(homes) and self.lifetimes.outlives(homes, store.function, store.loop, is_step=self.is_step)
@@ -102,7 +102,7 @@ class Insertions:
             return None
         if store.is_item and not (store.index is not None and self._is_told_counter(store.index)):
             return None
-        if self.solution.callers.get(store.function) or self.is_handed_to_method(store):
+        if self.solution.callers.get(store.function) or is_handed_to_method(self.solution, store):
             return None
         homes = self._homes_of_root(holder)
         is_own = any(isinstance(home, Place) and home.owner is owner.root() for home in homes)
@@ -136,12 +136,6 @@ class Insertions:
         name = text_of(value.syntax, value)
         statement = value.statement or value.syntax
         return Insertion(statement, value, tuple(uses_of(item, written, parts)), name, value, False)
-
-    def is_handed_to_method(self, store: Store) -> bool:
-        """``meter.add(loss)`` of a class of the project: what its ``add`` keeps is told where that does."""
-        if store.call is None or store.holder is None or not self.solution.functions_of(store.call):
-            return False
-        return not any(isinstance(atom, Container) for atom in self.solution.final(store.holder))
 
     def _is_worked_on(self, store: Store) -> bool:
         """``mesh.rows["x"][i] = x`` where code that is not seen computes with the mesh next: ``edges = dual(mesh)``.

@@ -21,6 +21,9 @@ RECURRENT = frozenset(f"torch.nn.{name}" for name in ("RNN", "GRU", "LSTM"))
 OF_EACH_TOKEN = "last_hidden_state"
 """https://huggingface.co/docs/transformers/main_classes/output"""
 
+OF_OUTPUTS = frozenset([OF_EACH_TOKEN, "logits", "pooler_output", "image_embeds", "text_embeds"])
+"""Attributes of what the models of transformers give that are tensors; their items are parts of them."""
+
 ONLY_OF_TENSORS = frozenset(
     ["detach", "cpu", "cuda", "to", "requires_grad", "requires_grad_", "grad_fn", "softmax", "log_softmax", "sigmoid",
      "relu", "unsqueeze", "permute", "numpy", "backward", "half", "float", "double", "long", "topk", "norm", "exp",
@@ -44,6 +47,8 @@ class Bases:
             return True
         if depth == 0:
             return False
+        if value.op is Op.ATTRIBUTE:
+            return value.name in OF_OUTPUTS and self.steps.calls_module(value.inputs[0])
         if value.op is Op.OPERATION:
             # An array has no graph, and is no parameter.
             atoms = [atom for part in (value, *value.inputs) for atom in self.solution.final(part)]

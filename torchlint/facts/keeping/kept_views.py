@@ -17,7 +17,7 @@ from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.keeping.views import View, Views
 from torchlint.facts.turns.repetition import Repetition, Turn
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Store, Value
-from torchlint.facts.values.homes import allocations_of
+from torchlint.facts.values.homes import allocations_of, is_handed_to_method
 from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.writing import Use, parts, text_of
 
@@ -82,10 +82,15 @@ class _Search:
         self.saved_views = Views(facts.solution, facts.steps, windows=True)
         self.gathering = Gathering(facts)
 
+    @cached_property
+    def _insertions(self) -> list[Store]:
+        stores = (store for store in self.facts.graph.stores if store.kind is Kind.INSERT)
+        return [store for store in stores if not is_handed_to_method(self.solution, store)]
+
     def inserted(self) -> Iterator[KeptView]:
         """``firsts.append(hidden[:, 0])`` in a loop."""
-        for store in self.facts.graph.stores:
-            if store.kind is not Kind.INSERT or store.holder is None:
+        for store in self._insertions:
+            if store.holder is None:
                 continue
             at = self.gathering.position(store)
             items = self._items(store.value, store.syntax)
@@ -258,8 +263,7 @@ class _Search:
     def _is_kept_whole(self, view: View) -> bool:
         """Whether all of the base is kept anyway, by itself or part by part: how many there are is seldom known."""
         parts: set[tuple[str, tuple[int | str | None, ...]]] = set()
-        stores = (store for store in self.facts.graph.stores if store.kind is Kind.INSERT)
-        put_in = [(store.value, store.syntax) for store in stores]
+        put_in = [(store.value, store.syntax) for store in self._insertions]
         put_in += [(kept.given.value, kept.given.node) for kept in self._handed_over]
         for item in (item for value, syntax in put_in for item in self._items(value, syntax)):
             if self.views.base_of(item.value) is not view.base:

@@ -95,7 +95,7 @@ class Views:
             return None  # window after window they may be all of it
         if not self.windows and not _has_known_numbers(found):
             return None  # and so may row after row
-        if not parts or not self._is_tensor(base, parts) or (self.bases.has_one_row(base) and not found.is_squeezed):
+        if not parts or not self._is_tensor(found) or (self.bases.has_one_row(base) and not found.is_squeezed):
             return None
         width = self.bases.width(base)
         if width == 1 and all(self._selects_column(part) for part in parts):
@@ -290,17 +290,17 @@ class Views:
 
     def _numbers(self, part: Value, entered: Mapping[Function, Value]) -> list[Value]:
         """What computes the numbers by which a part is indexed; one that is written leaves the others no matter."""
-        slices = slices_of(part) if part.op is Op.SUBSCRIPT else []
-        if any(number_of(one.slice.value) is not None for one in slices if isinstance(one.slice, cst.Index)):
+        if _is_numbered(part):
             return []
         behind = (number_behind(self.solution, i, entered) for i in self.solution.graph.indices.get(part, ()))
         return [number for number in behind if number is not None]
 
     # -- whether it is smaller -------------------------------------------------------------------------------------
 
-    def _is_tensor(self, base: Value, parts: Sequence[Value]) -> bool:
-        """Whether the base is a tensor and no tuple, of which an item is a tensor of its own."""
-        return self.bases.is_tensor(base) or any(self._says_tensor(part) for part in parts)
+    def _is_tensor(self, found: _Walked) -> bool:
+        """Whether the base is a tensor, or has one that is gone through, and no tuple whose items are tensors."""
+        attributes = (value for value in found.way if value.op is Op.ATTRIBUTE)
+        return any(map(self.bases.is_tensor, (found.base, *attributes))) or any(map(self._says_tensor, found.parts))
 
     def _says_tensor(self, part: Value) -> bool:
         """Whether a part can only be one of a tensor (or of an array, whose views cost as much)."""
@@ -350,9 +350,15 @@ def _made(base: Value) -> Value:
     return base.inputs[0].unnarrowed() if base.op is Op.ATTRIBUTE and base.name == OF_EACH_TOKEN else base
 
 
+def _is_numbered(part: Value) -> bool:
+    """Whether a number is written in the index by which a part is taken."""
+    slices = slices_of(part) if part.op is Op.SUBSCRIPT else []
+    return any(number_of(one.slice.value) is not None for one in slices if isinstance(one.slice, cst.Index))
+
+
 def _has_known_numbers(walked: _Walked) -> bool:
     """Whether each number is one for a base: one that is computed on the way to it, and none that counts its rows."""
-    return all(
+    return any(map(_is_numbered, walked.parts)) or all(
         any(is_known_with(number, value) for value in ([walked.base] if number.op is Op.CONSTANT else walked.way))
         for number in walked.numbers
     )

@@ -21,7 +21,7 @@ from torchlint.facts.values.dictionaries import is_dictionary
 from torchlint.facts.values.domain import Argument, Container, Derived, History, Tensor, is_graphless
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Store, Value
-from torchlint.facts.values.homes import allocations_of, places_of, targets_of
+from torchlint.facts.values.homes import allocations_of, is_handed_to_method, places_of, targets_of
 from torchlint.facts.values.literals import literal
 from torchlint.tree import dotted
 
@@ -60,7 +60,7 @@ class Keeps:
 
     def _kept_by(self, store: Store) -> Iterator[KeepSummary]:
         """What a store of a function keeps of what the function is given."""
-        if self._insertions.is_handed_to_method(store):
+        if is_handed_to_method(self.solution, store):
             return  # `self.meters[name].update(value)`: what that keeps is known by itself
         if store.holder is not None and keeps_no_graph(self.solution, store.holder):
             return  # nor does a metric of torchmetrics

@@ -50,3 +50,10 @@ def is_data_of_tensor(solution: Solution, value: Value) -> bool:
 def allocations_of(solution: Solution, value: Value) -> list[Value]:
     """The containers that ``value`` may be, each by the value that made it."""
     return [a.allocation for a in sorted_values(solution.final(value)) if isinstance(a, Container)]
+
+
+def is_handed_to_method(solution: Solution, store: Store) -> bool:
+    """``meter.add(loss)`` of a class of the project, which looks like a container's method: its ``add`` says it all."""
+    if store.call is None or store.holder is None or not solution.functions_of(store.call):
+        return False
+    return not any(isinstance(atom, Container) for atom in solution.final(store.holder))
