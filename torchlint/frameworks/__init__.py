@@ -9,7 +9,7 @@ from functools import cache
 from torchlint.frameworks.row import Holds, Row
 from torchlint.frameworks.table import ROWS, SERVING
 
-__all__ = ["ROWS", "Holds", "Row", "method_names", "names", "packages", "rows_holding", "rows_named"]
+__all__ = ["ROWS", "SERVING", "Holds", "Row", "method_names", "names", "packages", "rows_holding", "rows_named"]
 
 
 @cache

@@ -78,6 +78,7 @@ def _trainings(facts: Facts, call: Value) -> Iterator[cst.CSTNode | None]:
     for one in _ways(facts, call):
         for function, block in _blocks(facts, one):
             yield facts.loop_lengths.training_within(block.body, function)
+            yield _wrapped_training(facts, block, function)
     if is_entered_by_stack(facts, call):
         yield facts.loop_lengths.training_after(call)
     starts = [other for other in facts.calls() if _is_method(facts, other, call, ("start", "__enter__"))]
@@ -88,6 +89,14 @@ def _trainings(facts: Facts, call: Value) -> Iterator[cst.CSTNode | None]:
         if _begins_run(facts, start.function):
             yield facts.statement_of(start)
         yield facts.loop_lengths.training_after(start, [stop for stop in stops if stop.function is start.function])
+
+
+def _wrapped_training(facts: Facts, block: cst.With, function: Function) -> cst.CSTNode | None:
+    """The training of a function that a block runs as its decorator: ``@profiled`` above ``def train(...)``."""
+    inside = set(walk_scope(block.body))
+    calls = (call for call in facts.steps.calls_in(function) if call.syntax in inside)
+    run = (decorated for call in calls for decorated in facts.repetitions.wrapping.wrapped(call))
+    return next((one.syntax for one in run if facts.loop_lengths.trains_long(one)), None)
 
 
 def _begins_run(facts: Facts, function: Function) -> bool:

@@ -230,6 +230,8 @@ class Caching:
             return CacheGrowth(cached, None, taken, True)
         if not cached.calls and cached.size is None and cached.given and self._keeps_outputs(cached.function):
             return CacheGrowth(cached, None, cached.given[0], False, unseen=True)
+        if cached.size is None and (unseen := self._by_others(cached)) is not None:
+            return unseen
         if itself is not None and (returns or self._instance_holds(cached)):
             return CacheGrowth(cached, None, itself, True, single=self._is_single(cached.function.owner))
         return None
@@ -253,6 +255,17 @@ class Caching:
                 if loop is not None:
                     comes_once = goes_over_files(loop) and loop.parent is None
                     return CacheGrowth(cached, loop, parameter, False, call, unseen=not comes_once)
+        return None
+
+    def _by_others(self, cached: Cached) -> CacheGrowth | None:
+        """A cache without a bound of outputs of a network, for what a function is asked that nobody calls here."""
+        if not self._keeps_outputs(cached.function):
+            return None
+        for call, binding in cached.calls:
+            for parameter in cached.given:
+                argument = binding.get(parameter)
+                if argument is not None and self.texts.asked_by_others(argument) is not None:
+                    return CacheGrowth(cached, None, parameter, False, call, unseen=True)
         return None
 
     def _by_length(self, cached: Cached) -> CacheGrowth | None:

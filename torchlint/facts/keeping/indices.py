@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import libcst as cst
 
@@ -10,6 +10,7 @@ from torchlint.facts.keeping.bases import number_of, slices_of
 from torchlint.facts.keeping.numbers import number_behind
 from torchlint.facts.values.domain import Tensor
 from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.origins import agreed
 from torchlint.facts.values.solve import Solution
 
@@ -73,7 +74,23 @@ class Indices:
         """``x[i : i + n]``, ``x[:, top:bottom, left:right]``, and nothing else that makes it smaller."""
         slices = [element.slice for element in slices_of(part)] if part.op is Op.SUBSCRIPT else []
         ranges = [node for node in slices if isinstance(node, cst.Slice)]
-        return len(ranges) == len(slices) and any(map(_lies_anywhere, ranges)) and "part" not in map(self.taken, ranges)
+        is_window = len(ranges) == len(slices) and any(map(_lies_anywhere, ranges))
+        return is_window and "part" not in map(self.taken, ranges) and not self._is_crop(ranges)
+
+    def _is_crop(self, ranges: Sequence[cst.Slice]) -> bool:
+        """``frame[:, top:bottom, left:right]``: what a box says in two dimensions, and no loop counts tile by tile."""
+        anywhere = [node for node in ranges if _lies_anywhere(node)]
+        return len(anywhere) > 1 and not any(map(self._is_counted, anywhere))
+
+    def _is_counted(self, node: cst.Slice) -> bool:
+        """Whether a range begins where a loop counts: ``x[i : i + size]``, ``x[i * size : (i + 1) * size]``."""
+        known = self.solution.graph.bounds.get(node.lower) if node.lower is not None else None
+        if known is None:
+            return not isinstance(node.lower, cst.Call)
+        known = unpacked(known)
+        is_counter = known.op is Op.CONSTANT and known.syntax is None
+        is_of_range = known.op is Op.ELEMENT and known.inputs[0].name == "builtins.range"
+        return is_counter or is_of_range or known.op in (Op.PHI, Op.OPERATION)
 
     def _bound(self, node: cst.BaseExpression | None) -> int | None:
         """The number at which a slice begins or ends, be it of a constant, or what all calls that are seen pass."""

@@ -171,7 +171,7 @@ class _Search:
         iterable = found.by.iterable if found is not None and isinstance(found.by, Loop) else None
         over = iterated(iterable) if iterable is not None else []
         is_over_rows = any(base in (one, self.views.output_behind(one), self.views.base_of(one)) for one in over)
-        is_over_rows |= found is not None and self._counts_rows(view, found.by)
+        is_over_rows |= found is not None and (self._counts_rows(view, found.by) or _is_inside(found.by, base))
         return self.gathering.any_repetition(base) if is_over_rows else found
 
     def _counts_rows(self, view: View, by: Loop | Function) -> bool:
@@ -287,6 +287,11 @@ def _is_first_row(part: Value) -> bool:
     slices = slices_of(part) if part.op is Op.SUBSCRIPT else []
     first = slices[0].slice if slices else None
     return isinstance(first, cst.Slice) and first.lower is None and number_of(first.upper) == 1
+
+
+def _is_inside(by: Loop | Function, base: Value) -> bool:
+    """Whether a loop runs whole in the turn that makes a base: over the boxes that are found in one frame."""
+    return isinstance(by, Loop) and base.loop is not by and base.loop in by.around()
 
 
 def _changes(store: Store, base: Value) -> bool:

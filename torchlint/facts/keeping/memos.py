@@ -126,19 +126,7 @@ class Memos:
 
     def _said_by_others(self, key: Value) -> Function | Loop | None:
         """What brings a key that the data, or whoever asks, decide: how many of them there are, nobody here knows."""
-        return self._asked_by_others(key) or self.texts.read_in(key) or self.texts.taken_in(key)
-
-    def _asked_by_others(self, key: Value) -> Function | None:
-        """The function that nobody here is seen to call, where a key is what it is given, or is made of that.
-
-        Of what calls that function only a server's handlers are asked: anything else runs once for all that is seen.
-        """
-        for part in key.computed_from():
-            function = part.function
-            itself = function.parameters[:1] if function.owner is not None and not function.is_static else []
-            if part.op is Op.PARAMETER and part not in itself and not self.solution.callers.get(function):
-                return function
-        return self.texts.handler_giving(key)
+        return self.texts.asked_by_others(key) or self.texts.read_in(key) or self.texts.taken_in(key)
 
     def _holds_tensors(self, value: Value) -> bool:
         return self.tensors.holds_tensors(value) or self.texts.is_encoded(value)

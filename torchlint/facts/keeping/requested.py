@@ -85,6 +85,18 @@ class RequestedTexts:
         given = self.solution.arguments_of(value) if value.op is Op.PARAMETER else []
         return [*given, *value.inputs]
 
+    def asked_by_others(self, key: Value) -> Function | None:
+        """The function that nobody here is seen to call, where a key is what it is given, or is made of that.
+
+        Of what calls that function only a server's handlers are asked: anything else runs once for all that is seen.
+        """
+        for part in key.computed_from():
+            function = part.function
+            itself = function.parameters[:1] if function.owner is not None and not function.is_static else []
+            if part.op is Op.PARAMETER and part not in itself and not self.solution.callers.get(function):
+                return function
+        return self.handler_giving(key)
+
     def typed_in(self, key: Value) -> Loop | None:
         """The loop that reads ``key``, or what it is made of, from the terminal: a whole line, whatever it says."""
         line = key

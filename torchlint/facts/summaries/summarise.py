@@ -163,6 +163,7 @@ class _Summariser:
             lists=self._sizes.gives_many(function),
             makes=makes(self.solution, function),
             gives_tensor=function.result is not None and self._views.bases.is_tensor(function.result),
+            gives_output=function.result is not None and self.facts.extents.is_output(function.result),
             view=self._views.given_by(function),
             holds=self._holders.held_from(function) if function.name == "__init__" else (),
             closure=self._closure(function),

@@ -28,6 +28,13 @@ READING = frozenset(["get", "keys", "values", "items"])
 """Methods that leave a container as it is."""
 
 
+FEW = 4
+"""What runs in every so many turns at least runs again and again."""
+
+SIZES = frozenset(["size", "dim"])
+"""Methods of tensors whose answer, the number of rows left aside, does not change from batch to batch."""
+
+
 class Skipping:
     """Answers whether something need not run each time that a loop or a function around it does."""
 
@@ -61,7 +68,7 @@ class Skipping:
                 ):
                     node = parent
                     continue
-                by_turn = not by_number and node is parent.body
+                by_turn = (not by_number or _comes_often(parent.test)) and node is parent.body
                 tests = _beside_number(parent.test, within) if by_turn else [parent.test]
                 if any(self._differs(test, parent, at, within, by_data=by_data) for test in tests):
                     return True
@@ -151,7 +158,8 @@ class Skipping:
             if isinstance(node, cst.Attribute) and node.attr.value in self._changing:
                 return True
             told = (*STEADY, *self._enumerations)
-            if isinstance(node, cst.Call) and node not in on_data and not (dotted(node.func) or "").endswith(told):
+            is_asked = isinstance(node, cst.Call) and node not in on_data and not _is_of_shape(node)
+            if isinstance(node, cst.Call) and is_asked and not (dotted(node.func) or "").endswith(told):
                 return True
             if isinstance(node, cst.Comparison) and _compares_number(node, parameters):
                 return True
@@ -340,6 +348,13 @@ def _counts_turns(test: cst.BaseExpression) -> bool:
     )  # fmt: skip
 
 
+def _comes_often(test: cst.BaseExpression) -> bool:
+    """``step % 2 == 0``: the turns that are left out in between are few."""
+    divisions = [node for node in walk(test) if type(node) is cst.BinaryOperation and _counts_turns(node)]
+    divisors = [division.right for division in divisions]
+    return bool(divisors) and all(isinstance(one, cst.Integer) and one.evaluated_value <= FEW for one in divisors)
+
+
 def _beside_number(test: cst.BaseExpression, within: Loop | Function) -> list[cst.BaseExpression]:
     """What a condition asks besides the number of the turn, where that is for every n-th turn: ``step % 50 == 0``."""
     if isinstance(test, cst.Call) and isinstance(within, Loop):
@@ -402,6 +417,12 @@ def _counter(loop: cst.For) -> str | None:
 
 def _is_len(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "len"
+
+
+def _is_of_shape(call: cst.Call) -> bool:
+    """``x.size(-1)``, ``x.dim()``; how many rows a batch has, ``x.size(0)``, does change."""
+    rows = [one.value for one in call.args if isinstance(one.value, cst.Integer) and one.value.value == "0"]
+    return _method(call) in SIZES and len(call.args) == (_method(call) == "size") and not rows
 
 
 def _method(call: cst.Call) -> str:

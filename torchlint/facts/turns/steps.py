@@ -14,6 +14,7 @@ from torchlint.facts.turns.forwards import is_within_forward
 from torchlint.facts.values.domain import Atom, FunctionReference, Instance, Module, Tool
 from torchlint.facts.values.framework_objects import contract_of
 from torchlint.facts.values.frameworks import (
+    answers_requests,
     is_called_each_step,
     is_forward,
     is_module,
@@ -272,10 +273,11 @@ class Steps:
 
     @cached_property
     def request_handlers(self) -> frozenset[Function]:
-        """Functions that a server is given to call for each request: ``button.click(answer)``."""
+        """Functions that a server is given to call for each request, ``button.click(answer)``, or knows by name."""
         calls = (value for value in self.solution.graph.values if value.op is Op.CALL)
         handed = ((call, contract_of(self.solution, call, Holds.HANDLERS)) for call in calls)
-        return frozenset(function for call, row in handed for function in self._given_function(call, row))
+        given = (function for call, row in handed for function in self._given_function(call, row))
+        return frozenset([*given, *filter(answers_requests, self.solution.graph.functions)])
 
     def _given_function(self, call: Value, row: Row | None) -> list[Function]:
         given = call.argument(*row.argument) if row is not None else None

@@ -26,6 +26,14 @@ class Wrapping:
             calls.update(self.solution.callers.get(decorated, ()))
         return sorted(calls, key=lambda value: value.index)
 
+    def wrapped(self, call: Value) -> list[Function]:
+        """The functions that a wrapper runs by a CALL of what its decorator was given: ``function(*args)``."""
+        place, wrapper = call.callee.place, call.function
+        if place is None or wrapper.parent is None or place.owner is not wrapper.parent:
+            return []
+        is_given = any(parameter.name == place.path for parameter in wrapper.parent.parameters)
+        return self._stands_for.get(wrapper, []) if is_given else []
+
     @cached_property
     def _stands_for(self) -> dict[Function, list[Function]]:
         """For each function that a decorator of the file makes, those that it stands for."""

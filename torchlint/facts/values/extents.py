@@ -67,6 +67,10 @@ class Extents:
                 return True
             if is_given_on_device(current):
                 return True
+            if current.op is Op.CALL and not self.solution.graph.foreign.outputs.isdisjoint(
+                self.solution.functions_of(current)
+            ):
+                return True
             pending.extend(self._sources(current))
         return False
 

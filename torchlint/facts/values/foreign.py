@@ -35,6 +35,7 @@ class Foreign:
         lists: functions that give a list or a dict of very many objects.
         makers: functions that make what they return; what they import from a third file has a say in that.
         tensors: functions that give one tensor.
+        outputs: functions that give what a module gives for a batch, in whatever form.
         views: of what functions return views.
         closures: the function that a function makes and returns; the parameters of both are given it.
         modules: parameters that are used as modules.
@@ -65,6 +66,7 @@ class Foreign:
     lists: set[Function] = field(default_factory=set)
     makers: dict[Function, Callable[[], bool]] = field(default_factory=dict)
     tensors: set[Function] = field(default_factory=set)
+    outputs: set[Function] = field(default_factory=set)
     views: dict[Function, ViewSummary] = field(default_factory=dict)
     closures: dict[Function, Function] = field(default_factory=dict)
     modules: list[Value] = field(default_factory=list)

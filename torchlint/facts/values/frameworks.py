@@ -15,7 +15,7 @@ from torchlint import torch_api
 from torchlint.facts.values.domain import NO_GRAPH, PLAIN, Abstract, Atom, Instance, Module, Tool
 from torchlint.facts.values.events import is_event_of_step
 from torchlint.facts.values.graph import Class, Function, Op, Value
-from torchlint.frameworks import Holds, Row, method_names, rows_named
+from torchlint.frameworks import SERVING, Holds, Row, method_names, rows_named
 from torchlint.tree import dotted
 
 
@@ -105,6 +105,11 @@ def is_called_each_step(function: Function) -> bool:
     """Whether a framework, a server or the program's own events call this once for each step or request."""
     is_promised = promised(function, Holds.EACH_STEP) is not None
     return is_promised or is_decorated_handler(function) or is_event_of_step(function)
+
+
+def answers_requests(function: Function) -> bool:
+    """Whether a server calls this method for each request: ``do_GET``, ``predict`` of an API's class."""
+    return promised(function, Holds.EACH_STEP) in SERVING
 
 
 def is_decorated_handler(function: Function) -> bool:
