@@ -25,6 +25,7 @@ from torchlint.facts.values.graph import Backward, Function, Key, Kind, Loop, Op
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import text_of
 
 if TYPE_CHECKING:
@@ -124,20 +125,14 @@ class CarriedStates:
             return False
         if self.steps.is_loader(iterable):
             return True
-        pending, seen = [iterable], set[Value]()
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
-                return False
-            if any(isinstance(atom, Tensor | Derived) for atom in self.solution.final(value)):
-                return False
-            pending += value.inputs
-            if value.op is Op.PARAMETER:
-                pending += self.solution.arguments_of(value)
-        return True
+        return not any(map(self._is_drawn_or_tensor, reached([iterable], self._made_of)))
+
+    def _made_of(self, value: Value) -> list[Value]:
+        return [*value.inputs, *(self.solution.arguments_of(value) if value.op is Op.PARAMETER else ())]
+
+    def _is_drawn_or_tensor(self, value: Value) -> bool:
+        atoms = self.solution.final(value)
+        return value.op in (Op.ELEMENT, Op.SUBSCRIPT) or any(isinstance(atom, Tensor | Derived) for atom in atoms)
 
     # -- attributes and globals -----------------------------------------------------------------------------------
 
