@@ -13,8 +13,8 @@ from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.values.domain import Tensor
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.graph import Drop, Function, Op, Value
-from torchlint.facts.values.parameters import SAME_OBJECT, before_moves
-from torchlint.facts.values.reaching import ends, reached
+from torchlint.facts.values.parameters import SAME_OBJECT, after_moves, before_moves
+from torchlint.facts.values.reaching import ends
 from torchlint.facts.values.residence import DEVICES, Residence, Residences
 
 if TYPE_CHECKING:
@@ -105,13 +105,9 @@ class LentParts:
         held = self.holders.objects(part)
         return any(self.holders.objects(call.callee) & held for call in self.facts.calls())
 
-    def _same(self, part: Value) -> set[Value]:
-        """A value, and what moves of it give back."""
-        return set(reached([part], _moves_of))
-
     def _is_moved_once(self, part: Value, owner: Value, drop: Drop) -> bool:
         """Whether each turn puts the part on a device, and nothing else in the function moves it, or the model."""
-        held, same = self.holders.objects(part), self._same(part)
+        held, same = self.holders.objects(part), set(after_moves(part))
         onto = []
         for call in self._moves():
             moved = call.callee.inputs[0]
@@ -158,7 +154,7 @@ class LentParts:
     def _is_handed_out(self, part: Value, owner: Value, drop: Drop) -> bool:
         """Whether code that is not seen has the part and may move it, or something else may take its place."""
         ways = set(self._ways(part))
-        same = self._same(part)
+        same = set(after_moves(part))
         for call in self._calls(drop.function):
             if call in ways or self.asking.is_neutral(call) or _only_looks(call):
                 continue
@@ -198,9 +194,3 @@ def _taken_from(value: Value) -> Sequence[Value]:
     if value.op is Op.CALL and value.callee.name == "builtins.getattr":
         return value.arguments[:1]
     return value.inputs if value.op is Op.PHI else ()
-
-
-def _moves_of(value: Value) -> Iterator[Value]:
-    for user in value.users:
-        if user.op is Op.ATTRIBUTE and user.name in SAME_OBJECT:
-            yield from (call for call in user.users if call.op is Op.CALL and call.callee is user)

@@ -29,6 +29,17 @@ def before_moves(value: Value) -> Value:
     return value
 
 
+def after_moves(value: Value) -> Iterator[Value]:
+    """An object where it is made or named, and what methods give that give it back."""
+    return reached([value], given_back)
+
+
+def given_back(value: Value) -> list[Value]:
+    """The calls of methods of an object that give it back."""
+    methods = (user for user in value.users if user.op is Op.ATTRIBUTE and user.name in SAME_OBJECT)
+    return [call for method in methods for call in method.users if call.op is Op.CALL and call.callee is method]
+
+
 def spread_into(call: Value) -> list[Value]:
     """What a CALL spreads over the parameters that it does not name: ``f(*batch)``."""
     given = zip(call.keys[1:], call.arguments, strict=True) if call.op is Op.CALL else ()
