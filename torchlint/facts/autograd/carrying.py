@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -24,6 +24,7 @@ from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Backward, Function, Key, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.novelty import unpacked
+from torchlint.facts.values.parameters import inputs_across_calls
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import text_of
 
@@ -124,10 +125,8 @@ class CarriedStates:
             return False
         if self.steps.is_loader(iterable):
             return True
-        return not any(map(self._is_drawn_or_tensor, reached([iterable], self._made_of)))
-
-    def _made_of(self, value: Value) -> list[Value]:
-        return [*value.inputs, *(self.solution.arguments_of(value) if value.op is Op.PARAMETER else ())]
+        values = reached([iterable], partial(inputs_across_calls, self.solution))
+        return not any(map(self._is_drawn_or_tensor, values))
 
     def _is_drawn_or_tensor(self, value: Value) -> bool:
         atoms = self.solution.final(value)

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 
 from torchlint.facts.autograd.decided import needs_newer_torch
 from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.parameters import inputs_across_calls
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.solve import Solution
 
@@ -92,9 +93,7 @@ def _made_of(solution: Solution, value: Value) -> Iterator[Value]:
     if value.op is Op.CALL:
         yield from value.callee.inputs
         yield from _results(solution, value)
-    elif value.op is Op.PARAMETER:
-        yield from solution.arguments_of(value)
-    yield from value.inputs
+    yield from inputs_across_calls(solution, value)
 
 
 def _results(solution: Solution, call: Value) -> list[Value]:

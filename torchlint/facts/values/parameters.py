@@ -40,6 +40,12 @@ def given_back(value: Value) -> list[Value]:
     return [call for method in methods for call in method.users if call.op is Op.CALL and call.callee is method]
 
 
+def inputs_across_calls(solution: Solution, value: Value) -> list[Value]:
+    """What a value is computed from, one step back; for a parameter what the calls in this file pass as well."""
+    given = solution.arguments_of(value) if value.op is Op.PARAMETER else []
+    return [*given, *value.inputs]
+
+
 def spread_into(call: Value) -> list[Value]:
     """What a CALL spreads over the parameters that it does not name: ``f(*batch)``."""
     given = zip(call.keys[1:], call.arguments, strict=True) if call.op is Op.CALL else ()
