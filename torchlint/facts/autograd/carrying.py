@@ -9,22 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.facts.autograd.chains import DEPTH, Chains, items_under
 from torchlint.facts.autograd.decided import is_volatile, needs_newer_torch
+from torchlint.facts.repeated.builders import builders
 from torchlint.facts.turns.forwards import is_made_within_forward, is_within_forward
-from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Derived, Tensor
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Backward, Function, Key, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.novelty import unpacked
-from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.parameters import inputs_across_calls
+from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import text_of
 
 if TYPE_CHECKING:
@@ -124,20 +125,12 @@ class CarriedStates:
             return False
         if self.steps.is_loader(iterable):
             return True
-        pending, seen = [iterable], set[Value]()
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
-                return False
-            if any(isinstance(atom, Tensor | Derived) for atom in self.solution.final(value)):
-                return False
-            pending += value.inputs
-            if value.op is Op.PARAMETER:
-                pending += self.solution.arguments_of(value)
-        return True
+        values = reached([iterable], partial(inputs_across_calls, self.solution))
+        return not any(map(self._is_drawn_or_tensor, values))
+
+    def _is_drawn_or_tensor(self, value: Value) -> bool:
+        atoms = self.solution.final(value)
+        return value.op in (Op.ELEMENT, Op.SUBSCRIPT) or any(isinstance(atom, Tensor | Derived) for atom in atoms)
 
     # -- attributes and globals -----------------------------------------------------------------------------------
 
@@ -321,20 +314,6 @@ class CarriedStates:
         others = [part for part in made.users if part.op in (Op.ELEMENT, Op.SUBSCRIPT) and part.keys[0] != key]
         return bool(others) and all(part in self.flows.detached and part not in self.flows.leaving for part in others)
 
-    def _builders(self, module: Value) -> list[Value]:
-        """The calls that build a module, behind ``.to(device)`` and the like."""
-        pending, found, seen = origins(self.facts, module), list[Value](), set[Value]()
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue  # ``net = net.to(device)`` in a loop
-            seen.add(value)
-            if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
-                pending += origins(self.facts, value.callee.inputs[0])
-            elif value.op is Op.CALL:
-                found.append(value)
-        return found
-
     def _made(self, value: Value) -> Value:
         """The call that makes a state, behind the item that is taken of what it returns."""
         while value.op in (Op.ELEMENT, Op.SUBSCRIPT):
@@ -349,7 +328,7 @@ class CarriedStates:
         item = new.keys[0] if new.op in (Op.ELEMENT, Op.SUBSCRIPT) else None
         if call.op is not Op.CALL:
             return ""
-        names = {made.callee.name for made in self._builders(call.callee)}
+        names = {made.callee.name for made in builders(self.facts, call.callee)}
         if names and all(name in TENSOR_STATES and TENSOR_STATES[name] == item for name in names):
             return "tensor"
         if names and all(name in PAIR_STATES and PAIR_STATES[name] == item for name in names):

@@ -5,7 +5,7 @@ The state of a recurrent network comes back to where it was taken from; so may w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Key, Op, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.reaching import reached
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -42,20 +43,8 @@ class Chains:
             goals: where to end.
             crossed: True when a module has been passed already.
         """
-        pending: list[_At] = [_At(value, crossed, ())]
-        seen: set[_At] = set()
-        while pending:
-            at = pending.pop()
-            if at in seen:
-                continue
-            seen.add(at)
-            if at.value in goals:
-                if at.crossed:
-                    return at.value
-                continue
-            if self._may_carry(at.value):
-                pending += self._before(at)
-        return None
+        ways = reached([_At(value, crossed, ())], lambda at: self._before(at) if at.value not in goals else ())
+        return next((at.value for at in ways if at.crossed and at.value in goals), None)
 
     def _may_carry(self, value: Value) -> bool:
         is_open = self._is_open and not all(map(is_graphless, self.solution.final(value)))
@@ -64,6 +53,8 @@ class Chains:
     def _before(self, at: _At) -> list[_At]:
         """The values from which the graph of a value comes, one step back."""
         value = at.value
+        if not self._may_carry(value):
+            return []
         if value.op is Op.CALL:
             return self._before_call(at)
         if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
@@ -143,19 +134,14 @@ class Chains:
 
     def hands_back(self, function: Function, parameter: Value, depth: int = DEPTH) -> bool:
         """Whether a function may return what it is given for a parameter, alone or as an item of its result."""
-        pending = list(function.result.inputs) if function.result is not None else []
-        seen = set[Value]()
-        while pending:
-            value = pending.pop()
-            if value is parameter:
-                return True
-            if value not in seen and value.op in (Op.PHI, Op.NARROWED, Op.CONTAINER):
-                # A loop is supposed to have turns, after which its variables are not what they were before.
-                pending += value.inputs if value not in self.solution.loop_variables else ()
-            elif value not in seen and value.op is Op.CALL and depth > 0:
-                pending += self._handed_back_by(value, depth - 1)
-            seen.add(value)
-        return False
+        results = function.result.inputs if function.result is not None else ()
+        return parameter in reached(results, lambda value: self._handed_back_in(value, depth))
+
+    def _handed_back_in(self, value: Value, depth: int) -> Sequence[Value]:
+        if value.op in (Op.PHI, Op.NARROWED, Op.CONTAINER):
+            # A loop is supposed to have turns, after which its variables are not what they were before.
+            return value.inputs if value not in self.solution.loop_variables else ()
+        return self._handed_back_by(value, depth - 1) if value.op is Op.CALL and depth > 0 else ()
 
     def _handed_back_by(self, call: Value, depth: int) -> list[Value]:
         """The arguments of a CALL that the functions of the file which it runs may give back."""

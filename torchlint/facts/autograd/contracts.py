@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -20,6 +21,7 @@ from torchlint.facts.values.framework_objects import contract_of, keeps_no_graph
 from torchlint.facts.values.frameworks import promised
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Store, Value
 from torchlint.facts.values.homes import places_of, targets_of
+from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import Use, operands, text_of
 from torchlint.frameworks import Holds, Row
 
@@ -115,15 +117,13 @@ def _comes_from(facts: Facts, value: Value, output: Value) -> bool:
 
 def _gives_graph(facts: Facts, value: Value) -> Iterator[Value]:
     """What a value is computed from, less what only says its type or shape: ``y.type_as(y_pred)``."""
-    pending, seen = [value], set[Value]()
-    while pending:
-        part = pending.pop()
-        if part in seen or (part is not value and facts.solution.final(part) <= PLAIN):
-            continue
-        seen.add(part)
-        yield part
-        is_like = part.op is Op.CALL and part.callee.op is Op.ATTRIBUTE and part.callee.name in LIKE_ANOTHER
-        pending += part.callee.inputs if is_like else part.inputs
+    return reached([value], partial(_graph_behind, facts))
+
+
+def _graph_behind(facts: Facts, part: Value) -> list[Value]:
+    is_like = part.op is Op.CALL and part.callee.op is Op.ATTRIBUTE and part.callee.name in LIKE_ANOTHER
+    behind = part.callee.inputs if is_like else part.inputs
+    return [one for one in behind if not facts.solution.final(one) <= PLAIN]
 
 
 def _is_detached(value: Value) -> bool:

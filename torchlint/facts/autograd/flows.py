@@ -27,6 +27,7 @@ from torchlint.facts.values.framework_objects import detaches
 from torchlint.facts.values.graph import Backward, Function, Kind, Op, Store, Value
 from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.overrides import is_called_by_others
+from torchlint.facts.values.reaching import reached
 
 SINKS = frozenset(
     ["log", "log_dict", "log_metrics", "add_scalar", "add_scalars", "set_postfix", "set_postfix_str", "set_description",
@@ -109,16 +110,8 @@ class Flows(Liveness):
 
     def touches_spent(self, value: Value) -> bool:
         """Whether a part of ``value``'s graph is spent: a backward from ``value`` would raise."""
-        pending, seen = [value], set()
-        while pending:
-            current = pending.pop()
-            if current in seen or not self.carries(current):
-                continue
-            if current in self.spent_roots:
-                return True
-            seen.add(current)
-            pending.extend(self.ancestry.sources(current))
-        return False
+        ways = reached([value], lambda current: self.ancestry.sources(current) if self.carries(current) else ())
+        return any(current in self.spent_roots and self.carries(current) for current in ways)
 
     def may_be_trained_on(self, value: Value) -> bool:
         """Like :meth:`is_trained_on`, where code that is not seen may run the backward."""

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from torchlint.facts.values.domain import Container, is_graphless
 from torchlint.facts.values.graph import Class, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of
+from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import Use, text_of
 
 if TYPE_CHECKING:
@@ -87,21 +90,18 @@ def _holder(facts: Facts, store: Store) -> str:
 
 def _behind(facts: Facts, value: Value) -> Iterator[Value]:
     """What ``value`` is, or holds, without any computation."""
-    pending, seen = [value], set[Value]()
-    while pending and len(seen) < FURTHEST:
-        current = pending.pop()
-        if current in seen:
-            continue
-        seen.add(current)
-        yield current
-        if current.op in (Op.PHI, Op.CONTAINER):
-            pending += current.inputs
-        elif current.op in (Op.ELEMENT, Op.SUBSCRIPT):
-            pending.append(current.inputs[0])
-        elif current.op is Op.CALL:
-            pending += [f.result for f in facts.solution.functions_of(current) if f.result is not None]
-            if current.callee.op is Op.ATTRIBUTE and current.callee.name in PASSING:
-                pending.append(current.callee.inputs[0])
-        for atom in facts.solution.final(current):
-            if isinstance(atom, Container):
-                pending += [held for _, held in facts.solution.held.get(atom.allocation, ())]
+    return islice(reached([value], partial(_one_back, facts)), FURTHEST)
+
+
+def _one_back(facts: Facts, value: Value) -> Iterator[Value]:
+    if value.op in (Op.PHI, Op.CONTAINER):
+        yield from value.inputs
+    elif value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+        yield value.inputs[0]
+    elif value.op is Op.CALL:
+        yield from (f.result for f in facts.solution.functions_of(value) if f.result is not None)
+        if value.callee.op is Op.ATTRIBUTE and value.callee.name in PASSING:
+            yield value.callee.inputs[0]
+    for atom in facts.solution.final(value):
+        if isinstance(atom, Container):
+            yield from (held for _, held in facts.solution.held.get(atom.allocation, ()))

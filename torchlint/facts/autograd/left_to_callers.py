@@ -10,10 +10,14 @@ from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import PLAIN, surely_graphless
 from torchlint.facts.values.frameworks import is_for_inference, is_module_class
 from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.solve import Solution
 
 FORWARDS = ("forward", "__call__", "__init__")
 """Methods of a module that say nothing of inference, whatever they return."""
+
+HOLDING = (Op.PHI, Op.CONTAINER, Op.NARROWED)
+"""What gives what it is made of."""
 
 
 class LeftToCallers:
@@ -52,17 +56,9 @@ class LeftToCallers:
 
     def _gives_back(self, result: Value) -> bool:
         """Whether all that a function returns is what it was given, and nothing was written into that."""
-        pending, seen = [result], set[Value]()
-        while pending:
-            value = pending.pop().unnarrowed()
-            if value in seen:
-                continue
-            seen.add(value)
-            if value.op in (Op.PHI, Op.CONTAINER):
-                pending += value.inputs
-            elif value.op is not Op.PARAMETER or value in self._filled:
-                return False
-        return True
+        values = reached([result], lambda value: value.inputs if value.op in HOLDING else ())
+        given = (value for value in values if value.op not in HOLDING)
+        return all(value.op is Op.PARAMETER and value not in self._filled for value in given)
 
     @cached_property
     def _filled(self) -> frozenset[Value]:

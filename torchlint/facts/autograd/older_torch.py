@@ -6,10 +6,12 @@ https://pytorch.org/blog/pytorch-0_4_0-migration-guide/
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 
 from torchlint.facts.autograd.decided import needs_newer_torch
 from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.parameters import inputs_across_calls
+from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.solve import Solution
 
 DRAWS = frozenset(["multinomial", "bernoulli", "normal"])
@@ -82,19 +84,17 @@ def _same_but_for_scale(loss: Value) -> Iterator[Value]:
 
 def _is_wrapped(solution: Solution, call: Value) -> bool:
     """Whether what goes into a call is made a ``Variable`` where that is seen: before it, or in what is called."""
-    pending = [*call.arguments, *(function.result for function in solution.functions_of(call))]
-    seen: set[Value] = set()
-    while pending:
-        value = pending.pop()
-        if value is None or value in seen:
-            continue
-        seen.add(value)
-        if value.op is Op.CALL:
-            if value.callee.op is Op.EXTERNAL and value.callee.name == "torch.autograd.Variable":
-                return True
-            pending.extend(value.callee.inputs)
-            pending.extend(function.result for function in solution.functions_of(value))
-        elif value.op is Op.PARAMETER:
-            pending.extend(solution.arguments_of(value))
-        pending.extend(value.inputs)
-    return False
+    values = reached([*call.arguments, *_results(solution, call)], partial(_made_of, solution))
+    called = (value.callee for value in values if value.op is Op.CALL)
+    return any(callee.op is Op.EXTERNAL and callee.name == "torch.autograd.Variable" for callee in called)
+
+
+def _made_of(solution: Solution, value: Value) -> Iterator[Value]:
+    if value.op is Op.CALL:
+        yield from value.callee.inputs
+        yield from _results(solution, value)
+    yield from inputs_across_calls(solution, value)
+
+
+def _results(solution: Solution, call: Value) -> list[Value]:
+    return [function.result for function in solution.functions_of(call) if function.result is not None]

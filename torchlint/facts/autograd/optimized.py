@@ -29,6 +29,7 @@ from torchlint.facts.values.homes import places_of, stored_at
 from torchlint.facts.values.making import makes
 from torchlint.facts.values.overrides import has_unseen_base
 from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.reaching import ends
 from torchlint.frameworks import Holds, method_names
 
 PARAMETERS = frozenset(["parameters", "named_parameters", "children", "named_children", "modules", "named_modules"])
@@ -62,16 +63,8 @@ class Optimized:
 
     def _roots_of(self, module: Value) -> frozenset[Value | Place]:
         found: set[Value | Place] = set()
-        pending, seen = [module], set[Value]()
-        while pending:
-            value = pending.pop()
-            if value in seen or value.name == "None":
-                continue
-            seen.add(value)
-            behind = self._behind(value)
-            if behind:
-                pending.extend(behind)
-            else:
+        for value in ends([module], self._behind):
+            if value.name != "None":
                 found.update(places_of(self.solution, value) or [value])
         return frozenset(found)
 

@@ -29,6 +29,7 @@ from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.graph import Backward, Function, Loop, Op, Place, Value
 from torchlint.facts.values.homes import allocations_of, places_of
 from torchlint.facts.values.parameters import spread_into
+from torchlint.facts.values.reaching import ends, reached
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -219,19 +220,14 @@ class _Walk:
             if is_computed or self.flows.carries(source) or self._holds_unknown(source):
                 yield source, inside
         elif not inside:
-            pending, seen = [source], set[Value]()
-            while pending:  # however far up; where that ends at another parameter, it is a batch
-                value = pending.pop()
-                if value in seen:
-                    continue
-                seen.add(value)
-                if value.op is Op.PARAMETER:
-                    pending.extend(self.solution.arguments_of(value))
-                elif given := self._given_there(value):
-                    pending.extend(given)
-                else:
+            for value in ends([source], self._given):
+                if value.op is not Op.PARAMETER:  # however far up; where that ends at a parameter, it is a batch
                     self.is_open |= self._holds_older(value)
                     yield value, False
+
+    def _given(self, source: Value) -> list[Value]:
+        """What calls pass for a parameter, or the parameters that an attribute was set to."""
+        return self.solution.arguments_of(source) if source.op is Op.PARAMETER else self._given_there(source)
 
     def _given_there(self, source: Value) -> list[Value]:
         """The parameters that an attribute was set to, ``self.loader = loader``, where nothing else is kept there."""
@@ -244,17 +240,13 @@ class _Walk:
 
     def _holds_older(self, source: Value) -> bool:
         """Whether a container holds graphs and was made outside all loops: no turn of one makes it anew."""
-        pending, seen = [source], set[Value]()
-        while pending:
-            value = pending.pop()
-            if value not in seen:
-                seen.add(value)
-                made = [one for one in allocations_of(self.solution, value) if self._loop_of(one, value) is None]
-                held = [item for one in made for _, item in self.solution.held.get(one, ())]
-                if any(self.flows.live(item) is not None for item in held):
-                    return True
-                pending += held
-        return False
+        items = reached(self._held_outside(source), self._held_outside)
+        return any(self.flows.live(item) is not None for item in items)
+
+    def _held_outside(self, value: Value) -> list[Value]:
+        """What is in the containers that a value may be and that are made outside all loops."""
+        made = [one for one in allocations_of(self.solution, value) if self._loop_of(one, value) is None]
+        return [item for one in made for _, item in self.solution.held.get(one, ())]
 
     def _loop_of(self, container: Value, value: Value) -> Loop | None:
         """The loop in whose turns a container is made; what a called function makes is made anew by each call."""

@@ -20,6 +20,7 @@ from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Carrier, ClassReference, History, Instance, Tensor, sorted_values
 from torchlint.facts.values.graph import Class, Kind, Mode, Op, Place, Store, Value
 from torchlint.facts.values.homes import is_data_of_tensor, places_of, targets_of
+from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import Use, operands, text_of
 
 if TYPE_CHECKING:
@@ -236,22 +237,18 @@ class Records:
     def _is_trained_on(self, made: list[Value]) -> bool:
         """Whether something that is computed from a buffer flows into a backward; followed forwards."""
         roots = {backward.root for backward in self.solution.graph.backwards}
-        pending, seen = list(made), set[Value]()
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            if value in roots or (value in self.flows.trained and value not in made):
-                return True
-            if value.op is Op.CALL and value.name.rpartition(".")[2] in ENDS:
-                continue
-            pending += value.users
-            pending += self._goes_on(value)
-        return False
+        return any(
+            value in roots or (value in self.flows.trained and value not in made)
+            for value in reached(made, self._goes_on)
+        )
 
     def _goes_on(self, value: Value) -> Iterator[Value]:
-        """Where a value is found again: the callers of the function that returns it, parameters, attributes."""
+        """What is made of a value, and where it is found again: at the callers of the function that returns it, as a
+        parameter, in an attribute.
+        """
+        if value.op is Op.CALL and value.name.rpartition(".")[2] in ENDS:
+            return
+        yield from value.users
         if value is value.function.result:
             yield from self.solution.callers.get(value.function, {})
         if value.op is Op.CALL:

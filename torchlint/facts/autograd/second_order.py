@@ -15,7 +15,8 @@ from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import ClassReference, History, Instance, Module, Tensor, Tool
 from torchlint.facts.values.graph import Backward, Function, Loop, Op, Value
 from torchlint.facts.values.literals import is_true
-from torchlint.facts.values.parameters import SAME_OBJECT, before_moves
+from torchlint.facts.values.parameters import before_moves, given_back
+from torchlint.facts.values.reaching import reached
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -75,16 +76,11 @@ def _creates_graph(call: Value) -> bool:
 
 def _is_in_step(facts: Facts, function: Function, loop: Loop | None) -> bool:
     """Whether the file shows a loop of steps around a position."""
-    frontier, seen = [(function, loop)], set()
-    while frontier:
-        at = frontier.pop()
-        if at in seen:
-            continue
-        seen.add(at)
-        if at[1] is not None and any(map(facts.steps.is_step, at[1].around())):
-            return True
-        frontier += [(call.function, call.loop) for call in facts.solution.callers.get(at[0], {})]
-    return False
+    positions = reached(
+        [(function, loop)], lambda at: [(call.function, call.loop) for call in facts.solution.callers.get(at[0], {})]
+    )
+    around = (outer for _, inner in positions if inner is not None for outer in inner.around())
+    return any(map(facts.steps.is_step, around))
 
 
 def _is_worked_out_here(facts: Facts, backward: Backward) -> bool:
@@ -170,15 +166,15 @@ def _is_lost(facts: Facts, made: Value) -> bool:
     is_model = made.op is Op.CALL and any(isinstance(a, Module | Instance) for a in final)
     if not is_model or (facts.solution.functions_of(made) and not _is_class(facts, made)):
         return False
-    forms = [made]
-    for form in forms:
-        forms += [user for user in form.users if user.op in (Op.PHI, Op.NARROWED) and user not in forms]
-        methods = (user for user in form.users if user.op is Op.ATTRIBUTE and user.name in SAME_OBJECT)
-        forms += [call for method in methods for call in method.users if call.op is Op.CALL and call.callee is method]
+    forms = reached([made], _further_forms)
     returned = made.function.result.inputs if made.function.result is not None else ()
     leaves = {store.value for store in facts.graph.stores}.union(returned)
     leaves.update(item for whole in returned if whole.op is Op.CONTAINER for item in whole.inputs)
     return leaves.isdisjoint(forms)
+
+
+def _further_forms(made: Value) -> list[Value]:
+    return [*(user for user in made.users if user.op in (Op.PHI, Op.NARROWED)), *given_back(made)]
 
 
 def _is_class(facts: Facts, made: Value) -> bool:

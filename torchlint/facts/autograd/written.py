@@ -7,10 +7,13 @@ is computed from ``out`` later has the graph of the layer.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
+from functools import partial
 
 from torchlint import torch_api
 from torchlint.facts.values.domain import surely_graphless
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.solve import Solution
 
 GIVING_ON = (torch_api.History.KEEPS, torch_api.History.SELF)
@@ -49,15 +52,14 @@ def _views_behind(value: Value) -> list[Value]:
 def made_of(solution: Solution, bases: list[Value]) -> frozenset[Value]:
     """The values that torch, or a function of the project, computes from ``bases`` and such values, or gives back."""
     returning = {function.result: function for function in solution.graph.functions if function.result is not None}
-    found: set[Value] = set()
-    pending = list(bases)
-    while pending:
-        value = pending.pop()
-        if value not in found:
-            found.add(value)
-            pending += solution.callers.get(returning[value], ()) if value in returning else ()
-            pending += [result for user in value.users for result in _results(solution, user, value)]
-    return frozenset(found)
+    return frozenset(reached(bases, partial(_made_of, solution, returning)))
+
+
+def _made_of(solution: Solution, returning: dict[Value, Function], value: Value) -> Iterator[Value]:
+    """What is made of a value, or gives it back, one step on."""
+    yield from solution.callers.get(returning[value], ()) if value in returning else ()
+    for user in value.users:
+        yield from _results(solution, user, value)
 
 
 def _results(solution: Solution, user: Value, value: Value) -> list[Value]:

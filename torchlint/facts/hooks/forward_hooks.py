@@ -21,6 +21,7 @@ from torchlint.facts.values.graph import Class, Function, Loop, Op, Place, Value
 from torchlint.facts.values.homes import places_of, stored_at
 from torchlint.facts.values.literals import is_true
 from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.reaching import ends
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -146,25 +147,16 @@ class Hooks:
 
     def _layers(self, module: Value) -> list[Value]:
         """What may have made a module; a value that is no CALL stands for what is not known."""
-        found: list[Value] = []
-        pending, seen = [module], set()
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            if value.op is Op.SUBSCRIPT:
-                rows, key = self._layers(value.inputs[0]), value.keys[0]
-                items = [row.arguments[key] for row in rows if _has_item(row, key) and isinstance(key, int)]
-                pending += items if len(items) == len(rows) else []
-                found += [] if items and len(items) == len(rows) else [value]
-            elif value.op is Op.CALL and value.callee.op is Op.EXTERNAL and not _is_coat(value.callee.name):
-                found.append(value)
-            else:
-                behind = self._behind(value)
-                pending += behind
-                found += [] if behind else [value]
-        return found
+        return list(ends([module], self._under_coats))
+
+    def _under_coats(self, value: Value) -> list[Value]:
+        if value.op is Op.SUBSCRIPT:
+            rows, key = self._layers(value.inputs[0]), value.keys[0]
+            items = [row.arguments[key] for row in rows if _has_item(row, key) and isinstance(key, int)]
+            return items if len(items) == len(rows) else []
+        if value.op is Op.CALL and value.callee.op is Op.EXTERNAL and not _is_coat(value.callee.name):
+            return []
+        return self._behind(value)
 
     # -- the forwards that run a hook -----------------------------------------------------------------------------
 

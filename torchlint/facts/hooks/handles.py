@@ -11,6 +11,8 @@ from torchlint.facts.turns.repetition import Repetition
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Value
 from torchlint.facts.values.overrides import has_unseen_base
+from torchlint.facts.values.reaching import reached
+from torchlint.facts.values.running import run_by
 from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
@@ -131,16 +133,7 @@ class Handles:
     def _removers(self) -> dict[Value, set[Value]]:
         """For each ``x.remove`` all that ``x`` may be."""
         reads = [value for value in self.facts.graph.values if value.op is Op.ATTRIBUTE and value.name == "remove"]
-        return {read: self._sources(read.inputs[0]) for read in reads}
-
-    def _sources(self, value: Value) -> set[Value]:
-        pending, seen = [value], set[Value]()
-        while pending:
-            current = pending.pop()
-            if current not in seen:
-                seen.add(current)
-                pending.extend(self.facts.flows.ancestry.sources(current))
-        return seen
+        return {read: set(reached([read.inputs[0]], self.facts.flows.ancestry.sources)) for read in reads}
 
     def is_removed(self, call: Value, repetition: Repetition) -> bool:
         """Whether the hook is removed in the same turn, or by code of which nobody knows when it runs."""
@@ -148,13 +141,13 @@ class Handles:
         by = repetition.by
         if not removals or not isinstance(by, Loop):
             return bool(removals)
-        reached = self._reached_from(by)
+        run = self._run_in(by)
         for removal in removals:
             function = removal.function
             if function is by.function:
                 if removal.loop is not None and by in removal.loop.around():
                     return True
-            elif function in reached or self._may_run_unseen(function):
+            elif function in run or self._may_run_unseen(function):
                 return True
         return False
 
@@ -167,13 +160,7 @@ class Handles:
         handed = (v for v in self.facts.graph.values if v.op is Op.ATTRIBUTE and v.name == function.name)
         return any(user.op is not Op.CALL or user.callee is not value for value in handed for user in value.users)
 
-    def _reached_from(self, loop: Loop) -> set[Function]:
+    def _run_in(self, loop: Loop) -> set[Function]:
         """The functions that run in a turn of ``loop``."""
         calls = [c for c in self.facts.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around()]
-        reached: set[Function] = set()
-        while calls:
-            for function in self.solution.functions_of(calls.pop()):
-                if function not in reached:
-                    reached.add(function)
-                    calls.extend(self.facts.steps.calls_in(function))
-        return reached
+        return set(run_by(self.facts, calls))

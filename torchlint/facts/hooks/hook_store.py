@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -16,6 +17,7 @@ from torchlint.facts.values.calls import CONTAINER_READERS
 from torchlint.facts.values.domain import Argument, Container, Derived, sorted_values
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.reaching import ends
 from torchlint.facts.values.writing import Use, operands, parts, text_of
 
 if TYPE_CHECKING:
@@ -213,24 +215,16 @@ class Search:
 
     def _roots(self, hook: Hook, holder: Value) -> list[Value]:
         """The containers that hold ``holder``, if it is one in another: ``d[k]``, ``d.setdefault(k, [])``."""
-        found, pending, seen = [], [holder], set()
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            handed = self._handed_on(value)
-            if value in hook.given:
-                pending.append(hook.given[value])
-            elif handed:
-                pending.extend(handed)
-            elif value.op is Op.PHI or value.op in (Op.SUBSCRIPT, Op.ELEMENT):
-                pending.extend(value.inputs)
-            elif value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in CONTAINER_READERS:
-                pending.append(value.callee.inputs[0])
-            else:
-                found.append(value)
-        return found
+        return list(ends([holder], partial(self._holding, hook)))
+
+    def _holding(self, hook: Hook, value: Value) -> Sequence[Value]:
+        handed = self._handed_on(value)
+        if value in hook.given:
+            return [hook.given[value]]
+        if handed or value.op in (Op.PHI, Op.SUBSCRIPT, Op.ELEMENT):
+            return handed or value.inputs
+        is_read = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in CONTAINER_READERS
+        return [value.callee.inputs[0]] if is_read else ()
 
     def _handed_on(self, value: Value) -> list[Value]:
         """What a hook, or a function that it calls, passes for a parameter of one that it calls."""

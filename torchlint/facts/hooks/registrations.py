@@ -6,8 +6,9 @@ registered on an object that is new in each turn goes with that object.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -22,6 +23,7 @@ from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.reaching import reached
 from torchlint.hook_names import OF_ALL, OF_OBJECTS, OF_TENSORS
 from torchlint.tree import dotted, walk
 
@@ -353,27 +355,21 @@ class HookLifetimes:
 
     def way(self, subject: Value, chain: tuple[Value, ...]) -> Iterator[Value]:
         """The values from ``subject`` back to the object that it is a part of, through the calls of ``chain``."""
-        pending, seen = [subject], set[Value]()
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            yield value
-            if value.op in (Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT):
-                pending.append(value.inputs[0])
-            elif value.op in (Op.PHI, Op.CONTAINER):
-                pending.extend(value.inputs)
-            elif value.op is Op.CALL and _gives_part(value):
-                first = 1 if value.callee.name == "builtins.filter" else 0
-                given = value.arguments[first : first + 1]
-                pending.extend(value.callee.inputs if value.callee.op is Op.ATTRIBUTE else given)
-            elif value.op is Op.CALL:
-                pending.extend(self._looked_up_in(value))
-            elif value.op is Op.PARAMETER:
-                bindings = self.solution.callers.get(value.function, {})
-                bound = (bindings[call].get(value) for call in chain if call in bindings)
-                pending.extend(argument for argument in bound if argument is not None)
+        return reached([subject], partial(self._one_back, chain))
+
+    def _one_back(self, chain: tuple[Value, ...], value: Value) -> Sequence[Value]:
+        if value.op in (Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT):
+            return value.inputs[:1]
+        if value.op in (Op.PHI, Op.CONTAINER):
+            return value.inputs
+        if value.op is Op.PARAMETER:
+            bindings = self.solution.callers.get(value.function, {})
+            bound = (bindings[call].get(value) for call in chain if call in bindings)
+            return [argument for argument in bound if argument is not None]
+        if value.op is Op.CALL and _gives_part(value):
+            first = 1 if value.callee.name == "builtins.filter" else 0
+            return value.callee.inputs if value.callee.op is Op.ATTRIBUTE else value.arguments[first : first + 1]
+        return self._looked_up_in(value) if value.op is Op.CALL else ()
 
     def _looked_up_in(self, call: Value) -> list[Value]:
         """What a CALL gives a function of the file that returns a part of it, and makes nothing new."""
@@ -381,13 +377,13 @@ class HookLifetimes:
         if len(functions) != 1 or functions[0].result is None or call in self._followed:
             return []
         self._followed.add(call)
-        reached = list(self.way(functions[0].result, ()))
-        makes = any(v.op is Op.CALL and not _gives_part(v) and not self._looked_up_in(v) for v in reached)
+        way = list(self.way(functions[0].result, ()))
+        makes = any(v.op is Op.CALL and not _gives_part(v) and not self._looked_up_in(v) for v in way)
         self._followed.discard(call)
         if makes:
             return []
         binding = self.solution.callers[functions[0]][call]
-        return [given for v in reached if v.op is Op.PARAMETER and (given := binding.get(v)) is not None]
+        return [given for v in way if v.op is Op.PARAMETER and (given := binding.get(v)) is not None]
 
 
 def _asks_for_type(test: cst.BaseExpression) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -21,6 +21,7 @@ from torchlint.facts.values.domain import Container
 from torchlint.facts.values.frameworks import is_called_each_epoch
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.literals import UNWRITTEN, literal
+from torchlint.facts.values.reaching import reached
 from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
@@ -270,22 +271,15 @@ class _Search:
 
     def _stands_for(self, value: Value, figure: set[Value]) -> bool:
         """Whether ``value`` is one of ``figure`` or the figure in it, on some path, or a container of it."""
-        pending, seen = [value], set[Value]()
-        while pending:
-            current = pending.pop()
-            if current in figure:
-                return True
-            if current in seen:
-                continue
-            seen.add(current)
-            if current.op in (Op.ELEMENT, Op.SUBSCRIPT):
-                # Of what `subplots` gives, the first is the figure and the second its axes.
-                pending.extend(current.inputs[:1] if current.keys[:1] != (1,) else ())
-            elif current.op is Op.PHI:
-                pending.extend(current.inputs)
-            elif current.op is Op.CONTAINER:
-                pending.extend(held for _, held in self.facts.solution.held.get(current, ()))
-        return False
+        return any(current in figure for current in reached([value], self._one_back))
+
+    def _one_back(self, value: Value) -> Sequence[Value]:
+        if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+            # Of what `subplots` gives, the first is the figure and the second its axes.
+            return value.inputs[:1] if value.keys[:1] != (1,) else ()
+        if value.op is Op.CONTAINER:
+            return [held for _, held in self.facts.solution.held.get(value, ())]
+        return value.inputs if value.op is Op.PHI else ()
 
     def _is_container(self, value: Value) -> bool:
         return any(isinstance(atom, Container) for atom in self.facts.solution.final(value))

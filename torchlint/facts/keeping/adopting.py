@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.running import run_by
 from torchlint.filling_names import INSERTING
 
 if TYPE_CHECKING:
@@ -21,27 +22,13 @@ def adopts(facts: Facts, call: Value) -> bool:
 
     What was loaded is then what the object works with afterwards, and is there once.
     """
-    functions = facts.solution.functions_of(call)
-    if not functions or call.callee.op is not Op.ATTRIBUTE:
+    if not facts.solution.functions_of(call) or call.callee.op is not Op.ATTRIBUTE:
         return False
     receivers = facts.solution.final(call.callee.inputs[0])
     return all(isinstance(atom, Instance) for atom in receivers) and all(
         not function.is_foreign and all(_binds(facts, inner) for inner in _given_state(facts, function))
-        for function in _run(facts, functions)
+        for function in run_by(facts, [call])
     )
-
-
-def _run(facts: Facts, functions: list[Function]) -> set[Function]:
-    """The functions, and all that are called from them."""
-    found: set[Function] = set()
-    pending = list(functions)
-    while pending:
-        function = pending.pop()
-        if function not in found:
-            found.add(function)
-            for call in facts.steps.calls_in(function):
-                pending += facts.solution.functions_of(call)
-    return found
 
 
 def _given_state(facts: Facts, function: Function) -> Iterator[Value]:

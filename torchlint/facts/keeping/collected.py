@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
@@ -30,6 +30,7 @@ from torchlint.facts.values.extents import Size
 from torchlint.facts.values.frameworks import is_forward, is_given_on_device
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of, stored_at
+from torchlint.facts.values.reaching import ends
 from torchlint.facts.values.residence import Residence, Residences
 from torchlint.facts.values.writing import Use, operands, text_of
 
@@ -172,17 +173,12 @@ class _Search:
 
         Of ``{name: part[keep] for name, part in out.items()}`` it is what each part is.
         """
-        pending, found, seen = [item], list[Value](), set[Value]()
-        while pending:
-            value = pending.pop()
-            if value.op is Op.CONTAINER and isinstance(value.syntax, cst.DictComp | cst.ListComp):
-                pending += value.inputs
-                continue
-            given = self.solution.arguments_of(value) if value.op is Op.PARAMETER else []
-            found += [] if given or value in seen else [value]
-            pending += [] if value in seen else given
-            seen.add(value)
-        return found
+        return list(ends([item], self._brought_as))
+
+    def _brought_as(self, value: Value) -> Sequence[Value]:
+        if value.op is Op.CONTAINER and isinstance(value.syntax, cst.DictComp | cst.ListComp):
+            return value.inputs
+        return self.solution.arguments_of(value) if value.op is Op.PARAMETER else ()
 
     def _way(self, item: Value, ends: list[End]) -> Collecting | None:
         """Whether a list of tensors on the device could as well be one on the host."""

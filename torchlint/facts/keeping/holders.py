@@ -18,6 +18,7 @@ from torchlint.facts.values.domain import Container, Instance, Tool
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
+from torchlint.facts.values.reaching import ends
 from torchlint.frameworks import Holds, method_names
 
 if TYPE_CHECKING:
@@ -49,20 +50,7 @@ class Holders:
 
     def objects(self, value: Value) -> frozenset[Value]:
         """The values that made the object which ``value`` may be."""
-        found: set[Value] = set()
-        seen: set[Value] = set()
-        pending = [value]
-        while pending:
-            current = pending.pop()
-            if current in seen:
-                continue
-            seen.add(current)
-            behind = self._behind(current)
-            if behind:
-                pending.extend(behind)
-            else:
-                found.add(current)
-        return frozenset(found)
+        return frozenset(ends([value], self._behind))
 
     def is_model(self, value: Value) -> bool:
         """Whether ``value``, or what made the object that it is, is a module."""

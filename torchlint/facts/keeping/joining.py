@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.keeping.fates import FORMS, JOINS, VIEWS
 from torchlint.facts.turns.repetition import Repetition, Turn
-from torchlint.facts.values.choices import choices
+from torchlint.facts.values.choices import choices, with_joins
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.parameters import is_of_self
@@ -73,15 +73,8 @@ def _passed_through(facts: Facts, call: Value, function: Function, depth: int) -
 
 def lives_through(old: Value, by: Loop | Function) -> bool:
     """Whether what a variable held goes on in the next turn: that of a loop does so, and begins anew in each call."""
-    pending, seen = [old], set[Value]()
-    while pending:
-        value = pending.pop()
-        if value.op is Op.PHI and value not in seen:
-            seen.add(value)
-            pending += value.inputs
-    if not seen:
-        return True
-    return isinstance(by, Loop) and not seen.isdisjoint(by.phis)
+    joins = {value for value in with_joins([old]) if value.op is Op.PHI}
+    return not joins or (isinstance(by, Loop) and not joins.isdisjoint(by.phis))
 
 
 def joins_other_dimension(call: Value) -> bool:

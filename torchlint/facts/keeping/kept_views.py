@@ -16,6 +16,7 @@ from torchlint.facts.keeping.joining import is_join
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.keeping.views import View, Views
 from torchlint.facts.turns.repetition import Repetition, Turn
+from torchlint.facts.values.choices import held_in
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Store, Value
 from torchlint.facts.values.homes import allocations_of, is_handed_to_method
 from torchlint.facts.values.novelty import unpacked
@@ -153,16 +154,11 @@ class _Search:
 
     def _is_returned(self, made: Value) -> bool:
         """Whether a list is what its function returns, or a part of that."""
-        pending, seen = [made.function.result], set[Value | None]()
-        while pending:
-            value = pending.pop()
-            if value is None or value in seen:
-                continue
-            seen.add(value)
-            if value is made or (value.op is not Op.CONTAINER and made in allocations_of(self.solution, value)):
-                return True
-            pending += value.inputs if value.op in (Op.PHI, Op.CONTAINER) else ()
-        return False
+        result = made.function.result
+        return result is not None and any(
+            value is made or (value.op is not Op.CONTAINER and made in allocations_of(self.solution, value))
+            for value in held_in(result)
+        )
 
     def _repetition(self, at: Value, view: View) -> Repetition | None:
         """What repeats the taking of views of a new base each time: not a loop over the rows, or the items, of one."""

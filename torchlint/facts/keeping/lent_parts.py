@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchlint.facts.keeping.asking_back import AskingBack
@@ -13,7 +13,8 @@ from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.values.domain import Tensor
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.graph import Drop, Function, Op, Value
-from torchlint.facts.values.parameters import SAME_OBJECT, before_moves
+from torchlint.facts.values.parameters import SAME_OBJECT, after_moves, before_moves
+from torchlint.facts.values.reaching import ends
 from torchlint.facts.values.residence import DEVICES, Residence, Residences
 
 if TYPE_CHECKING:
@@ -83,27 +84,10 @@ class LentParts:
     def _argument_inside(self, function: Function, call: Value) -> Value | None:
         """The argument of which a function gives a part back: ``get_submodule(model, name)``."""
         binding = self.solution.callers.get(function, {}).get(call, {})
-        sources = {source for source in self._sources(function.result) if source.op is not Op.CONSTANT}
+        taken_from = ends([function.result], _taken_from) if function.result is not None else ()
+        sources = {source for source in taken_from if source.op is not Op.CONSTANT}
         source = sources.pop() if len(sources) == 1 else None
         return binding.get(source) if source is not None and source in function.parameters else None
-
-    def _sources(self, value: Value | None) -> set[Value]:
-        found, seen = set[Value](), set[Value]()
-        pending = [value] if value is not None else []
-        while pending:
-            current = pending.pop()
-            if current in seen:
-                continue
-            seen.add(current)
-            if current.op is Op.PHI:
-                pending += current.inputs
-            elif current.op in (Op.SUBSCRIPT, Op.ATTRIBUTE):
-                pending.append(current.inputs[0])
-            elif current.op is Op.CALL and current.callee.name == "builtins.getattr" and current.arguments:
-                pending.append(current.arguments[0])
-            else:
-                found.add(current)
-        return found
 
     def _outlives(self, owner: Value, drop: Drop) -> bool:
         """Whether the model is there in the next turn too, and the function does not give it up."""
@@ -121,24 +105,9 @@ class LentParts:
         held = self.holders.objects(part)
         return any(self.holders.objects(call.callee) & held for call in self.facts.calls())
 
-    def _same(self, part: Value) -> set[Value]:
-        """A value, and what moves of it give back."""
-        found, pending = {part}, [part]
-        while pending:
-            for user in pending.pop().users:
-                if user.op is Op.ATTRIBUTE and user.name in SAME_OBJECT:
-                    again = [call for call in user.users if call.op is Op.CALL and call.callee is user]
-                else:
-                    again = []
-                for call in again:
-                    if call not in found:
-                        found.add(call)
-                        pending.append(call)
-        return found
-
     def _is_moved_once(self, part: Value, owner: Value, drop: Drop) -> bool:
         """Whether each turn puts the part on a device, and nothing else in the function moves it, or the model."""
-        held, same = self.holders.objects(part), self._same(part)
+        held, same = self.holders.objects(part), set(after_moves(part))
         onto = []
         for call in self._moves():
             moved = call.callee.inputs[0]
@@ -185,7 +154,7 @@ class LentParts:
     def _is_handed_out(self, part: Value, owner: Value, drop: Drop) -> bool:
         """Whether code that is not seen has the part and may move it, or something else may take its place."""
         ways = set(self._ways(part))
-        same = self._same(part)
+        same = set(after_moves(part))
         for call in self._calls(drop.function):
             if call in ways or self.asking.is_neutral(call) or _only_looks(call):
                 continue
@@ -216,3 +185,12 @@ def _only_looks(call: Value) -> bool:
 def _names_type(argument: Value) -> bool:
     """Whether what ``to`` is given is a type of numbers: ``torch.float16``, ``x.dtype``."""
     return argument.name.startswith("torch.") or argument.name in ("dtype", "type")
+
+
+def _taken_from(value: Value) -> Sequence[Value]:
+    """What a value is, or is a part of."""
+    if value.op in (Op.SUBSCRIPT, Op.ATTRIBUTE):
+        return value.inputs[:1]
+    if value.op is Op.CALL and value.callee.name == "builtins.getattr":
+        return value.arguments[:1]
+    return value.inputs if value.op is Op.PHI else ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Key, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of, targets_of
 from torchlint.facts.values.partials import called
+from torchlint.facts.values.reaching import reached
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -223,8 +224,8 @@ class Loads:
                 pending.append((found, at))
         # What is copied into a part of the very same load changes that, and fills no model.
         parts.copies = [c for c in parts.copies if c.callee.name != "copy_" or c.callee.inputs[0] not in parts.whole]
-        copied = _reached(parts.copies, before)
-        parts.heavy = copied | {v for v in _reached(list(copied), after) if v in parts.whole or v in self._results}
+        copied = _beyond(parts.copies, before)
+        parts.heavy = copied | {v for v in _beyond(copied, after) if v in parts.whole or v in self._results}
         return parts
 
     def _is_same(self, value: Value, key: Key, found: Value) -> bool:
@@ -351,15 +352,10 @@ def _is_taken_out(part: Value, holder: Value) -> bool:
     return part.op is Op.CALL and part.callee.name in ("pop", "popitem") and holder in part.callee.inputs
 
 
-def _reached(starts: list[Value], edges: dict[Value, set[Value]]) -> set[Value]:
-    found: set[Value] = set()
-    pending: list[Value] = list(starts)
-    while pending:
-        for value in edges.get(pending.pop(), ()):
-            if value not in found:
-                found.add(value)
-                pending.append(value)
-    return found
+def _beyond(starts: Iterable[Value], edges: dict[Value, set[Value]]) -> set[Value]:
+    """Where ``edges`` lead to from ``starts``; to one of these only if they lead back."""
+    first = (value for start in starts for value in edges.get(start, ()))
+    return set(reached(first, lambda value: edges.get(value, ())))
 
 
 def _saves(call: Value) -> bool:

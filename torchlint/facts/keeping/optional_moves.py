@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.facts.building.names import assigned_in, path_of
 from torchlint.facts.values.domain import Container, sorted_values
 from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.facts.values.reaching import ends
 from torchlint.facts.values.residence import DEVICES, Residence, Residences
 from torchlint.tree import walk
 
@@ -49,20 +50,13 @@ class OptionalMoves:
 
     def alternatives(self, item: Value) -> list[Value]:
         """What ``item`` is on the paths of a turn that join in it; an item of one of several things is one of each."""
-        pending, found, seen = [item], list[Value](), set[Value]()
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            if value.op is Op.PHI and value not in self.facts.solution.loop_variables:
-                pending.extend(value.inputs)
-            elif value.op is Op.ELEMENT and value.inputs[0].op is Op.PHI:
-                for choice in self.alternatives(value.inputs[0]):
-                    pending.extend(self._items(choice) or [choice])
-            else:
-                found.append(value)
-        return sorted(found, key=lambda one: one.index)
+        return sorted(ends([item], self._joined_in), key=lambda one: one.index)
+
+    def _joined_in(self, value: Value) -> Sequence[Value]:
+        if value.op is Op.ELEMENT and value.inputs[0].op is Op.PHI:
+            wholes = self.alternatives(value.inputs[0])
+            return [item for whole in wholes for item in self._items(whole) or [whole]]
+        return value.inputs if value.op is Op.PHI and value not in self.facts.solution.loop_variables else ()
 
     def _items(self, value: Value) -> list[Value]:
         """What is in the containers that ``value`` may be."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.values.choices import joined_into
 from torchlint.facts.values.domain import Plain
 from torchlint.facts.values.graph import Drop, Function, Op, Value
 from torchlint.tree import walk
@@ -44,20 +45,15 @@ def _is_bound_anew(facts: Facts, name: str, value: Value, drop: Drop) -> bool:
     """
     if drop.function is facts.graph.module or _is_captured(name, drop.function):
         return False
-    pending, seen = [value], {value}
-    while pending:
-        for user in pending.pop().users:
-            if user.op is not Op.PHI:
-                # What was read of it before may be used again: `extractor.features` is the same method each time.
-                is_behind = user.index >= drop.index or any(use.index >= drop.index for use in _used_by(user))
-                if user.op is Op.CONTAINER or (is_behind and not _is_number_of(facts, user)):
-                    return False
-            elif user not in seen:
-                seen.add(user)
-                pending.append(user)
-    if drop.function.result in seen:
+    joined = frozenset(joined_into(value))
+    for user in (user for one in joined for user in one.users if user.op is not Op.PHI):
+        # What was read of it before may be used again: `extractor.features` is the same method each time.
+        is_behind = user.index >= drop.index or any(use.index >= drop.index for use in _used_by(user))
+        if user.op is Op.CONTAINER or (is_behind and not _is_number_of(facts, user)):
+            return False
+    if drop.function.result in joined:
         return False
-    return not any(store.value in seen and (store.place or store.holder) for store in facts.graph.stores)
+    return not any(store.value in joined and (store.place or store.holder) for store in facts.graph.stores)
 
 
 def _is_captured(name: str, function: Function) -> bool:

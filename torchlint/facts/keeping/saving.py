@@ -16,7 +16,7 @@ import libcst as cst
 from torchlint.facts.values.domain import Derived, Plain, Tensor, Tool
 from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Op, Value
-from torchlint.facts.values.parameters import same_object
+from torchlint.facts.values.parameters import all_same_objects
 from torchlint.facts.values.residence import DEVICES, Residence, Residences
 from torchlint.tree import walk
 
@@ -160,14 +160,7 @@ class Saves:
 
     def _same(self, module: Value) -> frozenset[Value]:
         """All values that may be the same module, back to where it is made."""
-        seen: set[Value] = set()
-        pending = [module]
-        while pending:
-            value = pending.pop()
-            if value not in seen:
-                seen.add(value)
-                pending.extend(same_object(self.solution, value))
-        return frozenset(seen)
+        return frozenset(all_same_objects(self.solution, module))
 
     @cached_property
     def _moves(self) -> list[Value]:

@@ -14,6 +14,7 @@ from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.turns.repetition import Turn
 from torchlint.facts.values.graph import Kind, Loop, Store, Value
 from torchlint.facts.values.homes import allocations_of
+from torchlint.facts.values.reaching import ends
 from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
@@ -89,24 +90,17 @@ class _Search:
     def _is_of_round(self, insertion: Insertion) -> bool:
         """Whether each round of a training makes the container anew, fills it, and then goes through all of it."""
         made = insertion.allocation
-        roots = self._roots(made) if made is not None else []
-        return bool(roots) and all(map(self._is_gone_through, roots))
+        outermost = list(ends([made], self._holding)) if made is not None else []
+        return bool(outermost) and all(map(self._is_gone_through, outermost))
 
-    def _roots(self, made: Value) -> list[Value]:
-        """The containers that are in no other one and hold ``made``, or are it."""
-        roots, pending, seen = [], [made], set[Value]()
-        while pending:
-            inner = pending.pop()
-            seen.add(inner)
-            outer = [
-                one
-                for store in self.facts.graph.stores
-                if store.kind is Kind.INSERT and store.holder is not None and store.value is inner
-                for one in allocations_of(self.solution, store.holder)
-            ]
-            roots += [] if outer else [inner]
-            pending += [one for one in outer if one not in seen]
-        return roots
+    def _holding(self, made: Value) -> list[Value]:
+        """The containers into which another one is put."""
+        return [
+            one
+            for store in self.facts.graph.stores
+            if store.kind is Kind.INSERT and store.holder is not None and store.value is made
+            for one in allocations_of(self.solution, store.holder)
+        ]
 
     def _is_gone_through(self, made: Value) -> bool:
         """Whether a turn of the loop in which a container is made takes up every item of it."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchlint.facts.values.framework_objects import guards_itself
 from torchlint.facts.values.graph import Drop, Function, Kind, Loop, Op, Place, Value
 from torchlint.facts.values.homes import allocations_of, homes_of, targets_of
 from torchlint.facts.values.novelty import unpacked
+from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import text_of
 
 if TYPE_CHECKING:
@@ -96,15 +98,9 @@ def _is_made_before(made: Value, loop: Loop | None) -> bool:
     return loop is not None and (made.loop is None or loop not in made.loop.around())
 
 
-def _users(value: Value) -> list[Value]:
+def _users(value: Value) -> Iterator[Value]:
     """What is done with a value, or with what a branch or a test makes of it."""
-    pending, found = [value], dict[Value, None]()
-    while pending:
-        for user in pending.pop().users:
-            if user not in found:
-                found[user] = None
-                pending += [user] if user.op in (Op.PHI, Op.NARROWED) else []
-    return list(found)
+    return reached(value.users, lambda user: user.users if user.op in (Op.PHI, Op.NARROWED) else ())
 
 
 def _uses(user: Value) -> bool:

@@ -18,6 +18,7 @@ from torchlint.facts.keeping.reading_on import is_read_after, is_written_after
 from torchlint.facts.keeping.refusing import is_refused_after
 from torchlint.facts.keeping.taken_out import TakenOut
 from torchlint.facts.keeping.unloaded import Holder, Unloading
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Drop, Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import allocations_of, homes_of, targets_of
@@ -113,15 +114,8 @@ class Unloadings:
         if value.op is not Op.PHI:
             return value
         tests = {self.facts.code(condition.test) for condition in self._conditions(drop.statement)}
-        pending, seen = [value], set[Value]()
-        while pending:
-            choice = pending.pop()
-            if choice in seen:
-                continue
-            seen.add(choice)
-            if choice.op is Op.PHI:
-                pending += choice.inputs
-            elif choice.statement is not None and choice.function is drop.function:
+        for choice in choices(value):
+            if choice.statement is not None and choice.function is drop.function:
                 if any(self.facts.code(condition.test) in tests for condition in self._conditions(choice.statement)):
                     return choice
         return value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -10,6 +12,7 @@ from torchlint import torch_api
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.values.graph import Kind, Loop, Op, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.reaching import reached
 from torchlint.tree import dotted
 
 if TYPE_CHECKING:
@@ -40,21 +43,17 @@ def is_told_module(value: Value) -> bool:
     return told.rpartition(".")[2] == "Module"
 
 
-def passed_on(value: Value) -> set[Value]:
+def passed_on(value: Value) -> Iterator[Value]:
     """What ``value`` may be, or is made of by functions to which it is handed."""
-    pending, seen = [value], set[Value]()
-    while pending:
-        current = pending.pop()
-        if current in seen:
-            continue
-        seen.add(current)
-        if current.op is Op.PHI:
-            pending.extend(current.inputs)
-        elif current.op is Op.CALL and current.callee.op is not Op.ATTRIBUTE:
-            pending.extend(current.arguments)
-        elif current.op is Op.CALL and current.callee.name in SAME_OBJECT:
-            pending.append(current.callee.inputs[0])
-    return seen
+    return reached([value], _one_back)
+
+
+def _one_back(value: Value) -> Sequence[Value]:
+    if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
+        return value.callee.inputs[:1] if value.callee.name in SAME_OBJECT else ()
+    if value.op is Op.CALL:
+        return value.arguments
+    return value.inputs if value.op is Op.PHI else ()
 
 
 def is_given_weights(facts: Facts, made: Value) -> bool:
@@ -92,18 +91,13 @@ def wraps_own_parts(facts: Facts, call: Value) -> bool:
     """
     made = torch_api.torch_class(call.callee.name) if call.callee.op is Op.EXTERNAL else None
     least = 1 if made is not None and made.wraps else 2
-    pending, seen = list(call.arguments), set[Value]()
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        if _depth_in_self(value) >= least:
-            return True
-        if value.op in (Op.CONTAINER, Op.ELEMENT, Op.SUBSCRIPT, Op.PHI):
-            pending.extend(value.inputs)
-            pending.extend(held for _, held in facts.solution.held.get(value, ()))
-    return False
+    return any(_depth_in_self(value) >= least for value in reached(call.arguments, partial(_held_by, facts)))
+
+
+def _held_by(facts: Facts, value: Value) -> list[Value]:
+    if value.op not in (Op.CONTAINER, Op.ELEMENT, Op.SUBSCRIPT, Op.PHI):
+        return []
+    return [*value.inputs, *(held for _, held in facts.solution.held.get(value, ()))]
 
 
 def is_kept(facts: Facts, copy: Value) -> bool:

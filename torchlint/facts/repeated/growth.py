@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import constant_of
+from torchlint.facts.repeated.builders import builders
 from torchlint.facts.summaries.effects import GROUPING, Effect
 from torchlint.facts.summaries.summary import EffectKind
-from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.turns.repetition import Repetition, Turn
+from torchlint.facts.values.choices import held_in
 from torchlint.facts.values.domain import History, Instance, Tensor, Tool
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
@@ -69,26 +70,14 @@ def growths(facts: Facts) -> list[Growth]:
     return list(found.values())
 
 
-def made_for(growth: Growth) -> set[Value]:
+def made_for(growth: Growth) -> frozenset[Value]:
     """The calls that make what is added: the layer, or the one whose parameters a group has."""
     return _behind(growth.added)
 
 
-def _behind(added: Value) -> set[Value]:
+def _behind(added: Value) -> frozenset[Value]:
     """What is added and all that it is there: the items of a literal, the layer whose parameters a group has."""
-    found: set[Value] = set()
-    pending = [added]
-    while pending:
-        value = pending.pop()
-        if value in found:
-            continue
-        found.add(value)
-        if value.op in (Op.CONTAINER, Op.PHI):
-            pending.extend(value.inputs)
-        elif value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE:
-            if value.callee.name in SAME_OBJECT | {"parameters"}:
-                pending.append(value.callee.inputs[0])
-    return found
+    return held_in(added, SAME_OBJECT | {"parameters"})
 
 
 @dataclass(frozen=True)
@@ -129,7 +118,7 @@ class _Search:
     def _is_registered(self, store: Store) -> bool:
         """Whether a store makes a container of modules longer: no item of a list, no constant key."""
         assert store.holder is not None
-        kinds = {made.callee.name for made in self._made(store.holder)}
+        kinds = {made.callee.name for made in builders(self.facts, store.holder)}
         kinds |= {base for base in self._bases(store.holder) if base in LISTS | DICTS}
         return bool(kinds & DICTS and store.key is None) if store.is_item else bool(kinds & LISTS)
 
@@ -142,20 +131,6 @@ class _Search:
             and is_module(store.holder)
             and is_module(store.value)
         )
-
-    def _made(self, value: Value) -> list[Value]:
-        """The calls that may have made ``value``, looked for through ``.to(device)`` and the like."""
-        pending, seen, found = [value], set[Value](), list[Value]()
-        while pending:
-            for origin in origins(self.facts, pending.pop()):
-                if origin.op is not Op.CALL or origin in seen:
-                    continue
-                seen.add(origin)
-                if origin.callee.op is Op.ATTRIBUTE and origin.callee.name in SAME_OBJECT:
-                    pending.append(origin.callee.inputs[0])
-                else:
-                    found.append(origin)
-        return found
 
     def _where(self, store: Store) -> Value:
         """The call that puts in, or what else is computed where a store stands."""
@@ -232,7 +207,7 @@ class _Search:
 
     def _repetition(self, addition: _Addition) -> Repetition | None:
         """What repeats an addition; a forward that adds a layer for some batches never ends to grow either."""
-        made, function = self._made(addition.holder), addition.at.function
+        made, function = builders(self.facts, addition.holder), addition.at.function
         found = self.facts.repetitions.of(addition.at, lambda at: _hands_out(at.function, made))
         if found is None and addition.is_optimizer and (trial := self.facts.repetitions.trial_of(addition.at)):
             return Repetition(trial, Turn.HOLDS, (addition.at,))
@@ -280,7 +255,7 @@ class _Search:
         if not all(p.function is there and (is_helper or loop in _around(p)) for p in new):
             return False
         kept = {value for store in self.facts.graph.stores if _is_lasting(store) for value in _behind(store.value)}
-        returned = _behind(there.result) if is_helper and there.result is not None else set()
+        returned = _behind(there.result) if is_helper and there.result is not None else frozenset()
         return (kept | returned).isdisjoint(new)
 
     def _is_trained(self, made: Value) -> bool:
@@ -290,7 +265,7 @@ class _Search:
 
     def _outlives(self, addition: _Addition, repetition: Repetition) -> bool:
         """Whether what grows was there before the turn, and nothing sets it anew in it."""
-        made = self._made(addition.holder)
+        made = builders(self.facts, addition.holder)
         homes: list[Place | Value] = [*places_of(self.solution, addition.holder), *made]
         if self.facts.lifetimes.outlives(homes, addition.at.function, addition.at.loop):
             return True

@@ -6,6 +6,7 @@ the state of the model cannot be loaded into it again.
 
 from __future__ import annotations
 
+from torchlint.facts.values.choices import joined_into
 from torchlint.facts.values.graph import Op, Value
 
 MAKING_OVER = ("torch.quantization.", "torch.ao.quantization.", "torch.nn.utils.prune.", "torch.fx.")
@@ -14,16 +15,7 @@ MAKING_OVER = ("torch.quantization.", "torch.ao.quantization.", "torch.nn.utils.
 
 def is_made_over(copy: Value) -> bool:
     """Whether a copy of a model is given to a function of torch that changes its structure, on some path."""
-    pending, seen = [copy], set[Value]()
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        if any(_makes_over(user) and value in user.arguments for user in value.users):
-            return True
-        pending += [user for user in value.users if user.op is Op.PHI]
-    return False
+    return any(_makes_over(user) and one in user.arguments for one in joined_into(copy) for user in one.users)
 
 
 def _makes_over(user: Value) -> bool:

@@ -18,6 +18,7 @@ from torchlint.facts.summaries.summary import WORKERS, EffectKind, EffectSummary
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.making import is_remembered
+from torchlint.facts.values.reaching import reached
 from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
@@ -283,15 +284,8 @@ class Doings:
 
 def returns(function: Function, value: Value) -> bool:
     """Whether a function returns a value, a part of it, or a container that has it."""
-    pending, seen = [function.result] if function.result is not None else [], set[Value]()
-    while pending:
-        current = pending.pop()
-        if current is value:
-            return True
-        if current not in seen and current.op in _HOLDING:
-            pending += current.inputs
-        seen.add(current)
-    return False
+    results = [function.result] if function.result is not None else []
+    return value in reached(results, lambda current: current.inputs if current.op in _HOLDING else ())
 
 
 def _of_making(of: tuple[int, ...], function: Function) -> tuple[int, ...]:

@@ -17,12 +17,14 @@ from torchlint.facts.keeping.lookups import Lookups
 from torchlint.facts.keeping.snapshots import is_cut
 from torchlint.facts.keeping.views import RESHAPED
 from torchlint.facts.summaries.summary import CALLED, KeepSummary
+from torchlint.facts.values.choices import held_in
 from torchlint.facts.values.dictionaries import is_dictionary
 from torchlint.facts.values.domain import Argument, Container, Derived, History, Tensor, is_graphless
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import allocations_of, is_handed_to_method, places_of, targets_of
 from torchlint.facts.values.literals import literal
+from torchlint.facts.values.reaching import reached
 from torchlint.tree import dotted
 
 if TYPE_CHECKING:
@@ -83,7 +85,7 @@ class Keeps:
                 merges = _is_of_dictionary(kept) or (store.call is not None and store.call.callee.name == "update")
                 merges = merges or (averages and any(map(_is_of_dictionary, kept.computed_from())))
                 mode = store.mode.value
-                shared = parameters[position] in _shared_by(kept)
+                shared = parameters[position] in held_in(kept, RESHAPED)
                 yield KeepSummary(
                     position, into, attribute, grows, is_computed, mode, readers, merges, averages, shared,
                     bounded=self._is_bounded(store), keyed=store.is_item and not averages,
@@ -164,7 +166,7 @@ class Keeps:
                 readers = self._readers(call.function, attribute) if into == 0 else ()
                 computed = is_computed or keep.is_computed
                 parameter = parameters_with_captured(call.function)[position]
-                is_shared = keep.is_shared and parameter in _shared_by(argument)
+                is_shared = keep.is_shared and parameter in held_in(argument, RESHAPED)
                 yield replace(keep, position=position, into=into, attribute=attribute, mode=mode, is_shared=is_shared,
                               is_computed=computed, readers=(*keep.readers, *readers) if into else readers,
                               only_if=only_if, of=of or keep.of, cached_under=tuple(sorted(under)))  # fmt: skip
@@ -261,14 +263,10 @@ class Keeps:
 
     def _behind(self, value: Value) -> Iterator[Value]:
         """What a value is computed from in its function, with its graph: nothing behind ``.detach()``."""
-        pending, seen = [value], set[Value]()
-        while pending:
-            current = pending.pop()
-            if current not in seen:
-                seen.add(current)
-                yield current
-                is_end = current.op in (Op.CALL, Op.ATTRIBUTE) and all(map(is_graphless, self.solution.final(current)))
-                pending += () if is_end else current.inputs
+        return reached([value], lambda current: () if self._ends_graph(current) else current.inputs)
+
+    def _ends_graph(self, value: Value) -> bool:
+        return value.op in (Op.CALL, Op.ATTRIBUTE) and all(map(is_graphless, self.solution.final(value)))
 
     def _readers(self, function: Function, attribute: str) -> tuple[str, ...]:
         """The methods of the class that may give an attribute on with its graph, or run a backward on it."""
@@ -375,21 +373,6 @@ def parameters_with_captured(function: Function) -> list[Value]:
 def _is_item_or_default(value: Value) -> bool:
     """``rows.setdefault(step, {})``: what lies under a key, or is put there."""
     return value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "setdefault"
-
-
-def _shared_by(value: Value) -> frozenset[Value]:
-    """The values of which ``value`` may be one, may have one in it, or may be a view."""
-    pending, seen = [value], set[Value]()
-    while pending:
-        current = pending.pop()
-        if current in seen:
-            continue
-        seen.add(current)
-        if current.op in (Op.PHI, Op.CONTAINER):
-            pending += current.inputs
-        elif current.op is Op.CALL and current.callee.op is Op.ATTRIBUTE and current.callee.name in RESHAPED:
-            pending.append(current.callee.inputs[0])
-    return frozenset(seen)
 
 
 def _is_one_place(holder: Value) -> bool:

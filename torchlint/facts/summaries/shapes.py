@@ -27,7 +27,7 @@ from torchlint.facts.values.domain import (
     sorted_values,
 )
 from torchlint.facts.values.graph import Class, Function, Op, Value
-from torchlint.facts.values.parameters import SAME_OBJECT, before_moves, is_frozen
+from torchlint.facts.values.parameters import after_moves, before_moves, is_frozen
 
 NESTING = 3
 """How many containers deep a shape is told."""
@@ -157,12 +157,7 @@ class Shapes:
 def is_evaluated(value: Value) -> bool:
     """Whether a network is made where a value is, and ``.eval()`` is called on it there, and ``.train()`` nowhere."""
     value = before_moves(value)
-    called, pending = set[str](), [value]
-    while pending:
-        for method in pending.pop().users:
-            if method.op is Op.ATTRIBUTE and method.name in SAME_OBJECT:
-                called.add(method.name)
-                pending += [call for call in method.users if call.op is Op.CALL and call.callee is method]
+    called = {user.name for one in after_moves(value) for user in one.users if user.op is Op.ATTRIBUTE}
     return value.op is Op.CALL and "eval" in called and "train" not in called
 
 

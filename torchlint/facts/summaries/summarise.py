@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -47,6 +47,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.making import makes
 from torchlint.facts.values.overriding import is_left_open
+from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.sizes import Sizes
 from torchlint.tree import dotted
 
@@ -279,19 +280,15 @@ class _Summariser:
 
     def _computed_from(self, value: Value, calls: list[Value]) -> Value | None:
         """The one of ``calls`` from whose result a value is computed by operations of torch: a loss of an output."""
-        pending, seen = [value], set[Value]()
-        while pending:
-            current = pending.pop()
-            if current in calls:
-                return current
-            is_computed = current.op is Op.OPERATION or (current.op is Op.CALL and self.flows.is_arithmetic(current))
-            is_computed = is_computed or (current.op is Op.ATTRIBUTE and current.name in OF_RESULTS)
-            if is_computed and current not in seen:
-                seen.add(current)
-                receiver = current.op is Op.CALL and current.callee.op is Op.ATTRIBUTE
-                pending += [current.callee.inputs[0]] if receiver else []
-                pending += current.arguments if current.op is Op.CALL else current.inputs
-        return None
+        return next((current for current in reached([value], self._operands) if current in calls), None)
+
+    def _operands(self, value: Value) -> Sequence[Value]:
+        """What operations of torch compute a value from."""
+        if value.op is Op.CALL and self.flows.is_arithmetic(value):
+            receiver = [value.callee.inputs[0]] if value.callee.op is Op.ATTRIBUTE else []
+            return [*receiver, *value.arguments]
+        is_part = value.op is Op.ATTRIBUTE and value.name in OF_RESULTS
+        return value.inputs if value.op is Op.OPERATION or is_part else ()
 
     def _calls(self, function: Function) -> dict[Value, CallSummary]:
         """The calls of modules and of what ``self`` holds."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.reaching import reached
 
 SUMS = frozenset(["Add", "AddAssign"])
 
@@ -14,17 +15,16 @@ BOUNDS = frozenset(["builtins.max", "builtins.float", "builtins.int"])
 
 def is_count(item: Value) -> bool:
     """Whether a sum that ``item`` is added to, or a sum of such sums, divides something."""
-    pending, seen = list(_sums_of(item)), set[Value]()
-    while pending:
-        total = pending.pop()
-        if total in seen:
-            continue
-        seen.add(total)
-        if any(user.op is Op.OPERATION and user.name in DIVIDES and user.inputs[1] is total for user in total.users):
-            return True
-        pending += _sums_of(total)
-        pending += (user for user in total.users if user.op is Op.PHI or _is_at_least(user))
-    return False
+    totals = reached(_sums_of(item), _further_totals)
+    return any(
+        user.op is Op.OPERATION and user.name in DIVIDES and user.inputs[1] is total
+        for total in totals
+        for user in total.users
+    )
+
+
+def _further_totals(total: Value) -> list[Value]:
+    return [*_sums_of(total), *(user for user in total.users if user.op is Op.PHI or _is_at_least(user))]
 
 
 def _is_at_least(value: Value) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.homes import stored_at
+from torchlint.facts.values.reaching import reached
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -19,16 +21,8 @@ DRAWING = frozenset(["choice", "choices", "sample", "integers", "randint", "perm
 
 def is_drawn(solution: Solution, value: Value) -> bool:
     """Whether ``value`` is one of the numbers that a generator of random numbers gives, here or at a caller's."""
-    pending, seen = [value], set[Value]()
-    while pending:
-        current = pending.pop()
-        if current in seen:
-            continue
-        seen.add(current)
-        if current.op is Op.CALL and current.callee.op is Op.EXTERNAL and current.callee.name.startswith(GENERATORS):
-            return True
-        pending += _one_back(solution, current)
-    return False
+    calls = (one for one in reached([value], partial(_one_back, solution)) if one.op is Op.CALL)
+    return any(call.callee.op is Op.EXTERNAL and call.callee.name.startswith(GENERATORS) for call in calls)
 
 
 def _one_back(solution: Solution, value: Value) -> list[Value]:

@@ -44,7 +44,7 @@ from torchlint.facts.values.loss_forms import (
     is_weight,
     losses_of,
 )
-from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen, same_object
+from torchlint.facts.values.parameters import SAME_OBJECT, all_same_objects, is_frozen
 from torchlint.facts.values.transfer import heir
 from torchlint.frameworks import Holds, method_names
 
@@ -142,17 +142,9 @@ class Evidence:
 
         That a pipeline, a trainer, a loop is moved to a device says nothing of what a call of it records.
         """
-        pending, seen = [receiver], set[Value]()
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            called = {user.name for user in value.users if user.op is Op.ATTRIBUTE and _is_called(user)}
-            if not called <= torch_api.module_methods() | method_names(Holds.OF_MODULES):
-                return True
-            pending += same_object(self.solution, value)
-        return False
+        of_modules = torch_api.module_methods() | method_names(Holds.OF_MODULES)
+        users = (user for value in all_same_objects(self.solution, receiver) for user in value.users)
+        return any(user.op is Op.ATTRIBUTE and user.name not in of_modules and _is_called(user) for user in users)
 
     def _prove(self, value: Value, atom: Atom, seen: set[Value] | None = None) -> None:
         """``value``, wherever it comes from, is ``atom`` if it is nothing that is known better."""

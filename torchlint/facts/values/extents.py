@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 from functools import cached_property
 
@@ -15,6 +15,7 @@ from torchlint.facts.values.domain import Plain
 from torchlint.facts.values.frameworks import is_given_on_device, is_module
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.homes import stored_at
+from torchlint.facts.values.reaching import reached
 
 REDUCTIONS = frozenset(
     ["mean", "sum", "nanmean", "nansum", "prod", "norm", "std", "var", "median", "max", "min", "amax", "amin",
@@ -56,23 +57,13 @@ class Extents:
 
     def is_output(self, value: Value) -> bool:
         """Whether ``value`` is what a module gives for a batch, in whatever form."""
-        seen: set[Value] = set()
-        pending = [value]
-        while pending:
-            current = pending.pop()
-            if current in seen:
-                continue
-            seen.add(current)
-            if (self.steps.calls_module(current) and not self.is_loss(current)) or self.is_method_of_module(current):
-                return True
-            if is_given_on_device(current):
-                return True
-            if current.op is Op.CALL and not self.solution.graph.foreign.outputs.isdisjoint(
-                self.solution.functions_of(current)
-            ):
-                return True
-            pending.extend(self._sources(current))
-        return False
+        return any(map(self._gives_output, reached([value], self._sources)))
+
+    def _gives_output(self, value: Value) -> bool:
+        if (self.steps.calls_module(value) and not self.is_loss(value)) or self.is_method_of_module(value):
+            return True
+        foreign = self.solution.graph.foreign.outputs
+        return is_given_on_device(value) or not foreign.isdisjoint(self.solution.functions_of(value))
 
     def is_method_of_module(self, call: Value) -> bool:
         """Whether a CALL runs a method of a module that is not one of every module: ``model.generate(x)``."""
@@ -108,15 +99,8 @@ class Extents:
     @cached_property
     def _terms(self) -> frozenset[Value]:
         """What losses are added up and weighed from: a loss is one number, and so is each part of such a sum."""
-        found: set[Value] = set()
-        pending = [b.root for b in self.solution.graph.backwards if b.call is None or not _has_gradient(b.call)]
-        while pending:
-            value = pending.pop()
-            if value not in found:
-                found.add(value)
-                if value.op is Op.PHI or (value.op is Op.OPERATION and value.name in ELEMENTWISE):
-                    pending += value.inputs
-        return frozenset(found)
+        losses = [b.root for b in self.solution.graph.backwards if b.call is None or not _has_gradient(b.call)]
+        return frozenset(reached(losses, _terms_in))
 
     # -- its size -------------------------------------------------------------------------------------------------
 
@@ -167,6 +151,12 @@ class Extents:
 def _has_gradient(call: Value) -> bool:
     """Whether a backward is told the gradient of its root, which then may have any shape."""
     return call.argument(0, "gradient") is not None
+
+
+def _terms_in(value: Value) -> Sequence[Value]:
+    """What is added up or weighed in a loss, or a part of one."""
+    is_weighed = value.op is Op.OPERATION and value.name in ELEMENTWISE
+    return value.inputs if value.op is Op.PHI or is_weighed else ()
 
 
 def _takes_part(value: Value) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import partial
 
 from torchlint import torch_api
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Class, Op, Place, Value
 from torchlint.facts.values.parameters import same_object
+from torchlint.facts.values.reaching import ends
 from torchlint.facts.values.solve import Solution
 
 FREEZING = frozenset(["torch.jit.freeze", "torch.jit.optimize_for_inference", "torch.jit.load"])
@@ -59,24 +61,20 @@ def _whole_layers(solution: Solution, parts: Iterable[Value | Place | Class]) ->
 
 def _has_no_others(solution: Solution, layer: Value, names: set[str]) -> bool:
     """Whether ``names`` are all parameters of ``layer``: of each layer of torch that it may be, or a copy of one."""
-    pending, seen, made = [layer], set[Value](), False
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        if value.op is Op.CALL and value.callee.name in COPIERS and value.arguments:
-            pending.append(value.arguments[0])
-            continue
-        before = list(same_object(solution, value))
-        pending += before
-        if before:
-            continue
-        known = torch_api.torch_class(value.callee.name) if value.op is Op.CALL else None
-        if known is None or not known.parameters or not names.issuperset(_parameters_of(value, known.parameters)):
-            return False
-        made = True
-    return made
+    made = list(ends([layer], partial(_layer_behind, solution)))
+    return bool(made) and all(_has_only(one, names) for one in made)
+
+
+def _layer_behind(solution: Solution, value: Value) -> list[Value]:
+    if value.op is Op.CALL and value.callee.name in COPIERS and value.arguments:
+        return [value.arguments[0]]
+    return list(same_object(solution, value))
+
+
+def _has_only(made: Value, names: set[str]) -> bool:
+    """Whether a value is a CALL that makes a layer of torch all of whose parameters are among ``names``."""
+    known = torch_api.torch_class(made.callee.name) if made.op is Op.CALL else None
+    return known is not None and bool(known.parameters) and names.issuperset(_parameters_of(made, known.parameters))
 
 
 def _parameters_of(call: Value, names: tuple[str, ...]) -> list[str]:

@@ -7,7 +7,7 @@ few values (a length, a shape, a remainder, a label) is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from torchlint.facts.values.domain import ClassReference, Container
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Value
 from torchlint.facts.values.homes import places_of, stored_at
 from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.tensors import Tensors
 
 if TYPE_CHECKING:
@@ -300,21 +301,18 @@ class Novelty:
 
     def _counted_together(self, value: Value) -> Loop | None:
         """The innermost of several loops whose counters make ``value``: ``(epoch, step)``, ``epoch * count + step``."""
-        counters: set[Loop] = set()
-        pending, seen = [value], set[Value]()
-        while pending:
-            part = unpacked(pending.pop())
-            if part in seen:
-                continue
-            seen.add(part)
-            if part.op is Op.CONSTANT and part.syntax is None and part.loop is not None:
-                counters.add(part.loop)
-            elif part.op is Op.PARAMETER:
-                pending.extend(self.tensors.given(part))
-            elif part.op in (Op.CONTAINER, Op.CONSTANT, Op.OPERATION) and part.name not in _FEW_VALUED:
-                pending.extend(part.inputs)
+        parts = reached([unpacked(value)], self._said_of)
+        numbers = (part for part in parts if part.op is Op.CONSTANT and part.syntax is None)
+        counters = {number.loop for number in numbers if number.loop is not None}
         nested = (loop for loop in counters if loop.parent is not None and not is_short(loop))
         return next((loop for loop in nested if counters.issuperset(loop.around())), None)
+
+    def _said_of(self, part: Value) -> Iterator[Value]:
+        """What a name is made of that says which turn of which loop it is."""
+        if part.op is Op.PARAMETER:
+            yield from map(unpacked, self.tensors.given(part))
+        elif part.op in (Op.CONTAINER, Op.CONSTANT, Op.OPERATION) and part.name not in _FEW_VALUED:
+            yield from map(unpacked, part.inputs)
 
     def _counted(self, loop: Loop) -> Loop | None:
         """The loop whose turns a counter of ``loop`` counts, unless it begins again in an outer one."""
@@ -359,18 +357,9 @@ def is_short(loop: Loop) -> bool:
 
 def counts(back: Value, phi: Value) -> bool:
     """Whether ``back`` is ``phi`` counted up: ``step + 1``."""
-    pending, seen = [back], set()
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        if value.op is Op.PHI and value is not phi:
-            pending.extend(value.inputs)
-        elif value.op is Op.OPERATION and value.name in ("Add", "AddAssign"):
-            if phi in value.inputs or any(part is phi for part in value.computed_from()):
-                return True
-    return False
+    ways = reached([back], lambda value: value.inputs if value.op is Op.PHI and value is not phi else ())
+    sums = (value for value in ways if value.op is Op.OPERATION and value.name in ("Add", "AddAssign"))
+    return any(phi in value.computed_from() for value in sums)
 
 
 def _is_measure(receiver: Value) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.facts.values.domain import Argument, FunctionReference, History, Instance, Module, Tensor, Unknown
 from torchlint.facts.values.graph import Class, Function, Op, Place, Value
+from torchlint.facts.values.reaching import reached
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -25,6 +27,23 @@ def before_moves(value: Value) -> Value:
     while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
         value = value.callee.inputs[0]
     return value
+
+
+def after_moves(value: Value) -> Iterator[Value]:
+    """An object where it is made or named, and what methods give that give it back."""
+    return reached([value], given_back)
+
+
+def given_back(value: Value) -> list[Value]:
+    """The calls of methods of an object that give it back."""
+    methods = (user for user in value.users if user.op is Op.ATTRIBUTE and user.name in SAME_OBJECT)
+    return [call for method in methods for call in method.users if call.op is Op.CALL and call.callee is method]
+
+
+def inputs_across_calls(solution: Solution, value: Value) -> list[Value]:
+    """What a value is computed from, one step back; for a parameter what the calls in this file pass as well."""
+    given = solution.arguments_of(value) if value.op is Op.PARAMETER else []
+    return [*given, *value.inputs]
 
 
 def spread_into(call: Value) -> list[Value]:
@@ -126,17 +145,9 @@ def _items_behind(solution: Solution, item: Value) -> list[Value]:
     if item.op not in (Op.ELEMENT, Op.SUBSCRIPT):
         return []
     key = item.keys[0]
-    pending, seen, found = [item.inputs[0]], set[Value](), list[Value]()
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        if value.op is Op.CONTAINER:
-            found += value.inputs[key : key + 1] if isinstance(key, int) and key >= 0 else value.inputs
-        else:
-            pending.extend(same_object(solution, value))
-    return found
+    written = slice(key, key + 1) if isinstance(key, int) and key >= 0 else slice(None)
+    rows = (row for row in all_same_objects(solution, item.inputs[0]) if row.op is Op.CONTAINER)
+    return [one for row in rows for one in row.inputs[written]]
 
 
 def _is_frozen_place(solution: Solution, place: Place) -> bool:
@@ -147,6 +158,11 @@ def _places(solution: Solution, value: Value) -> list[Place]:
     if value.place is not None:
         return [value.place]
     return solution.places(value.inputs[0], value.name) if value.op is Op.ATTRIBUTE else []
+
+
+def all_same_objects(solution: Solution, value: Value) -> Iterator[Value]:
+    """The values that may be the same module as ``value``, itself among them, back to where it is made."""
+    return reached([value], partial(same_object, solution))
 
 
 def same_object(solution: Solution, value: Value) -> Iterator[Value]:

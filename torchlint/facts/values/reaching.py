@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-__all__ = ["reached"]
+__all__ = ["ends", "reached"]
 
 _Node = TypeVar("_Node", bound=Hashable)
 
@@ -25,3 +25,17 @@ def reached(beginning: Iterable[_Node], further: Callable[[_Node], Iterable[_Nod
         seen.add(node)
         yield node
         pending += further(node)
+
+
+def ends(beginning: Iterable[_Node], further: Callable[[_Node], Sequence[_Node]]) -> Iterator[_Node]:
+    """Those of what is :func:`reached` from which it goes no further, in the same order."""
+    pending, seen = list(beginning), set[_Node]()
+    while pending:
+        node = pending.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        onward = further(node)
+        if not onward:
+            yield node
+        pending += onward

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store,
 from torchlint.facts.values.homes import homes_of, stored_at
 from torchlint.facts.values.listing import OPENING, READERS
 from torchlint.facts.values.literals import literal
+from torchlint.facts.values.reaching import ends
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -72,19 +73,13 @@ class Sizes:
         results = function.result.inputs if function.result is not None and not function.is_generator else ()
         return any(self.is_large(result, is_read_by_index=True) for result in results)
 
-    def _made(self, value: Value) -> list[Value]:
+    def _made(self, value: Value) -> Iterator[Value]:
         """What ``value`` is where it is made: what the only call passes, what a function of the file gives."""
-        made, pending, seen = list[Value](), [value], set[Value]()
-        while pending:
-            current = pending.pop()
-            if current in seen:
-                continue
-            seen.add(current)
-            given = self.solution.arguments_of(current) if current.op is Op.PARAMETER else []
-            behind = given if len(given) == 1 else self._results(current)
-            pending += behind
-            made += [] if behind else [current]
-        return made
+        return ends([value], self._behind)
+
+    def _behind(self, value: Value) -> list[Value]:
+        given = self.solution.arguments_of(value) if value.op is Op.PARAMETER else []
+        return given if len(given) == 1 else self._results(value)
 
     def _results(self, call: Value) -> list[Value]:
         """What a CALL of functions of the file gives, on each of their paths; nothing of those that yield."""
