@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.tree import LEAVES, NEW_SCOPES, children, dotted, walk_scope
+from torchlint.tree import LEAVES, NEW_SCOPES, children, dotted, walk, walk_scope
 
 BUILTINS = frozenset(dir(builtins))
 
@@ -151,6 +151,17 @@ def path_of(node: cst.CSTNode) -> str | None:
             node = node.value
         else:
             return None
+
+
+_READ = frozenset([cst.Name, cst.Attribute, cst.Subscript])
+
+
+def paths_read(expression: cst.CSTNode) -> set[str]:
+    """The variables, attributes and items that an expression reads, each by its :func:`path_of`."""
+    nodes = list(walk(expression))
+    members = {node.attr for node in nodes if type(node) is cst.Attribute}
+    reads = (node for node in nodes if node.__class__ in _READ and node not in members)
+    return {path for path in map(path_of, reads) if path is not None}
 
 
 def _written_key(node: cst.Subscript) -> str | None:
@@ -298,5 +309,5 @@ def named_bounds(node: cst.Subscript) -> Iterator[cst.BaseExpression]:
 
 __all__ = [
     "BUILTINS", "NEW_SCOPES", "ScopeNames", "all_parameters", "assigned_in", "bound_targets", "constant_key",
-    "constant_of", "import_names", "named_bounds", "path_of", "scope_names", "target_names",
+    "constant_of", "import_names", "named_bounds", "path_of", "paths_read", "scope_names", "target_names",
 ]  # fmt: skip

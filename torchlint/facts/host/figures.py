@@ -17,6 +17,7 @@ from torchlint.facts.turns.bindings import Bindings
 from torchlint.facts.turns.repetition import Turn
 from torchlint.facts.turns.skipping import is_memory
 from torchlint.facts.turns.switches import is_never_asked
+from torchlint.facts.turns.told_steps import is_told_step
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.frameworks import is_called_each_epoch
 from torchlint.facts.values.graph import Function, Loop, Op, Value
@@ -172,7 +173,7 @@ class _Search:
             return [(chain, function)]
         if function.name == "__init__" or len(chain) > HOPS:
             return []
-        if repetitions.is_told_step(function):
+        if is_told_step(self.facts, function):
             return [(chain, function)]
         callers = sorted(self.facts.solution.callers.get(function, ()), key=lambda value: value.index)
         return [

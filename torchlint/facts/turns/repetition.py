@@ -40,12 +40,6 @@ HOPS = 4
 """How many callers up a repetition is looked for."""
 
 
-WRITERS = frozenset(
-    ["add_scalar", "add_scalars", "add_image", "add_images", "add_figure", "add_histogram", "add_audio"]
-)
-"""Methods of TensorBoard's ``SummaryWriter`` that take the number of a step third."""
-
-
 class Turn(Enum):
     """What one turn of a loop is."""
 
@@ -257,7 +251,7 @@ class Repetitions:
         if len(chain) > HOPS or asked.ends(at):
             return None
         callers = self.wrapping.callers(function)
-        answers = not callers and self.answers_again(function)
+        answers = not callers and self.is_asked_by_others(function)
         if not callers and not answers and not self._is_lone_step(function):
             return None
         if self.skipping.is_skipped(at, function, by_number=asked.each):
@@ -327,16 +321,6 @@ class Repetitions:
             return True
         return function in self.request_handlers or function in self.steps.handed_over_for_each_step
 
-    def is_told_step(self, function: Function) -> bool:
-        """Whether nobody is seen to call ``function``, and it logs at the number of a step that it is given.
-
-        Whoever numbers what is logged logs it more than once: ``writer.add_image("sample", image, step)``.
-        """
-        if self.solution.callers.get(function):
-            return False
-        numbers = map(_logged_at, self.steps.calls_in(function))
-        return any(number is not None and number in function.parameters for number in numbers)
-
     @cached_property
     def request_handlers(self) -> frozenset[Function]:
         """Functions that an object of a web framework decorates or is given."""
@@ -353,15 +337,19 @@ class Repetitions:
             return True
         return bool(stepping) and self._makes_one_step(function) and self.facts.repeats(function.name)
 
-    def answers_again(self, function: Function) -> bool:
-        """Whether a function runs a network for what it is given, and another file calls it in a loop."""
+    def is_asked_by_others(self, function: Function) -> bool:
+        """Whether a function runs a network, or draws one batch, and only another file calls it, in a loop."""
+        if self.solution.callers.get(function):
+            return False
         calls = self.steps.calls_in(function)
-        runs = any(call.loop is None and self.steps.runs_module(call) for call in calls)
+        runs = any(call.loop is None and (self.steps.runs_module(call) or self._draws_one(call)) for call in calls)
         return runs and not self.steps.trains(function) and self.facts.repeats(function.name)
 
-    def is_asked_by_others(self, function: Function) -> bool:
-        """Whether nobody in this file calls a function, and another file does so in a loop: see `answers_again`."""
-        return not self.solution.callers.get(function) and self.answers_again(function)
+    def _draws_one(self, call: Value) -> bool:
+        """``next(iter(loader))``"""
+        drawn = call.arguments[:1] if call.callee.name == "builtins.next" else []
+        iterators = (one for one in drawn if one.op is Op.CALL and one.callee.name == "builtins.iter")
+        return any(self.steps.is_loader(loader) for one in iterators for loader in one.arguments[:1])
 
     def sources(self, values: Sequence[Value], chain: tuple[Value, ...] = ()) -> set[Value]:
         """All that ``values`` are computed from, in their function and in those that led to it by ``chain``."""
@@ -390,14 +378,6 @@ def _counted(value: Value) -> list[Value]:
         return []
     items = (item for one in lists for item in one.inputs if item.loop is not one.loop)
     return [value.callee, *(item.loop.iterable for item in items if item.loop and item.loop.iterable)]
-
-
-def _logged_at(call: Value) -> Value | None:
-    """The number of the step at which a CALL has TensorBoard or Weights & Biases log something."""
-    name = call.callee.name.rpartition(".")[2]
-    if call.callee.op is Op.ATTRIBUTE and name in WRITERS:
-        return call.argument(2, "global_step")
-    return call.argument(1, "step") if call.callee.op is Op.EXTERNAL and call.callee.name == "wandb.log" else None
 
 
 def changes_with(value: Value, loop: Loop) -> bool:

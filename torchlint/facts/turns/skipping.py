@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.building.names import assigned_in, path_of
+from torchlint.facts.building.names import assigned_in, path_of, paths_read
 from torchlint.facts.turns.bindings import Bindings
-from torchlint.facts.values.domain import Instance
-from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.turns.later_turns import LaterTurns, begins_late, counter_of
+from torchlint.facts.values.graph import Function, Loop, Store, Value
 from torchlint.tree import dotted, walk, walk_statements
 
 if TYPE_CHECKING:
@@ -42,6 +41,7 @@ class Skipping:
         """Work on ``facts``."""
         self.facts = facts
         self.bindings = Bindings()
+        self._later_turns = LaterTurns(facts)
         self._failures: dict[Loop | Function, Set[str]] = {}
 
     def is_skipped(self, at: Value, within: Loop | Function, *, by_data: bool = True, by_number: bool = True) -> bool:
@@ -63,9 +63,7 @@ class Skipping:
                 return True
             if (type(parent) is cst.If or type(parent) is cst.IfExp) and node is not parent.test:
                 holds = node is parent.body
-                if isinstance(within, Loop) and (
-                    _holds_from_then_on(parent.test, within, holds=holds) or (holds and self._is_filled(parent.test))
-                ):
+                if isinstance(within, Loop) and self._later_turns.are_meant(parent.test, within, holds=holds):
                     node = parent
                     continue
                 by_turn = (not by_number or _comes_often(parent.test)) and node is parent.body
@@ -83,57 +81,6 @@ class Skipping:
             node = parent
         return False
 
-    def _is_filled(self, test: cst.BaseExpression) -> bool:
-        """``if len(memory) >= batch_size:`` of a memory from which nothing is ever taken: so in all later turns.
-
-        Or ``if memory.count > start:`` of a number that only rises.
-        """
-        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
-            return False
-        other = test.comparisons[0]
-        if not isinstance(other.operator, cst.GreaterThan | cst.GreaterThanEqual):
-            return False
-        if isinstance(test.left, cst.Attribute):
-            return self._only_rises(test.left)
-        if not _is_len(test.left):
-            return False
-        call = next((call for call in self.facts.calls() if call.syntax is test.left), None)
-        if call is None or not call.arguments:
-            return False
-        counted = self._homes_counted(call.arguments[0])
-        emptied = {home for reset in self.facts.graph.resets for home in homes_of(self.facts.solution, reset.holder)}
-        filled = {
-            home
-            for store in self.facts.graph.stores
-            if store.kind is Kind.INSERT and store.holder is not None
-            for home in homes_of(self.facts.solution, store.holder)
-        }
-        return not counted.isdisjoint(filled) and counted.isdisjoint(emptied)
-
-    def _only_rises(self, node: cst.Attribute) -> bool:
-        """Whether an attribute is a number to which something is added as the program goes on, and nothing else."""
-        read = next((value for value in self.facts.graph.values if value.syntax is node), None)
-        places = set(places_of(self.facts.solution, read)) if read is not None else set()
-        later = [
-            store
-            for store in self.facts.graph.stores
-            if store.function.name != "__init__" and not places.isdisjoint(targets_of(self.facts.solution, store))
-        ]
-        return bool(later) and all(
-            store.kind is Kind.UPDATE and store.value.name in ("Add", "AddAssign") for store in later
-        )
-
-    def _homes_counted(self, asked: Value) -> set[Place | Value]:
-        """The containers whose length ``len(asked)`` is, also by an object's ``__len__``."""
-        solution = self.facts.solution
-        classes = [atom.cls for atom in solution.final(asked) if isinstance(atom, Instance)]
-        methods = [method for cls in classes if (method := cls.method("__len__")) is not None]
-        results = [one for m in methods if m.result is not None for one in m.result.inputs]
-        behind = [
-            r.arguments[0] for r in results if r.op is Op.CALL and r.callee.name == "builtins.len" and r.arguments
-        ]
-        return {home for one in (asked, *behind) for home in homes_of(solution, one)}
-
     def _is_chosen(self, case: cst.MatchCase, at: Value, within: Loop | Function) -> bool:
         """Whether another case may be taken from time to time: not of a setting, ``match self.mode:``."""
         match = self.facts.parents[case]
@@ -150,7 +97,7 @@ class Skipping:
         bound = assigned_in(at.statement) if isinstance(at.statement, cst.SimpleStatementLine) else set()
         if is_memory(test, branch, self.bindings, bound) or self._sets_outliving(branch, test, at.function):
             return True
-        if not self._assigned_in(within).isdisjoint(_mentioned(test)):
+        if not self._assigned_in(within).isdisjoint(paths_read(test)):
             return True
         parameters = {p.name for p in within.parameters} if isinstance(within, Function) else set()
         on_data = set() if by_data else set(self._on_data(test, within))
@@ -168,7 +115,7 @@ class Skipping:
     def _sets_outliving(self, branch: cst.CSTNode, test: cst.BaseExpression, function: Function) -> bool:
         """Whether ``branch`` sets what ``test`` asks for, and the function says that this is ``global``: a memo."""
         declared = self.bindings.declared(function.syntax) if function.parent is not None else ()
-        asked = _mentioned(test).intersection(declared)
+        asked = paths_read(test).intersection(declared)
         return bool(asked) and not asked.isdisjoint(self.bindings.assigned(branch))
 
     def _is_left(
@@ -190,7 +137,7 @@ class Skipping:
                 is_reused = not self._is_settled_before(leaving, within) and not self._turns_away(leaving, within)
                 if is_reused and is_memory(leaving.test, within.syntax, self.bindings):
                     return True
-                if failures and not failures.isdisjoint(_mentioned(leaving.test)):
+                if failures and not failures.isdisjoint(paths_read(leaving.test)):
                     return True
         return False
 
@@ -299,7 +246,7 @@ def is_memory(test: cst.BaseExpression, body: cst.CSTNode, bindings: Bindings, b
         if type(node) is cst.ComparisonTarget and isinstance(node.operator, cst.In | cst.NotIn):
             if not isinstance(node.comparator, cst.Tuple | cst.List | cst.Set):
                 return True
-    mentioned = _mentioned(test)
+    mentioned = paths_read(test)
     if not mentioned.isdisjoint(bound) or not mentioned.isdisjoint(bindings.looked_up(body)):
         return True
     variables = {path for path in mentioned if path.isidentifier()}
@@ -363,7 +310,7 @@ def _beside_number(test: cst.BaseExpression, within: Loop | Function) -> list[cs
         return [test]
     if isinstance(test, cst.BooleanOperation):
         parts = [test.left, test.right]
-        asked = [[] if _begins_late(part) else _beside_number(part, within) for part in parts]
+        asked = [[] if begins_late(part) else _beside_number(part, within) for part in parts]
         if isinstance(test.operator, cst.Or):
             return [] if not all(asked) else [test]
         return [part for parts in asked for part in parts]
@@ -374,49 +321,10 @@ def _beside_number(test: cst.BaseExpression, within: Loop | Function) -> list[cs
 
 def _tells_from_number(call: cst.Call, loop: cst.CSTNode) -> bool:
     """``probe.due(step)``, where each turn counts ``step``."""
-    counted = {_counter(loop)} if isinstance(loop, cst.For) else set()
+    counted = {counter_of(loop)} if isinstance(loop, cst.For) else set()
     added = (node for node in walk(loop) if isinstance(node, cst.AugAssign) and isinstance(node.value, cst.Integer))
     counted |= {path_of(node.target) for node in added}
     return any(isinstance(one.value, cst.Name) and one.value.value in counted for one in call.args)
-
-
-def _begins_late(test: cst.BaseExpression) -> bool:
-    """Whether a condition holds from some turn on: ``step > 0``."""
-    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
-        return False
-    (target,) = test.comparisons
-    return isinstance(target.operator, cst.GreaterThan | cst.GreaterThanEqual) and not isinstance(test.left, cst.Call)
-
-
-def _holds_from_then_on(test: cst.BaseExpression, loop: Loop, *, holds: bool) -> bool:
-    """Whether a branch is taken in all turns but the first ones: ``if step >= warmup:``, or else of ``step < warmup``.
-
-    Args:
-        test: the condition.
-        loop: what counts the turns.
-        holds: whether the branch is taken where the condition holds, or where it does not.
-    """
-    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1 or not isinstance(loop.syntax, cst.For):
-        return False
-    other = test.comparisons[0]
-    rising = (cst.GreaterThan, cst.GreaterThanEqual) if holds else (cst.LessThan, cst.LessThanEqual, cst.Equal)
-    if not isinstance(other.operator, rising) or not isinstance(test.left, cst.Name):
-        return False
-    is_fixed = assigned_in(loop.syntax).isdisjoint(_mentioned(other.comparator))
-    return is_fixed and test.left.value == _counter(loop.syntax)
-
-
-def _counter(loop: cst.For) -> str | None:
-    """The name under which a loop over ``range`` or ``enumerate`` counts its turns."""
-    name = dotted(loop.iter.func) if isinstance(loop.iter, cst.Call) else None
-    counter: cst.BaseExpression | None = loop.target if name == "range" else None
-    if name == "enumerate" and isinstance(loop.target, cst.Tuple) and loop.target.elements:
-        counter = loop.target.elements[0].value
-    return counter.value if isinstance(counter, cst.Name) else None
-
-
-def _is_len(node: cst.BaseExpression) -> bool:
-    return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "len"
 
 
 def _is_of_shape(call: cst.Call) -> bool:
@@ -427,17 +335,6 @@ def _is_of_shape(call: cst.Call) -> bool:
 
 def _method(call: cst.Call) -> str:
     return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
-
-
-_READ = frozenset([cst.Name, cst.Attribute, cst.Subscript])
-
-
-def _mentioned(test: cst.BaseExpression) -> set[str]:
-    """The variables, attributes and items that ``test`` reads."""
-    nodes = list(walk(test))
-    members = {node.attr for node in nodes if type(node) is cst.Attribute}
-    reads = (node for node in nodes if node.__class__ in _READ and node not in members)
-    return {path for path in map(path_of, reads) if path is not None}
 
 
 def _compares_number(comparison: cst.Comparison, parameters: set[str]) -> bool:
