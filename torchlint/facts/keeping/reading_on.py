@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.values.choices import joined_into
-from torchlint.facts.values.domain import Plain
+from torchlint.facts.values.domain import Container, Plain
 from torchlint.facts.values.graph import Drop, Function, Op, Value
 from torchlint.tree import walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+
+DEPTH = 2
+"""How deep lists of numbers may be in each other."""
 
 
 def is_read_after(facts: Facts, name: str, value: Value, drop: Drop) -> bool:
@@ -41,7 +44,7 @@ def is_written_after(name: str, drop: Drop) -> bool:
 def _is_bound_anew(facts: Facts, name: str, value: Value, drop: Drop) -> bool:
     """Whether each line behind a statement that reads a local variable reads what it was bound to since then.
 
-    Or no more of it than a number: ``extractor.seen``.
+    Or no more of it than numbers: ``extractor.seen``, ``trainer.losses``.
     """
     if drop.function is facts.graph.module or _is_captured(name, drop.function):
         return False
@@ -69,6 +72,20 @@ def _used_by(user: Value) -> list[Value]:
 
 
 def _is_number_of(facts: Facts, user: Value) -> bool:
-    """Whether an attribute is read that is a number, a text or nothing."""
-    is_plain = all(isinstance(atom, Plain) for atom in facts.solution.final(user))
-    return user.op is Op.ATTRIBUTE and is_plain and not any(c.op is Op.CALL and c.callee is user for c in user.users)
+    """Whether an attribute is read that is a number, a text, nothing, or a list of those."""
+    is_called = any(c.op is Op.CALL and c.callee is user for c in user.users)
+    return user.op is Op.ATTRIBUTE and not is_called and _is_plain(facts, user, DEPTH)
+
+
+def _is_plain(facts: Facts, value: Value, depth: int) -> bool:
+    """Whether a value is nothing but numbers and texts."""
+    for atom in facts.solution.final(value):
+        if isinstance(atom, Container) and depth:
+            items = [item for _, item in facts.solution.held.get(atom.allocation, ())]
+            fields = facts.solution.fields.get(atom.allocation, {}).values()
+            are_plain = all(isinstance(one, Plain) for field in fields for one in field)
+            if not are_plain or not all(_is_plain(facts, item, depth - 1) for item in items):
+                return False
+        elif not isinstance(atom, Plain):
+            return False
+    return True
