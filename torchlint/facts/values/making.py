@@ -108,7 +108,7 @@ def _is_made(solution: Solution, result: Value, depth: int) -> bool:
     """Whether a result is made where it is returned, or is a tuple of what is made there."""
     pending, seen = [result], set[Value]()
     while pending:
-        value = before_moves(pending.pop())
+        value = _whole(solution, before_moves(pending.pop()))
         if value in seen:
             continue
         seen.add(value)
@@ -117,6 +117,15 @@ def _is_made(solution: Solution, result: Value, depth: int) -> bool:
         elif value.function is not result.function or not _is_construction(solution, value, depth):
             return False
     return len(seen) > 1
+
+
+def _whole(solution: Solution, value: Value) -> Value:
+    """The network of which a value is a part: ``vgg16()`` of ``vgg16().features[:16]``."""
+    whole = value
+    while whole.op in (Op.ATTRIBUTE, Op.SUBSCRIPT):
+        whole = before_moves(whole.inputs[0])
+    is_part = all(any(map(is_module, solution.final(one))) for one in (value, whole))
+    return whole if is_part else value
 
 
 def _is_construction(solution: Solution, value: Value, depth: int) -> bool:
