@@ -35,12 +35,12 @@ class Handed:
 
 @dataclass(frozen=True)
 class RunByObject:
-    """An object of another file runs a network that this file has given to it: a teacher in a loss.
+    """An object or a function of another file runs a network that this file has given to it: a teacher in a loss.
 
     Attributes:
-        network: the object's attribute, as the value that is called there.
+        network: the object's attribute, as the value that is called there, or what the function is given.
         given: what the call gives on to the network.
-        call: the call of the object.
+        call: the call of the object or the function.
     """
 
     network: Value
@@ -80,6 +80,21 @@ class Forwarded:
         if len(functions) != 1 or not functions[0].is_foreign or functions[0].owner is None:
             return []
         return list(self._run_by(functions[0], self.solution.callers[functions[0]][call], call, HELPERS))
+
+    def by_function(self, call: Value) -> list[RunByObject]:
+        """The networks that a CALL hands to a function of another file, where that runs several of them."""
+        functions = self.solution.functions_of(call)
+        if len(functions) != 1 or not functions[0].is_foreign or functions[0].owner is not None:
+            return []
+        passed, found = self.solution.callers[functions[0]][call], dict[Value, RunByObject]()
+        runs = [one for one in self.steps.calls_in(functions[0]) if one.callee in functions[0].parameters]
+        for inner in runs if len({one.callee for one in runs}) > 1 else ():
+            given = [passed.get(argument) for argument in inner.arguments]
+            network, known = passed.get(inner.callee), tuple(one for one in given if one is not None)
+            is_whole = len(known) == len(given) > 0 and inner not in self.solution.graph.foreign.given_more
+            if network is not None and is_whole and inner.mode is Mode.INHERITED:
+                found.setdefault(network, RunByObject(network, known, call))
+        return list(found.values())
 
     def _run_by(
         self, method: Function, passed: Mapping[Value, Value | None], call: Value, depth: int

@@ -85,7 +85,7 @@ class _Search:
             if call.statement is None or call in self._inferred:
                 continue
             one = self._of(call)
-            runs = self.forwarded.by_object(call) if one is None else ()
+            runs = [*self.forwarded.by_object(call), *self.forwarded.by_function(call)] if one is None else []
             forwards = [one, *(self._run_elsewhere(run) for run in runs)]
             found[call.statement] += [forward for forward in forwards if forward is not None]
         return [_together(forwards) for forwards in found.values() if forwards]
@@ -362,7 +362,9 @@ class _Search:
     def _others_before(self, module: Value, backward: Backward) -> list[Value]:
         """The other networks through which a backward goes."""
         before = self.flows.ancestry.of(backward.root)
-        networks = (self._network_of(call) or call.callee for call in self.facts.calls() if call in before)
+        calls = [call for call in self.facts.calls() if call in before]
+        networks = [self._network_of(call) or call.callee for call in calls]
+        networks += [run.network for call in calls for run in self.forwarded.by_function(call)]
         return [one for one in networks if one.op is not Op.EXTERNAL and not self.optimized.overlap(module, one)]
 
     def _modules_in(self, function: Function) -> list[Value]:
