@@ -177,6 +177,8 @@ class Handling:
                 continue
             seen.add(function)
             found.add(function)
+            if function in self.solution.graph.foreign.running:
+                found.add(function.name)
             if depth > 0:
                 for inner in self.steps.calls_in(function):
                     found |= self._reached(inner, depth - 1, seen)

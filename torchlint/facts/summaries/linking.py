@@ -304,6 +304,8 @@ class Linker:
             self.foreign.makers[function] = partial(self._makes, known, unit)
         if summary.gives_tensor:
             self.foreign.tensors.add(function)
+        if summary.runs:
+            self.foreign.running.add(function)
         if summary.gives_output:
             self.foreign.outputs.add(function)
         if summary.view is not None:

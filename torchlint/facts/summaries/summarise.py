@@ -48,6 +48,7 @@ from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.making import makes
 from torchlint.facts.values.overriding import is_left_open
 from torchlint.facts.values.reaching import reached
+from torchlint.facts.values.running import run_by
 from torchlint.facts.values.sizes import Sizes
 from torchlint.tree import dotted
 
@@ -164,6 +165,7 @@ class _Summariser:
             lists=self._sizes.gives_many(function),
             makes=makes(self.solution, function),
             gives_tensor=function.result is not None and self._views.bases.is_tensor(function.result),
+            runs=self._runs(function),
             gives_output=function.result is not None and self.facts.extents.is_output(function.result),
             view=self._views.given_by(function),
             holds=self._holders.held_from(function) if function.name == "__init__" else (),
@@ -324,6 +326,11 @@ class _Summariser:
         """The function of the file that a CALL calls, where that is one."""
         functions = [f for f in self.solution.functions_of(call) if f.owner is None]
         return name_of(functions[0]) if len(functions) == 1 else ""
+
+    def _runs(self, function: Function) -> bool:
+        """Whether a function runs a network, by itself or by functions of its file."""
+        inside = run_by(self.facts, self.facts.steps.calls_in(function))
+        return any(self.facts.steps.runs_module(c) for f in (function, *inside) for c in self.facts.steps.calls_in(f))
 
     def _resets(self, function: Function) -> Iterator[str]:
         """The attributes that a method sets anew."""

@@ -290,6 +290,7 @@ class FunctionSummary:
         lists: it gives a list or a dict of objects, one for each record of a file, or very many.
         makes: what it returns is made in it, on every path and with each call.
         gives_tensor: it gives one tensor, for certain.
+        runs: it runs a network, by itself or by functions of its file.
         gives_output: it gives what a module gives for a batch, in whatever form.
         view: of what it returns a view, if it does.
         holds: of an initializer, the parameters, from 0, that its object has from then on: themselves, what is made
@@ -321,6 +322,7 @@ class FunctionSummary:
     makes: bool = False
     gives_tensor: bool = False
     gives_output: bool = False
+    runs: bool = False
     view: ViewSummary | None = None
     holds: tuple[int, ...] = ()
     closure: FunctionSummary | None = None

@@ -32,6 +32,7 @@ class Foreign:
         chains: which parameters of a function come back through a module, and as which item; see
             :class:`~torchlint.facts.summaries.summary.FunctionSummary`.
         trainings: functions in which a long training runs.
+        running: functions that run a network, by themselves or by others.
         lists: functions that give a list or a dict of very many objects.
         makers: functions that make what they return; what they import from a third file has a say in that.
         tensors: functions that give one tensor.
@@ -63,6 +64,7 @@ class Foreign:
     found: dict[Function, Found] = field(default_factory=dict)
     chains: dict[Function, tuple[tuple[int | str | None, int], ...]] = field(default_factory=dict)
     trainings: set[Function] = field(default_factory=set)
+    running: set[Function] = field(default_factory=set)
     lists: set[Function] = field(default_factory=set)
     makers: dict[Function, Callable[[], bool]] = field(default_factory=dict)
     tensors: set[Function] = field(default_factory=set)
