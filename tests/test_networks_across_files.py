@@ -300,6 +300,9 @@ def test_what_an_object_of_another_file_hooks_when_it_is_called(
     [
         ("print(gate_of(net).openness.mean().item())", True),
         ("gate_of(net).openness = None", True),
+        ("with torch.no_grad(): print(gate_of(net).openness.mean())", True),
+        ("shown = gate_of(net).openness.mean(); shown = shown.cpu().numpy(); print(shown)", True),
+        ("shown = gate_of(net).openness.mean(); shown = shown + 1; print(shown)", False),
         ("loss = loss + gate_of(net).openness.mean()", False),
         ("loss = loss + getattr(gate_of(net), 'openness').mean()", False),
         ("loss = loss + sum(getattr(gate_of(net), name).mean() for name in terms)", False),

@@ -22,8 +22,8 @@ def uses_attribute(tree: ast.Module, name: str) -> bool:
     """Whether a file reads an attribute ``name`` of anything and goes on with it, be it by a name that it computes.
 
     ``block.gate.mean().item()`` only makes a number of it, as does ``gate = block.gate.mean()`` where all that is done
-    with the variable is ``gate.detach()``; what a file assigns it does not read, and what a function under
-    ``@torch.no_grad()`` reads has no graph.
+    with the variable is ``gate.detach()``; what a file assigns it does not read, and what is read under
+    ``torch.no_grad()`` has no graph.
     """
     harmless = {id(read) for node in walk(tree) if _ends_graph(node) for read in _chain(node)}
     harmless |= {id(read) for node in walk(tree) for value in _only_ended(node) for read in [value, *_chain(value)]}
@@ -42,9 +42,12 @@ def _may_read(node: ast.AST, name: str) -> bool:
 
 
 def _is_guarded(node: ast.AST) -> bool:
-    if not isinstance(node, ast.FunctionDef):
-        return False
-    called = (one.func if isinstance(one, ast.Call) else one for one in node.decorator_list)
+    """Whether a node is a function, or a block, in which gradients are off."""
+    if isinstance(node, ast.With | ast.AsyncWith):
+        guards = [item.context_expr for item in node.items]
+    else:
+        guards = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+    called = (one.func if isinstance(one, ast.Call) else one for one in guards)
     return any(last_name(one) in GUARDS for one in called)
 
 
@@ -58,9 +61,21 @@ def _only_ended(function: ast.AST) -> list[ast.AST]:
         return []
     nodes = list(walk(function))
     ended = {id(read) for node in nodes if _ends_graph(node) for read in _chain(node)}
-    used = {node.id for node in nodes if isinstance(node, ast.Name) and _is_read(node) and id(node) not in ended}
-    assigned = (node for node in nodes if isinstance(node, ast.Assign) and len(node.targets) == 1)
-    return [one.value for one in assigned if isinstance(one.targets[0], ast.Name) and one.targets[0].id not in used]
+    used = [node for node in nodes if isinstance(node, ast.Name) and _is_read(node) and id(node) not in ended]
+    bound = [node for node in nodes if isinstance(node, ast.Assign) and len(node.targets) == 1]
+    assigned = [(node.targets[0].id, node) for node in bound if isinstance(node.targets[0], ast.Name)]
+    return [node.value for name, node in assigned if not any(_may_see(one, name, node, assigned) for one in used)]
+
+
+def _may_see(read: ast.Name, name: str, node: ast.Assign, assigned: list[tuple[str, ast.Assign]]) -> bool:
+    """Whether a name that is read may have what an assignment gave it: none behind it, of the same block, is between.
+
+    ``rows = rows.cpu().numpy()`` ends what ``rows`` was before.
+    """
+    if read.id != name or read.lineno < node.lineno:
+        return read.id == name and read.col_offset > node.col_offset  # a loop may come back to it
+    later = (one for other, one in assigned if other == name and node.lineno < one.lineno < read.lineno)
+    return not any(one.col_offset == node.col_offset for one in later)
 
 
 def _is_read(name: ast.Name) -> bool:
