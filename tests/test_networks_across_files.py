@@ -295,14 +295,18 @@ def test_what_an_object_of_another_file_hooks_when_it_is_called(
     assert [one for one in project.found("run.py") if "TLK303" in one] == found
 
 
+LINE = "\n" + 20 * " "
+"""Between two statements of the loop below."""
+
+
 @pytest.mark.parametrize(
     ("beside", "leaks"),
     [
         ("print(gate_of(net).openness.mean().item())", True),
         ("gate_of(net).openness = None", True),
         ("with torch.no_grad(): print(gate_of(net).openness.mean())", True),
-        ("shown = gate_of(net).openness.mean(); shown = shown.cpu().numpy(); print(shown)", True),
-        ("shown = gate_of(net).openness.mean(); shown = shown + 1; print(shown)", False),
+        (f"shown = gate_of(net).openness.mean(){LINE}shown = shown.cpu().numpy(){LINE}print(shown)", True),
+        (f"shown = gate_of(net).openness.mean(){LINE}shown = shown + 1{LINE}print(shown)", False),
         ("loss = loss + gate_of(net).openness.mean()", False),
         ("loss = loss + getattr(gate_of(net), 'openness').mean()", False),
         ("loss = loss + sum(getattr(gate_of(net), name).mean() for name in terms)", False),

@@ -68,14 +68,12 @@ def _only_ended(function: ast.AST) -> list[ast.AST]:
 
 
 def _may_see(read: ast.Name, name: str, node: ast.Assign, assigned: list[tuple[str, ast.Assign]]) -> bool:
-    """Whether a name that is read may have what an assignment gave it: none behind it, of the same block, is between.
+    """Whether a name that is read may have what an assignment gave it: no other of the same block is between.
 
-    ``rows = rows.cpu().numpy()`` ends what ``rows`` was before.
+    ``rows = rows.cpu().numpy()`` ends what ``rows`` was before; a loop may come back to what stands before.
     """
-    if read.id != name or read.lineno < node.lineno:
-        return read.id == name and read.col_offset > node.col_offset  # a loop may come back to it
-    later = (one for other, one in assigned if other == name and node.lineno < one.lineno < read.lineno)
-    return not any(one.col_offset == node.col_offset for one in later)
+    between = (one for other, one in assigned if other == name and node.lineno < one.lineno < read.lineno)
+    return read.id == name and not any(one.col_offset == node.col_offset for one in between)
 
 
 def _is_read(name: ast.Name) -> bool:
