@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchlint import torch_api
 from torchlint.facts.values.carriers import is_made_in
+from torchlint.facts.values.differentiation import differentiate, heir, live
 from torchlint.facts.values.domain import (
     BOTTOM,
     LEAF,
@@ -52,7 +53,6 @@ from torchlint.facts.values.passed_objects import PassedObjects
 from torchlint.facts.values.sequences import forwards
 from torchlint.facts.values.threads import handed_over
 from torchlint.facts.values.torch_calls import contents_of
-from torchlint.facts.values.transfer import differentiate, heir, live
 from torchlint.frameworks import Holds
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from torchlint import torch_api
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.values import distributions
+from torchlint.facts.values.differentiation import apply, differentiate
 from torchlint.facts.values.domain import (
     LEAF,
     NO_GRAPH,
@@ -35,7 +36,7 @@ from torchlint.facts.values.framework_objects import object_made
 from torchlint.facts.values.graph import Mode, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.torch_calls import by_type, chooses_overload, collected, contents_of, of_torch
-from torchlint.facts.values.transfer import apply, differentiate, item_of
+from torchlint.facts.values.transfer import item_of
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
