@@ -74,7 +74,7 @@ class Solution(Known):
         """Whether alternatives may still come: nothing is taken for unknown yet."""
         return self._optimistic
 
-    # -- what is read on the way, and read again when it changes ------------------------------------------------------
+    # -- what is read on the way, and read again when it changes --------------------------------------------------
 
     def read(self, place: Place, reader: Value) -> Abstract:
         """What a place may hold; ``reader`` is run again when that changes."""
