@@ -48,7 +48,7 @@ class Instances:
     def is_own(self, subject: Value, owner: Class) -> bool:
         """Whether a module or parameter belongs to the instance, and was not handed to it."""
         made: list[Value] = []
-        for part in self.facts.hook_lifetimes.way(subject, ()):
+        for part in self.facts.hook_lifetimes.subjects.way(subject, ()):
             if part.op is Op.ATTRIBUTE and self.class_of(part.inputs[0]) is owner:
                 made += [root for stored in stored_at(self.solution, part) for root in self.identity.roots(stored)]
             elif part.op in MAKING and part.function.owner is owner and part in self._parts_of(owner):

@@ -35,7 +35,7 @@ def _hooked_on_given(search: Circles, registration: Registration) -> Iterator[tu
     call, subject = registration.call, registration.subject
     if subject is None or not registration.is_of_tensor or not _holds_object(search, registration):
         return
-    owner, way = call.function.owner, set(search.facts.hook_lifetimes.way(subject, ()))
+    owner, way = call.function.owner, set(search.facts.hook_lifetimes.subjects.way(subject, ()))
     for position, parameter in enumerate(call.function.parameters):
         if position and parameter in way and owner is not None and search.reaches(owner, parameter):
             yield parameter.name, (position,)
@@ -49,7 +49,7 @@ def _hooked(search: Circles, registration: Registration) -> str:
         return ""
     if not search.instances.is_own(subject, owner):
         return ""
-    way, stored = set(facts.hook_lifetimes.way(subject, ())), search.solution.stored.items()
+    way, stored = set(facts.hook_lifetimes.subjects.way(subject, ())), search.solution.stored.items()
     return next((p.path for p, values in stored if p.owner is owner.root() and not way.isdisjoint(values)), "")
 
 
