@@ -44,7 +44,8 @@ from torchlint.facts.keeping.averaged import AveragedLoads, averaged_loads
 from torchlint.facts.keeping.caching import CacheGrowth, Caching
 from torchlint.facts.keeping.checkpoint_repairs import load_on_host
 from torchlint.facts.keeping.checkpoints import Checkpoint, checkpoints
-from torchlint.facts.keeping.collected import Collection, collections
+from torchlint.facts.keeping.collected import collections
+from torchlint.facts.keeping.collection import Collection
 from torchlint.facts.keeping.handling import Handling
 from torchlint.facts.keeping.kept_views import KeptView, kept_views
 from torchlint.facts.keeping.loading import Load, Loads
