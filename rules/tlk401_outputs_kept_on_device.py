@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.keeping.collected import Collection
+    from torchlint.facts.keeping.collection import Collection
 
 
 class OutputsKeptOnDevice(Rule):
@@ -72,7 +72,7 @@ class OutputsKeptOnDevice(Rule):
             yield self._finding(facts, collection)
 
     def _finding(self, facts: Facts, found: Collection) -> Finding:
-        from torchlint.facts.keeping.collected import Collecting
+        from torchlint.facts.keeping.collection import Collecting
 
         place = found.repeated_by
         item, on_host = facts.name_of(found.item), facts.with_method(found.item, "cpu")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from programs import Program
 
-from torchlint.facts.keeping.collected import Collecting
+from torchlint.facts.keeping.collection import Collecting
 from torchlint.facts.keeping.fates import Fate, Fates
 from torchlint.facts.values.extents import Extents, Size
 from torchlint.facts.values.residence import Residence, Residences

@@ -12,7 +12,6 @@ from torchlint.facts.autograd.carrying import Carried, CarriedStates
 from torchlint.facts.autograd.context_repairs import save_for_backward
 from torchlint.facts.autograd.contexts import OnContext, on_contexts
 from torchlint.facts.autograd.contracts import Contract, contracts
-from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.gradients import Zeroing, zeroings
 from torchlint.facts.autograd.handovers import Handovers
 from torchlint.facts.autograd.inference import Inferences
@@ -27,7 +26,6 @@ from torchlint.facts.autograd.second_order import GradientCycle, gradient_cycles
 from torchlint.facts.autograd.summed_loss import SummedLoss, summed_losses
 from torchlint.facts.autograd.supposed import Suppositions
 from torchlint.facts.autograd.untrained import UntrainedForward, untrained_forwards
-from torchlint.facts.building.builder import build
 from torchlint.facts.guards.guard_repairs import start_guarding
 from torchlint.facts.guards.guarding import IdleGuard, guarded_in_vain, idle_guards
 from torchlint.facts.hooks.circles import Circle, circles
@@ -44,9 +42,10 @@ from torchlint.facts.host.profiling import Profiling, profilings
 from torchlint.facts.host.recording import Recording, recordings
 from torchlint.facts.keeping.averaged import AveragedLoads, averaged_loads
 from torchlint.facts.keeping.caching import CacheGrowth, Caching
-from torchlint.facts.keeping.checkpoint_repairs import drop, hand_location_on, load_on_host
+from torchlint.facts.keeping.checkpoint_repairs import load_on_host
 from torchlint.facts.keeping.checkpoints import Checkpoint, checkpoints
-from torchlint.facts.keeping.collected import Collection, collections
+from torchlint.facts.keeping.collected import collections
+from torchlint.facts.keeping.collection import Collection
 from torchlint.facts.keeping.handling import Handling
 from torchlint.facts.keeping.kept_views import KeptView, kept_views
 from torchlint.facts.keeping.loading import Load, Loads
@@ -57,45 +56,30 @@ from torchlint.facts.keeping.snapshots import Snapshot, snapshots
 from torchlint.facts.keeping.unheeded import Unheeded, unheeded
 from torchlint.facts.keeping.unloaded import Unloading
 from torchlint.facts.keeping.unloading import Unloadings
-from torchlint.facts.repairs import Repairs
 from torchlint.facts.repeated.compiling import Compilation, compilations
 from torchlint.facts.repeated.construction import Construction, constructions
 from torchlint.facts.repeated.growth import Growth, growths, made_for
 from torchlint.facts.repeated.reloading import Reload, reloads
 from torchlint.facts.repeated.rereading import SecondCopy, second_copies
+from torchlint.facts.solved import Solved
 from torchlint.facts.summaries.effects import Effects
 from torchlint.facts.summaries.imports import Imports, NoImports
-from torchlint.facts.turns.lifetimes import Lifetimes
 from torchlint.facts.turns.loop_lengths import LoopLengths
-from torchlint.facts.turns.modes import Modes
 from torchlint.facts.turns.repetition import Repetitions
 from torchlint.facts.turns.skipping import Skipping
-from torchlint.facts.turns.steps import Steps
-from torchlint.facts.turns.unit_tests import UnitTests
-from torchlint.facts.values.extents import Extents
-from torchlint.facts.values.freezing import frozen_subjects
 from torchlint.facts.values.graph import Function, Value
-from torchlint.facts.values.identity import Identity
 from torchlint.facts.values.novelty import Novelty
-from torchlint.facts.values.solve import Solution
-from torchlint.facts.values.tensors import Tensors
 from torchlint.facts.values.writing import Use
 from torchlint.rule import Fix
 
 __all__ = ["Facts"]
 
 
-class Facts(Repairs):
+class Facts(Solved):
     """The facts of one file.
 
     Attributes:
-        module: the parsed file.
-        graph: its value graph.
-        solution: the abstract value of each value.
-        loaded_in: the other file of the run in which workers read a data set of this one, by its name.
-        repeats: whether another file of the run calls a function of this one, by its name, in a loop.
-        trains_without: whether another file of the run trains what is made here, and none uses an attribute of a name.
-        modes, flows, steps, lifetimes, unit_tests, inferences: the queries.
+        hooks, inferences: queries that all rules on gradients need.
     """
 
     def __init__(self, module: cst.Module, project: Imports | None = None, *, trusts_annotations: bool = True) -> None:
@@ -106,23 +90,8 @@ class Facts(Repairs):
             project: what it imports from its project; without one it stands alone.
             trusts_annotations: whether ``value: float`` is a number where nobody is seen to pass anything else.
         """
-        project = project or NoImports()
-        super().__init__(module, build(module, project))
-        self.graph.trusts_annotations = trusts_annotations
-        self.solution = Solution(self.graph)
-        self.solution.solve()
-        frozen = frozen_subjects(self.solution)
-        if frozen:
-            self.solution = self.solution.anew(frozen)
-        self.loaded_in = project.loaded_in
-        self.repeats = project.repeats
-        self.trains_without = project.trains_without
-        self.modes = Modes(self.solution, project.guarding)
-        self.flows = Flows(self.solution, self.modes)
-        self.steps = Steps(self.solution, self.flows)
-        self.lifetimes = Lifetimes(self.solution, self.flows, self.steps)
+        super().__init__(module, project or NoImports(), trusts_annotations=trusts_annotations)
         self.hooks = Hooks(self)
-        self.unit_tests = UnitTests(self.steps)
         self.inferences = Inferences(self.flows, self.steps, self.unit_tests.is_brief, self.hooks.is_used)
 
     def dissolve(self) -> None:
@@ -235,11 +204,6 @@ class Facts(Repairs):
         return Skipping(self)
 
     @cached_property
-    def identity(self) -> Identity:
-        """Which values are one object."""
-        return Identity(self.solution)
-
-    @cached_property
     def on_contexts(self) -> list[OnContext]:
         """Tensors that functions with a backward of their own keep on their contexts."""
         return on_contexts(self)
@@ -303,10 +267,6 @@ class Facts(Repairs):
         """What was copied into a model and is kept through its training all the same."""
         return checkpoints(self)
 
-    def drop(self, kept: Checkpoint) -> Fix | None:
-        """The repair that deletes what was copied, if there is an automatic one."""
-        return drop(kept)
-
     def load_on_host(self, load: Load) -> Fix | None:
         """The repair that gives a load its ``map_location``."""
         return load_on_host(self, load)
@@ -315,10 +275,6 @@ class Facts(Repairs):
     def unheeded(self) -> list[Unheeded]:
         """Loads without the ``map_location`` that the function which wants them was given."""
         return unheeded(self)
-
-    def hand_location_on(self, unheeded: Unheeded) -> Fix | None:
-        """The repair that hands a function's ``map_location`` to what it loads by."""
-        return hand_location_on(unheeded)
 
     @cached_property
     def reloads(self) -> list[Reload]:
@@ -356,11 +312,6 @@ class Facts(Repairs):
         return compilations(self)
 
     @cached_property
-    def tensors(self) -> Tensors:
-        """What is a tensor, and what holds tensors."""
-        return Tensors(self.solution, self.steps)
-
-    @cached_property
     def novelty(self) -> Novelty:
         """What is another value in each turn."""
         return Novelty(self, self.tensors)
@@ -389,11 +340,6 @@ class Facts(Repairs):
     def loop_lengths(self) -> LoopLengths:
         """How long loops run."""
         return LoopLengths(self)
-
-    @cached_property
-    def extents(self) -> Extents:
-        """How much of a batch values are."""
-        return Extents(self.flows, self.steps)
 
     @cached_property
     def recordings(self) -> list[Recording]:

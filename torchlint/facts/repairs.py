@@ -10,6 +10,9 @@ from torchlint.edits import add_line, call_method, decorate, detach, guard_state
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.gradients import Zeroing, free_instead
 from torchlint.facts.host.recording import Recording, bound
+from torchlint.facts.keeping.checkpoint_repairs import drop, hand_location_on
+from torchlint.facts.keeping.checkpoints import Checkpoint
+from torchlint.facts.keeping.unheeded import Unheeded
 from torchlint.facts.values.distributions import maker_of
 from torchlint.facts.values.domain import Plain
 from torchlint.facts.values.graph import Function, Op, Value
@@ -134,6 +137,14 @@ class Repairs(Wording):
         """The repair that lets ``zero_grad`` free the gradients; None where that is decided elsewhere."""
         edit = free_instead(zeroing)
         return Fix("Let `zero_grad` free the gradients", (edit,), safe=False) if edit is not None else None
+
+    def drop(self, kept: Checkpoint) -> Fix | None:
+        """The repair that deletes what was copied, if there is an automatic one."""
+        return drop(kept)
+
+    def hand_location_on(self, unheeded: Unheeded) -> Fix | None:
+        """The repair that hands a function's ``map_location`` to what it loads by."""
+        return hand_location_on(unheeded)
 
     def add_line(self, title: str, statement: cst.CSTNode, text: str, *, before: bool, safe: bool) -> Fix | None:
         """The repair that adds a statement on a line of its own; None where ``statement`` has none for itself."""

@@ -7,7 +7,8 @@ detached, and who calls what how often. It needs no other part of torchlint, so 
 from functools import cache
 
 from torchlint.frameworks.row import Holds, Row
-from torchlint.frameworks.table import ROWS, SERVING
+from torchlint.frameworks.serving import SERVING
+from torchlint.frameworks.table import ROWS
 
 __all__ = ["ROWS", "SERVING", "Holds", "Row", "method_names", "names", "packages", "rows_holding", "rows_named"]
 

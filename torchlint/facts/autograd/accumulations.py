@@ -12,11 +12,11 @@ import libcst as cst
 from torchlint.facts.autograd.objectives import Objectives
 from torchlint.facts.turns.lifetimes import Lifetimes
 from torchlint.facts.values.arithmetic import Arithmetic
-from torchlint.facts.values.calls import CONTAINER_READERS
 from torchlint.facts.values.domain import surely_graphless
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.library_calls import CONTAINER_READERS
 from torchlint.facts.values.writing import Use, operands, text_of
 
 CASTS = frozenset(["float", "half", "double", "bfloat16", "type", "to", "cuda", "cpu", "contiguous"])

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.values.calls import LIKE_ANOTHER
 from torchlint.facts.values.domain import PLAIN, Argument, Carrier, Derived
 from torchlint.facts.values.framework_objects import contract_of, keeps_no_graph
 from torchlint.facts.values.frameworks import promised
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Store, Value
 from torchlint.facts.values.homes import places_of, targets_of
+from torchlint.facts.values.library_calls import LIKE_ANOTHER
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import Use, operands, text_of
 from torchlint.frameworks import Holds, Row

@@ -126,16 +126,29 @@ class Forwarded:
         functions = self.solution.functions_of(call)
         if len(functions) != 1 or functions[0].result is None or not depth:
             return None
-        if functions[0].is_foreign:
-            return self._handed_elsewhere(call, functions[0])
-        runs = [run for v in functions[0].result.computed_from() if (run := self._run(v, depth)) is not None]
-        runs = [r for r in runs if r.network in functions[0].parameters or self._is_held(r.call, functions[0])]
-        if len(runs) != 1:
+        (function,) = functions
+        run = self._run_elsewhere(function) if function.is_foreign else self._run_in(function, depth)
+        if run is None:
             return None
-        if runs[0].network not in functions[0].parameters:
-            return Handed(runs[0].network, (*runs[0].within, runs[0].call), call)
-        network = self.solution.callers[functions[0]][call].get(runs[0].network)
-        return Handed(network, (*runs[0].within, runs[0].call), call) if network is not None else None
+        network, within = run
+        if network in function.parameters:
+            given = self.solution.callers[function][call].get(network)
+            return Handed(given, within, call) if given is not None else None
+        return None if function.is_foreign and self._runs_another(function, network) else Handed(network, within, call)
+
+    def _run_in(self, function: Function, depth: int) -> tuple[Value, tuple[Value, ...]] | None:
+        """The one network on whose forward a function computes its result, and that forward with the calls between."""
+        computed = function.result.computed_from() if function.result is not None else ()
+        runs = [run for value in computed if (run := self._run(value, depth)) is not None]
+        runs = [run for run in runs if run.network in function.parameters or self._is_held(run.call, function)]
+        return (runs[0].network, (*runs[0].within, runs[0].call)) if len(runs) == 1 else None
+
+    def _run_elsewhere(self, function: Function) -> tuple[Value, tuple[Value, ...]] | None:
+        """The one network of which a function of another file gives on what its forward gives."""
+        leaving = self.solution.graph.foreign.leaving
+        inner = [one for one in self.steps.calls_in(function) if one.mode is not Mode.OFF and one in leaving]
+        networks = {one.callee for one in inner if one.callee in function.parameters or self._is_held(one, function)}
+        return (networks.pop(), ()) if len(networks) == 1 else None
 
     def _is_held(self, run: Value, method: Function) -> bool:
         """``self.net(noise)`` in a method of an object that is no network: ``sampler.draw(n)``."""
@@ -143,19 +156,6 @@ class Forwarded:
         if owner is None or is_module_class(owner) or method.is_static or network.op is not Op.ATTRIBUTE:
             return False
         return network.inputs[0] is method.parameters[0] and self.steps.calls_module(run)
-
-    def _handed_elsewhere(self, call: Value, function: Function) -> Handed | None:
-        """The network that a CALL hands to a function of another file which returns what the forward of it gives."""
-        leaving = self.solution.graph.foreign.leaving
-        inner = [one for one in self.steps.calls_in(function) if one.mode is not Mode.OFF and one in leaving]
-        networks = {one.callee for one in inner if one.callee in function.parameters or self._is_held(one, function)}
-        if len(networks) != 1:
-            return None
-        (found,) = networks
-        if found not in function.parameters:
-            return None if self._runs_another(function, found) else Handed(found, (), call)
-        network = self.solution.callers[function][call].get(found)
-        return Handed(network, (), call) if network is not None else None
 
     def _runs_another(self, method: Function, network: Value) -> bool:
         """Whether a method runs another network beside one, itself or by what it calls."""

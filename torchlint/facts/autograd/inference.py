@@ -12,6 +12,7 @@ from torchlint.facts.autograd.by_contract import InferringMethods
 from torchlint.facts.autograd.decided import is_decided, is_volatile
 from torchlint.facts.autograd.detached_answers import is_detached_answer
 from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.autograd.inference_elsewhere import InferenceElsewhere
 from torchlint.facts.autograd.layers import layers
 from torchlint.facts.autograd.left_to_callers import LeftToCallers
 from torchlint.facts.autograd.made_up import Maker, makers
@@ -19,13 +20,12 @@ from torchlint.facts.autograd.older_torch import OlderTorch
 from torchlint.facts.autograd.served import Served
 from torchlint.facts.autograd.unseen_methods import UnseenMethods
 from torchlint.facts.turns.evaluating import Evaluating
-from torchlint.facts.turns.steps import Steps, called_object
+from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import FunctionReference, Instance, Module, surely_graphless
-from torchlint.facts.values.frameworks import is_forward, is_module, is_module_class, trains_on_result
+from torchlint.facts.values.frameworks import is_module, is_module_class, trains_on_result
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.overrides import has_unseen_base
 from torchlint.facts.values.parameters import has_frozen_part
-from torchlint.guarding import Guarding
 
 WITHIN = (Mode.OFF, Mode.UNKNOWN)
 """The modes in a guard; what another context manager does within one is not known."""
@@ -88,7 +88,7 @@ class Inferences:
         self.evaluating = Evaluating(flows.solution, self._does_more)
         self._is_brief = is_brief
         self._is_used_by_hook = is_used_by_hook
-        self._elsewhere: dict[tuple[Function, bool, bool], bool] = {}
+        self.elsewhere = InferenceElsewhere(flows, steps, self._is_used)
         self._inferring: dict[Function, list[Value]] = {}
         self._detached: dict[Value, bool] = {}
 
@@ -131,8 +131,8 @@ class Inferences:
             inline = self._does_more(function) or others.trains
             says_eval = any(map(self.evaluating.at, forwards))
             leaves = any(call in self.flows.leaving for call in forwards)
-            elsewhere = all(map(self.runs_elsewhere, forwards))
-            others_guard = elsewhere and all(map(self._is_guarded_by_others, forwards))
+            elsewhere = all(map(self.elsewhere.infers, forwards))
+            others_guard = elsewhere and all(map(self.elsewhere.is_guarded_by_others, forwards))
             unseen = all(by_answers) or all(map(self._methods.infers, forwards))
             doubtful = not inline and not elsewhere and self._may_be_guarded(function, forwards)
             found[function] = Inference(
@@ -148,7 +148,7 @@ class Inferences:
                 any(is_volatile(self.solution, forward) for forward in forwards),
                 doubtful,
                 all(has_frozen_part(self.solution, forward.callee) for forward in forwards),
-                elsewhere and all(map(self._runs_forwards_only, forwards)),
+                elsewhere and all(map(self.elsewhere.runs_forwards_only, forwards)),
             )
 
     def _may_be_guarded(self, function: Function, forwards: list[Value]) -> bool:
@@ -168,7 +168,7 @@ class Inferences:
             return True
         if self._does_more(function):
             return self._is_script_of_inference(function) and self._is_thrown_away(call)
-        return call not in self.flows.leaving or self.runs_elsewhere(call)
+        return call not in self.flows.leaving or self.elsewhere.infers(call)
 
     def _is_script_of_inference(self, function: Function) -> bool:
         """Whether a function is a file's body, and nothing in the file trains or asks for a gradient."""
@@ -234,7 +234,7 @@ class Inferences:
             return False
         if call in self._layers or _is_metric_of_several(call) or self._older_torch.leaves_to_data(call):
             return False
-        if self.runs_elsewhere(call):
+        if self.elsewhere.infers(call):
             return not self.on_a_dummy(call)
         if not self.flows.live_parts(call):
             is_unseen = self._methods.infers(call) and not self.on_a_dummy(call)
@@ -291,55 +291,6 @@ class Inferences:
             or (call.mode in WITHIN and self.flows.is_unknown_call(call))
             for argument in call.arguments
         )
-
-    def runs_elsewhere(self, call: Value) -> bool:
-        """Whether a function of another file runs forwards for this call whose graph does not even leave it."""
-        escapes = call in self.flows.escaped
-        return any(self._infers_elsewhere(function, escapes) for function in self.solution.functions_of(call))
-
-    def _runs_forwards_only(self, call: Value) -> bool:
-        """Whether what a CALL runs are the forwards of models, which serve a training as well."""
-        functions = [function for function in self.solution.functions_of(call) if function.is_foreign]
-        return bool(functions) and all(map(is_forward, functions))
-
-    def _is_guarded_by_others(self, call: Value) -> bool:
-        """Whether other files guard what this one calls with gradients on."""
-        called_elsewhere = self.solution.graph.foreign.called_elsewhere
-        functions = [function for function in self.solution.functions_of(call) if function.is_foreign]
-        return any(called_elsewhere[function]() is Guarding.MIXED for function in functions)
-
-    def _infers_elsewhere(self, function: Function, escapes: bool, evaluating: bool = False) -> bool:
-        """Whether a function of another file drops a graph; where what it returns ``escapes``, that is not dropped.
-
-        ``evaluating``: who calls it, in another file as well, has put a model into evaluation mode.
-        """
-        if not function.is_foreign or function.name == "__init__" or self.steps.trains(function):
-            return False
-        key = (function, escapes, evaluating)
-        if key not in self._elsewhere:
-            self._elsewhere[key] = False  # a cycle of calls adds nothing to itself
-            self._elsewhere[key] = any(
-                self._is_dropped(call, escapes, evaluating or call.evaluating) for call in self.steps.calls_in(function)
-            )
-        return self._elsewhere[key]
-
-    def _is_dropped(self, call: Value, escapes: bool, evaluating: bool) -> bool:
-        """Whether a call in a function of another file runs a forward, under its caller's grad mode, for nothing."""
-        if call.mode is not Mode.INHERITED or self._is_used(call):
-            return False
-        by_method = self.steps.runs_layers_by_method(call)
-        if by_method or self.steps.calls_module(call):
-            is_known = by_method or evaluating or self.steps.calls_network(call) or self._is_passed_network(call)
-            leaves = call in self.solution.graph.foreign.leaving
-            return is_known and ((evaluating and not escapes) or not leaves)
-        functions = self.solution.functions_of(call)
-        return any(self._infers_elsewhere(function, escapes, evaluating) for function in functions)
-
-    def _is_passed_network(self, call: Value) -> bool:
-        """Whether an object of another file calls a module of torch that it was made with in this one."""
-        called = called_object(call)
-        atoms = self.solution.final(called) if called.op is Op.ATTRIBUTE else ()
-        return any(isinstance(atom, Module) and atom.has_parameters for atom in atoms)
 
     def _begins_in_module(self, call: Value) -> bool:
         """Whether the graph that a helper returns begins with a forward, and not with any operation on a leaf."""

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint import torch_api
-from torchlint.facts.values.calls import LIKE_ANOTHER
 from torchlint.facts.values.domain import (
     ClassReference,
     Container,
@@ -28,6 +27,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.graph import Backward, Function, Loop, Op, Place, Value
 from torchlint.facts.values.homes import allocations_of, places_of
+from torchlint.facts.values.library_calls import LIKE_ANOTHER
 from torchlint.facts.values.parameters import spread_into
 from torchlint.facts.values.reaching import ends, reached
 

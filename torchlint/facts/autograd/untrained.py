@@ -20,8 +20,9 @@ from torchlint.facts.autograd.detached_ends import ends_detached
 from torchlint.facts.autograd.discarding import Discarding
 from torchlint.facts.autograd.forwarded import Forwarded, RunByObject
 from torchlint.facts.autograd.optimized import Optimized
+from torchlint.facts.autograd.trainees import Trainees
 from torchlint.facts.turns.steps import called_object
-from torchlint.facts.values.domain import Argument, Derived, Instance, Module, Tool, surely_graphless
+from torchlint.facts.values.domain import Argument, Derived, Instance, Module, surely_graphless
 from torchlint.facts.values.frameworks import is_forward, trains_on_result
 from torchlint.facts.values.freezing import switched_subjects
 from torchlint.facts.values.graph import Backward, Function, Op, Place, Value
@@ -71,6 +72,7 @@ class _Search:
         self.facts = facts
         self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
         self.optimized = Optimized(facts.flows)
+        self.trainees = Trainees(facts, self.optimized)
         self.extents = facts.extents
         self.forwarded = Forwarded(facts)
         self.discarding = Discarding(facts, self.optimized)
@@ -155,13 +157,15 @@ class _Search:
                 return None  # whose backward it is differs from caller to caller
             if not (all(self._is_discarded(module, b) for b in backwards) if backwards else self._is_dropped(call)):
                 return None
-        elif not (is_detached or self._is_no_trainee(module)):
+        elif not (is_detached or self.trainees.is_no_trainee(module)):
             return None
         supposed = not all(self._trains_another(module, backward) for backward in backwards)
-        if supposed and not (self._is_evaluated(module) and all(map(partial(self._trains_beside, module), backwards))):
+        if supposed and not (
+            self.trainees.is_evaluated(module) and all(map(partial(self._trains_beside, module), backwards))
+        ):
             return None
         if not (backwards or is_detached) and not any(
-            self._is_optimized(other) for other in self._modules_in(call.function)
+            self.trainees.is_optimized(other) for other in self._modules_in(call.function)
         ):
             return None
         backward = backwards[0] if backwards else None
@@ -308,56 +312,16 @@ class _Search:
     def _roots(self, module: Value) -> frozenset[Value | Place]:
         return self.optimized.roots(module)
 
-    def _is_no_trainee(self, module: Value) -> bool:
-        """Whether something says that a module is not trained: others are, or it was put into evaluation mode."""
-        roots = self._roots(module)
-        if any(isinstance(root, Value) and root.op is not Op.PARAMETER for root in roots) or self._is_attribute(roots):
-            if self.optimized.trainees:
-                return all(self._is_made(root) for root in roots) or self._is_evaluated(module)
-        return self._is_evaluated(module)
-
-    def _is_attribute(self, roots: frozenset[Value | Place]) -> bool:
-        return all(isinstance(root, Place) for root in roots)
-
-    def _is_made(self, root: Value | Place) -> bool:
-        """Whether a root is where the network is made or loaded, so that all that happens to it is seen.
-
-        What a method of a network that is trained gives, ``learner.clone()``, may share its parameters or its graph.
-        """
-        if not isinstance(root, Value) or root.op is not Op.CALL:
-            return False
-        is_given_by_method = root.callee.op is Op.ATTRIBUTE and not self.solution.functions_of(root)
-        return not (is_given_by_method and self._is_optimized(root.callee.inputs[0]))
-
-    def _is_evaluated(self, module: Value) -> bool:
-        """Whether a module is put into evaluation mode in this file, and nowhere back into training mode."""
-        return self._is_switched(module, trains=False) and not self._is_switched(module, trains=True)
-
-    def _is_switched(self, module: Value, *, trains: bool) -> bool:
-        """Whether ``.train()``, or ``.eval()``, is called on a module."""
-        return not self._roots(module).isdisjoint(self._put_into[trains])
-
-    @cached_property
-    def _put_into(self) -> dict[bool, set[Value | Place]]:
-        """The roots of all modules that are put into training mode (True), and into evaluation mode."""
-        found: dict[bool, set[Value | Place]] = {True: set(), False: set(self.facts.graph.foreign.evaluated)}
-        for call in self.facts.calls():
-            if call.callee.op is Op.ATTRIBUTE and call.callee.name in ("eval", "train"):
-                flag = call.argument(0, "mode")
-                trains = call.callee.name == "train" and (flag is None or flag.name != "False")
-                found[trains] |= self._roots(call.callee.inputs[0])
-        return found
-
     def _trains_another(self, module: Value, backward: Backward) -> bool:
         """Whether a backward is there for another network: one that is trained, and whose gradients are used."""
         return any(
-            self._is_optimized(other) and not self._is_discarded(other, backward)
+            self.trainees.is_optimized(other) and not self._is_discarded(other, backward)
             for other in self._others_before(module, backward)
         )
 
     def _trains_beside(self, module: Value, backward: Backward) -> bool:
         """Whether a backward goes through another network that is put into training mode, whoever optimizes it."""
-        return any(self._is_switched(other, trains=True) for other in self._others_before(module, backward))
+        return any(self.trainees.is_switched(other, trains=True) for other in self._others_before(module, backward))
 
     def _others_before(self, module: Value, backward: Backward) -> list[Value]:
         """The other networks through which a backward goes."""
@@ -370,27 +334,6 @@ class _Search:
     def _modules_in(self, function: Function) -> list[Value]:
         """The networks whose forward a function runs."""
         return [self.forwarded.module(call) or call.callee for call in self.steps.calls_in(function)]
-
-    def _is_optimized(self, module: Value) -> bool:
-        """Whether an optimizer of the file trains a module for certain, or the module was put into training mode."""
-        if any(self.optimized.overlap(module, one) for one in self._optimized):
-            return True
-        return self._is_switched(module, trains=True) and not self._is_switched(module, trains=False)
-
-    @cached_property
-    def _optimized(self) -> list[Value]:
-        """The modules whose parameters are given to an optimizer that is seen."""
-        made = [
-            call
-            for call in self.facts.calls()
-            if any(isinstance(a, Tool) and a.kind == "optimizer" for a in self.solution.final(call))
-        ]
-        given = [part for call in made for part in call.computed_from()]
-        yielded = [f.result for part in given if part.op is Op.CALL for f in self.solution.functions_of(part)]
-        given += [part for result in yielded if result is not None for part in result.computed_from()]
-        parts = [part for part in given if part.op is Op.ATTRIBUTE]
-        found = [part.inputs[0] for part in parts if part.name in ("parameters", "named_parameters")]
-        return list(dict.fromkeys(found))
 
     # -- how it is repaired ---------------------------------------------------------------------------------------
 

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint import torch_api
 from torchlint.facts.building.names import constant_of
-from torchlint.facts.hooks.burdens import Burdens
 from torchlint.facts.hooks.holding import Held, Holding
+from torchlint.facts.hooks.instances import Instances
 from torchlint.facts.hooks.makers import Makers
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.summaries.effects import Effect
@@ -26,14 +25,12 @@ from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.values.domain import (
     FunctionReference,
     History,
-    Instance,
     Tensor,
 )
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import allocations_of, places_of
+from torchlint.facts.values.homes import allocations_of
 from torchlint.facts.values.writing import shortened
-from torchlint.tree import walk, walk_statements
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -42,9 +39,6 @@ if TYPE_CHECKING:
 
 TAKING = frozenset(["pop", "popitem", "clear"])
 """Methods of containers after which what was in them is there no more."""
-
-MAKING = (Op.CALL, Op.CONTAINER)
-"""How a value is made where it stands."""
 
 
 class Through(Enum):
@@ -100,10 +94,9 @@ class Circles:
         self.solution = facts.solution
         self.identity = facts.identity
         self.holding = Holding(facts.solution, self.identity)
-        self.burdens = Burdens(facts.solution, facts.identity)
+        self.instances = Instances(facts)
         self.repetitions = facts.repetitions
         self.makers = Makers(facts)
-        self._known_parts: dict[Class, frozenset[Value]] = {}
 
     def found(self) -> Iterator[Circle]:
         """Every circle; several may be closed by one statement."""
@@ -133,11 +126,11 @@ class Circles:
                     yield from self._of_graph(registration, tensor, held)
                 return
         for one in held:
-            owner = self.class_of(one.value)
-            if owner is None or not self.is_own(subject, owner):
+            owner = self.instances.class_of(one.value)
+            if owner is None or not self.instances.is_own(subject, owner):
                 continue
             by, is_seldom = self.makers.maker(owner)
-            if by is not None and self.is_heavy(owner):
+            if by is not None and self.instances.is_heavy(owner):
                 is_forever = call.callee.name == "register_post_accumulate_grad_hook"
                 holder, written = self._receiver(call), self._written(one)
                 statement = self.facts.statement_of(call)
@@ -146,7 +139,7 @@ class Circles:
     def _of_graph(self, registration: Registration, tensor: Value, held: list[Held]) -> Iterator[Circle]:
         statement, holder = self.facts.statement_of(registration.call), self._receiver(registration.call)
         for one in held:
-            owner = self.class_of(one.value)
+            owner = self.instances.class_of(one.value)
             if owner is not None and owner.name and self.reaches(owner, tensor):
                 is_seen, repetition = self.makers.made_again(owner)
                 if repetition is None and (is_seen or is_module_class(owner) or not self._is_once(owner, tensor)):
@@ -218,14 +211,14 @@ class Circles:
 
     def reaches(self, owner: Class, tensor: Value) -> bool:
         """Whether an instance keeps ``tensor`` or what is computed from it."""
-        return any(self._descends(value, tensor) for value in self._kept_by(owner))
+        return any(self._descends(value, tensor) for value in self.instances.kept_by(owner))
 
     def _is_once(self, owner: Class, tensor: Value) -> bool:
         """Whether an instance keeps such a tensor once and for all: what is bound anew lets the last one go."""
-        cached = set(self._cached_by(owner))
+        cached = set(self.instances.cached_by(owner))
         return any(
             self._descends(value, tensor) and (value in cached or value.function.name == "__init__")
-            for value in self._kept_by(owner)
+            for value in self.instances.kept_by(owner)
         )
 
     # -- objects --------------------------------------------------------------------------------------------------
@@ -235,13 +228,13 @@ class Circles:
         if owner is None or store.holder is None or store.kind is Kind.UPDATE:
             return
         for held in self.holding.held_by(store.value):
-            other = self.class_of(held.value)
+            other = self.instances.class_of(held.value)
             if other is None or other.root() is not owner.root() or not self._is_of_object(held.value, function):
                 continue
-            place = self.attribute_of(store, owner)
+            place = self.instances.attribute_of(store, owner)
             by, is_seldom = self.makers.maker(owner)
-            if place is not None and by is not None and not self.is_dropped(place):
-                if self.is_heavy(owner):
+            if place is not None and by is not None and not self.instances.is_dropped(place):
+                if self.instances.is_heavy(owner):
                     holder, written = f"{function.parameters[0].name}.{place.path}", self._written(held)
                     yield Circle(store.statement, Through.OBJECT, holder, written, by, owner, False, is_seldom)
             return
@@ -270,14 +263,14 @@ class Circles:
 
     def _of_kept(self, kept: KeptElsewhere) -> Iterator[Circle]:
         """``net.tell(lambda loss: note(net, loss))`` where a class of another file keeps what ``tell`` is given."""
-        owner = self.class_of(kept.holder) if kept.holder is not None and kept.keep.into == 0 else None
+        owner = self.instances.class_of(kept.holder) if kept.holder is not None and kept.keep.into == 0 else None
         if owner is None or kept.holder is None or not kept.keep.is_shared or kept.is_let_go(self.solution):
             return
         for held in self.holding.held_by(kept.given.value):
             if self._roots(held.value).isdisjoint(self._roots(kept.holder)):
                 continue
             by, is_seldom = self.makers.maker(owner)
-            if by is not None and self.is_heavy(owner):
+            if by is not None and self.instances.is_heavy(owner):
                 statement, holder = self.facts.statement_of(kept.call), f"{kept.name}.{kept.keep.attribute}"
                 yield Circle(statement, Through.OBJECT, holder, self._written(held), by, owner, False, is_seldom)
             return
@@ -291,79 +284,8 @@ class Circles:
         objects = (call.callee.inputs[0] for call in calls if call.callee.op is Op.ATTRIBUTE)
         return any(not self._roots(held).isdisjoint(self._roots(one)) for one in objects)
 
-    def attribute_of(self, store: Store, owner: Class) -> Place | None:
-        """The attribute of an instance that a store assigns, or into whose container it puts something."""
-        if store.kind is Kind.ASSIGN:
-            is_on_self = store.attribute and store.holder in store.function.parameters[:1]
-            return Place(owner.root(), store.attribute) if is_on_self else None
-        assert store.holder is not None
-        read = [place for place in places_of(self.solution, store.holder) if place.owner is owner.root()]
-        made = (
-            place for place, values in self.solution.stored.items()
-            if place.owner is owner.root() and store.holder in values
-        )  # fmt: skip
-        return next(iter([*read, *made]), None)
-
-    def is_own(self, subject: Value, owner: Class) -> bool:
-        """Whether a module or parameter belongs to the instance, and was not handed to it."""
-        made: list[Value] = []
-        for part in self.facts.hook_lifetimes.way(subject, ()):
-            if part.op is Op.ATTRIBUTE and self.class_of(part.inputs[0]) is owner:
-                places = places_of(self.solution, part)
-                made += [root for p in places for v in self.solution.stored.get(p, ()) for root in self._roots(v)]
-            elif part.op in MAKING and part.function.owner is owner and part in self._parts_of(owner):
-                made.append(part)
-        return bool(made) and all(root.op in (Op.CALL, Op.CONTAINER) for root in made)
-
-    def _parts_of(self, owner: Class) -> frozenset[Value]:
-        """What instances keep, and the layers of which they make a ``Sequential`` that they keep."""
-        if owner not in self._known_parts:
-            kept = self._kept_by(owner)
-            wrapping = (value for value in kept if value.op is Op.CALL and _wraps_layers(value.callee))
-            parts = (part for value in wrapping for part in value.computed_from())
-            self._known_parts[owner] = frozenset([*kept, *parts])
-        return self._known_parts[owner]
-
     def _roots(self, value: Value) -> frozenset[Value]:
         return self.identity.roots(value)
-
-    def class_of(self, value: Value) -> Class | None:
-        """The class whose instance ``value`` is."""
-        atoms = self.solution.final(value)
-        return next((atom.cls for atom in atoms if isinstance(atom, Instance)), None) if len(atoms) == 1 else None
-
-    def _kept_by(self, owner: Class) -> list[Value]:
-        """What instances keep in attributes that nothing empties, and what their cached methods return."""
-        kept = [
-            value
-            for place, values in self.solution.stored.items()
-            if place.owner is owner.root() and not self.is_dropped(place)
-            for value in values
-        ]
-        return [*kept, *self._cached_by(owner)]
-
-    def _cached_by(self, owner: Class) -> list[Value]:
-        methods = [method for cls in owner.lineage() for method in cls.methods.values()]
-        return [m.result for m in methods if m.result is not None and any("cache" in name for name in m.decorators)]
-
-    def is_dropped(self, place: Place) -> bool:
-        """Whether an attribute is set to nothing, or deleted, after the instance was made."""
-        if place.path in self._deleted:
-            return True
-        later = (v for v in self.solution.stored.get(place, ()) if v.function.name != "__init__")
-        return any(value.op is Op.CONSTANT for value in later)
-
-    @cached_property
-    def _deleted(self) -> frozenset[str]:
-        targets = (node.target for node in walk_statements(self.facts.module) if isinstance(node, cst.Del))
-        parts = (part for target in targets for part in walk(target))
-        return frozenset(part.attr.value for part in parts if isinstance(part, cst.Attribute))
-
-    def is_heavy(self, owner: Class) -> bool:
-        """Whether each instance has tensors of its own; a model that it was handed lives on anyway."""
-        if owner.is_foreign:
-            return self.burdens.is_network(owner)
-        return any(self.burdens.is_fresh(value, owner) for value in self._kept_by(owner))
 
     # -- functions that call themselves ---------------------------------------------------------------------------
 
@@ -381,7 +303,7 @@ class Circles:
             return
         held = self.holding.held_by(made)
         if any(one.value is made for one in held):
-            heavy = next((one for one in held if self.burdens.is_fresh(one.value, None)), None)
+            heavy = next((one for one in held if self.instances.burdens.is_fresh(one.value, None)), None)
             if heavy is not None:
                 name, written = function.name, self._written(heavy)
                 yield Circle(function.syntax, Through.FUNCTION, name, written, repetition.by, None, False)
@@ -409,8 +331,3 @@ class Circles:
             else "it"
         )
         return shortened(text)
-
-
-def _wraps_layers(maker: Value) -> bool:
-    made = torch_api.torch_class(maker.name) if maker.op is Op.EXTERNAL else None
-    return made is not None and made.wraps

@@ -13,10 +13,10 @@ from torchlint.facts.autograd.flows import GRAPH_READERS
 from torchlint.facts.autograd.insertions import is_bounded
 from torchlint.facts.hooks.forward_hooks import Hook
 from torchlint.facts.turns.skipping import last_of
-from torchlint.facts.values.calls import CONTAINER_READERS
 from torchlint.facts.values.domain import Argument, Container, Derived, sorted_values
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.library_calls import CONTAINER_READERS
 from torchlint.facts.values.reaching import ends
 from torchlint.facts.values.writing import Use, operands, parts, text_of
 

@@ -25,7 +25,7 @@ def closed_by(search: Circles, initializer: Function) -> list[tuple[str, tuple[i
     registered = [one for one in search.facts.registrations if one.call.function is initializer]
     found = [*map(partial(_hooked, search), registered), *_stored(search, initializer)]
     names = dict.fromkeys(name for name in found if name)
-    own = list(names) if names and search.is_heavy(initializer.owner) else []
+    own = list(names) if names and search.instances.is_heavy(initializer.owner) else []
     on_tensors = (circle for one in registered for circle in _hooked_on_given(search, one))
     return [*((name, ()) for name in own), *dict.fromkeys(on_tensors)]
 
@@ -35,7 +35,7 @@ def _hooked_on_given(search: Circles, registration: Registration) -> Iterator[tu
     call, subject = registration.call, registration.subject
     if subject is None or not registration.is_of_tensor or not _holds_object(search, registration):
         return
-    owner, way = call.function.owner, set(search.facts.hook_lifetimes.way(subject, ()))
+    owner, way = call.function.owner, set(search.facts.hook_lifetimes.subjects.way(subject, ()))
     for position, parameter in enumerate(call.function.parameters):
         if position and parameter in way and owner is not None and search.reaches(owner, parameter):
             yield parameter.name, (position,)
@@ -47,9 +47,9 @@ def _hooked(search: Circles, registration: Registration) -> str:
     owner = call.function.owner
     if subject is None or owner is None or registration.is_of_tensor or not _holds_object(search, registration):
         return ""
-    if not search.is_own(subject, owner):
+    if not search.instances.is_own(subject, owner):
         return ""
-    way, stored = set(facts.hook_lifetimes.way(subject, ())), search.solution.stored.items()
+    way, stored = set(facts.hook_lifetimes.subjects.way(subject, ())), search.solution.stored.items()
     return next((p.path for p, values in stored if p.owner is owner.root() and not way.isdisjoint(values)), "")
 
 
@@ -70,11 +70,11 @@ def _stored(search: Circles, initializer: Function) -> Iterator[str]:
         if store.function is initializer and store.holder is not None and store.kind is not Kind.UPDATE:
             held = search.holding.held_by(store.value)
             place = (
-                search.attribute_of(store, owner)
+                search.instances.attribute_of(store, owner)
                 if owner is not None and any(one.value is itself for one in held)
                 else None
             )
-            if place is not None and not search.is_dropped(place):
+            if place is not None and not search.instances.is_dropped(place):
                 yield place.path
 
 
@@ -93,4 +93,4 @@ def handed_to_itself(search: Circles, method: Function) -> list[tuple[str, int]]
         for key, argument in zip(call.keys[1:], call.arguments, strict=True)
         if isinstance(key, int) and any(held.value is itself for held in search.holding.held_by(argument))
     ]
-    return found if found and search.is_heavy(method.owner) else []
+    return found if found and search.instances.is_heavy(method.owner) else []

@@ -6,36 +6,27 @@ registered on an object that is new in each turn goes with that object.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.facts.building.names import assigned_in
-from torchlint.facts.hooks.handles import PASSING, Handles
+from torchlint.facts.hooks.handles import Handles
 from torchlint.facts.hooks.refusing import refuses_again
+from torchlint.facts.hooks.subjects import Subjects, gives_part
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import HOPS, Repetition, Turn
 from torchlint.facts.values.domain import History, Instance, Module, Tensor
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.homes import stored_at
-from torchlint.facts.values.parameters import SAME_OBJECT
-from torchlint.facts.values.reaching import reached
 from torchlint.hook_names import OF_ALL, OF_OBJECTS, OF_TENSORS
 from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.summaries.effects import Effect
-
-PARTS = frozenset(
-    ["modules", "named_modules", "children", "named_children", "get_submodule", "get_parameter", "parameters",
-     "named_parameters", "values", "items", "get"]
-)  # fmt: skip
-"""Methods that give parts of an object which live as long as the object does."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +112,7 @@ class HookLifetimes:
         self.solution = facts.solution
         self.repetitions = facts.repetitions
         self.handles = Handles(facts)
-        self._followed: set[Value] = set()
+        self.subjects = Subjects(facts.solution)
 
     def piled(self) -> list[PiledHook]:
         """Every hook that is registered again and again and stays, at most one for each statement."""
@@ -189,7 +180,7 @@ class HookLifetimes:
         chain: tuple[Value, ...] = (call,)
         at = self.walk_over(call, subject)
         while subject is not None and len(chain) <= HOPS:
-            way = set(self.way(subject, chain))
+            way = set(self.subjects.way(subject, chain))
             for loop in at.loop.around() if at.loop is not None else ():
                 if self._is_chosen(at, loop.syntax) or _names_in(at.syntax) & assigned_in(loop.syntax):
                     return None
@@ -217,7 +208,8 @@ class HookLifetimes:
     def walk_over(self, call: Value, subject: Value | None) -> Value:
         """What a registration on many parts goes over: which parts it chooses is no matter of how often it runs."""
         at = call
-        walked = {v.loop for v in self.way(subject, ()) if v.op is Op.ELEMENT} if subject is not None else set()
+        way = self.subjects.way(subject, ()) if subject is not None else ()
+        walked = {value.loop for value in way if value.op is Op.ELEMENT}
         for loop in call.loop.around() if call.loop is not None else ():
             if loop not in walked or loop.iterable is None or self.repetitions.turn(loop) is not Turn.OTHER:
                 break
@@ -252,7 +244,7 @@ class HookLifetimes:
         if self.solution.callers.get(function) or not self._stays(registration, repetition):
             return None
         later = [other for other in self.facts.steps.calls_in(function) if other.index > call.index]
-        handed = {value for value in self.way(registration.subject, (call,)) if value.op is Op.PARAMETER}
+        handed = {value for value in self.subjects.way(registration.subject, (call,)) if value.op is Op.PARAMETER}
         if handed and handed <= set(_own(function)):
             runs = any(other.loop is None and self._is_of(other.callee, function) for other in later)
         else:
@@ -278,7 +270,7 @@ class HookLifetimes:
         owner = made.owner if made is not None else None
         if made is None or owner is None or is_module_class(owner) or self._is_ended(call):
             return None
-        parts = {part for value in self.way(subject, ()) for part in (value, *self._stored(value))}
+        parts = {part for value in self.subjects.way(subject, ()) for part in (value, *self._stored(value))}
         given = [parameter for parameter in made.parameters[1:] if parameter in parts]
         if self._runs_once(made) and all(self._is_another_each_time(parameter) for parameter in given):
             return None
@@ -328,7 +320,7 @@ class HookLifetimes:
         subject, by = registration.subject, repetition.by
         if subject is None:
             return True
-        way = list(self.way(subject, repetition.chain))
+        way = list(self.subjects.way(subject, repetition.chain))
         if registration.is_of_tensor and not self._is_lasting_leaf(subject, way):
             return False
         outer = by.function if isinstance(by, Loop) else None
@@ -336,7 +328,7 @@ class HookLifetimes:
         for value in way:
             if isinstance(by, Loop) and value.op is Op.ELEMENT and value.loop is by:
                 return False  # another object in each turn
-            is_made = value.op is Op.CALL and not _gives_part(value) and not self._looked_up_in(value)
+            is_made = value.op is Op.CALL and not gives_part(value) and not self.subjects.looked_up_in(value)
             in_loop = isinstance(by, Loop) and value.loop is not None and by in value.loop.around()
             if is_made and (value.function in inner or in_loop):
                 return False
@@ -353,38 +345,6 @@ class HookLifetimes:
     def _is_module(self, value: Value) -> bool:
         return all(isinstance(atom, Module | Instance) for atom in self.solution.final(value))
 
-    def way(self, subject: Value, chain: tuple[Value, ...]) -> Iterator[Value]:
-        """The values from ``subject`` back to the object that it is a part of, through the calls of ``chain``."""
-        return reached([subject], partial(self._one_back, chain))
-
-    def _one_back(self, chain: tuple[Value, ...], value: Value) -> Sequence[Value]:
-        if value.op in (Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT):
-            return value.inputs[:1]
-        if value.op in (Op.PHI, Op.CONTAINER):
-            return value.inputs
-        if value.op is Op.PARAMETER:
-            bindings = self.solution.callers.get(value.function, {})
-            bound = (bindings[call].get(value) for call in chain if call in bindings)
-            return [argument for argument in bound if argument is not None]
-        if value.op is Op.CALL and _gives_part(value):
-            first = 1 if value.callee.name == "builtins.filter" else 0
-            return value.callee.inputs if value.callee.op is Op.ATTRIBUTE else value.arguments[first : first + 1]
-        return self._looked_up_in(value) if value.op is Op.CALL else ()
-
-    def _looked_up_in(self, call: Value) -> list[Value]:
-        """What a CALL gives a function of the file that returns a part of it, and makes nothing new."""
-        functions = self.solution.functions_of(call)
-        if len(functions) != 1 or functions[0].result is None or call in self._followed:
-            return []
-        self._followed.add(call)
-        way = list(self.way(functions[0].result, ()))
-        makes = any(v.op is Op.CALL and not _gives_part(v) and not self._looked_up_in(v) for v in way)
-        self._followed.discard(call)
-        if makes:
-            return []
-        binding = self.solution.callers[functions[0]][call]
-        return [given for v in way if v.op is Op.PARAMETER and (given := binding.get(v)) is not None]
-
 
 def _asks_for_type(test: cst.BaseExpression) -> bool:
     return isinstance(test, cst.Call) and isinstance(test.func, cst.Name) and test.func.value == "isinstance"
@@ -400,11 +360,3 @@ def _names_in(node: cst.CSTNode | None) -> set[str]:
     """The variables by which a call names what it is made on."""
     function = node.func if isinstance(node, cst.Call) else node
     return {part.value for part in walk(function) if isinstance(part, cst.Name)} if function is not None else set()
-
-
-def _gives_part(call: Value) -> bool:
-    """Whether a CALL gives a part of an object, or the object itself, and makes nothing new."""
-    callee = call.callee
-    if callee.op is Op.ATTRIBUTE:
-        return callee.name in PARTS or callee.name in SAME_OBJECT
-    return callee.op is Op.EXTERNAL and callee.name in PASSING

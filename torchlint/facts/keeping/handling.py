@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.keeping.asking_back import COLLECTING
+from torchlint.facts.keeping.caught import Caught
 from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.values.domain import ClassReference, Container, External, Plain, Tool
 from torchlint.facts.values.framework_objects import contract_of
 from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of, stored_at
+from torchlint.facts.values.homes import homes_of
 from torchlint.facts.values.writing import text_of
 from torchlint.frameworks import Holds
 from torchlint.tree import dotted, walk, walk_scope, walk_statements
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from torchlint.facts import Facts
 
 DEPTH = 4
-"""How many calls deep a module is looked for, and how many callers up a repetition."""
+"""How many calls deep a module is looked for."""
 
 OUT_OF_MEMORY = ("OutOfMemoryError", "MemoryError")
 """How the exceptions are called that say so."""
@@ -86,6 +87,7 @@ class Handling:
         self.solution = facts.solution
         self.steps = facts.steps
         self.holders = Holders(facts)
+        self.caught = Caught(facts, self.holders)
 
     @cached_property
     def _calls(self) -> dict[cst.CSTNode, Value]:
@@ -229,7 +231,7 @@ class Handling:
     def _of_store(self, store: Store) -> KeptException | None:
         if store.function.name == "__init__":
             return None  # who keeps the object that is made is asked instead
-        handler = self._handler_of(store.value, DEPTH, set())
+        handler = self.caught.handler_of(store.value)
         if handler is None or self._clears_frames(handler):
             return None
         tried = self._tried(handler)
@@ -251,7 +253,7 @@ class Handling:
         """``self.journal.note(error)``: what an object of another file adds to what it keeps."""
         if not kept.keep.grows or kept.keep.bounded or kept.keep.is_computed:
             return None
-        handler = self._handler_of(kept.given.value, DEPTH, set())
+        handler = self.caught.handler_of(kept.given.value)
         tried = self._tried(handler) if handler is not None and not self._clears_frames(handler) else None
         by = self.facts.novelty.repeats_at(kept.call.function, kept.call.loop)
         if handler is None or tried is None or by is None:
@@ -316,77 +318,6 @@ class Handling:
         if not isinstance(node, cst.Try):
             return None
         return next((call for call in self._calls_under(node.body) if self._works(call)), None)
-
-    def _handler_of(self, value: Value, depth: int, seen: set[Value]) -> cst.ExceptHandler | None:
-        """The handler whose exception ``value`` is, or holds."""
-        if value in seen or depth == 0:
-            return None
-        seen.add(value)
-        if value.op is Op.UNKNOWN and isinstance(value.syntax, cst.AsName):
-            handler = self.facts.parents.get(value.syntax)
-            return handler if isinstance(handler, cst.ExceptHandler) else None
-        if value.op is Op.CALL and value.callee.name in ("sys.exc_info", "sys.exception"):
-            return self._handler_around(value)
-        for source in self._sources(value):
-            found = self._handler_of(source, depth - (source.function is not value.function), seen)
-            if found is not None:
-                return found
-        return None
-
-    def _sources(self, value: Value) -> list[Value]:
-        """What ``value`` may be the same as, or hold."""
-        if value.op in (Op.PHI, Op.CONTAINER):
-            return list(value.inputs)
-        if value.op is Op.PARAMETER:
-            return self.solution.arguments_of(value)
-        if value.op is Op.READ or (value.op is Op.ATTRIBUTE and value.name != "__traceback__"):
-            return stored_at(self.solution, value)
-        if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
-            return self._parts(value)
-        if value.op is Op.ATTRIBUTE:
-            return [value.inputs[0]]
-        if value.op is Op.CALL:
-            results = [f.result for f in self.solution.functions_of(value) if f.result is not None]
-            return [*results, *self._kept_by_object(value)]
-        return []
-
-    def _kept_by_object(self, call: Value) -> list[Value]:
-        """What an object of a class of the file keeps of that with which it is made; a dataclass keeps all."""
-        kept: list[Value] = []
-        for atom in self.solution.final(call.callee):
-            if not isinstance(atom, ClassReference):
-                continue
-            made_by = atom.cls.method("__init__")
-            if made_by is None:
-                kept += call.arguments
-                continue
-            binding = self.solution.callers.get(made_by, {}).get(call, {})
-            stores = [s.value for s in self.facts.graph.stores if s.function is made_by and s.attribute]
-            kept += [given for parameter, given in binding.items() if given is not None and parameter in stores]
-        return kept
-
-    def _parts(self, value: Value) -> list[Value]:
-        """The part of a tuple that is unpacked, also of one that a function of the file returns."""
-        key, found = value.keys[0], []
-        for whole in self.holders.objects(value.inputs[0]):
-            results = [f.result for f in self.solution.functions_of(whole) if f.result is not None]
-            for choice in [whole, *(c for result in results for c in result.inputs)]:
-                if choice.op is Op.CONTAINER and key in choice.keys:
-                    found.append(choice.inputs[choice.keys.index(key)])
-                elif choice.op is Op.CALL and choice.callee.name == "sys.exc_info":
-                    found.append(choice)
-        return found
-
-    def _handler_around(self, value: Value, depth: int = DEPTH) -> cst.ExceptHandler | None:
-        """The handler in which a value is asked for, or in which the function that asks for it is called."""
-        node = value.syntax
-        while node is not None and not isinstance(node, cst.FunctionDef):
-            if isinstance(node, cst.ExceptHandler):
-                return node
-            node = self.facts.parents.get(node)
-        callers = list(self.solution.callers.get(value.function, ())) if depth else []
-        handlers = [self._handler_around(caller, depth - 1) for caller in callers]
-        return handlers[0] if len(handlers) == 1 else None
 
 
 def _caught(handler: cst.ExceptHandler) -> set[str]:

@@ -226,7 +226,7 @@ class Doings:
         lifetimes = self.facts.hook_lifetimes
         for call in self.facts.steps.calls_in(function):
             for name, subject, has_handle in self._hooks_at(call):
-                way = set(lifetimes.way(subject, ()))
+                way = set(lifetimes.subjects.way(subject, ()))
                 of = tuple(i for i, parameter in enumerate(function.parameters) if parameter in way)
                 is_left = not has_handle or lifetimes.handles.is_left(call)
                 walk = lifetimes.walk_over(call, subject)
@@ -237,7 +237,7 @@ class Doings:
         """(the method that registers a hook, the object on which, whether ``call`` gives the handle)."""
         found = self._registered.get(call)
         if found is not None and found.subject is not None:
-            of_parameters = any(map(_gives_parameters, self.facts.hook_lifetimes.way(found.subject, ())))
+            of_parameters = any(map(_gives_parameters, self.facts.hook_lifetimes.subjects.way(found.subject, ())))
             if of_parameters or not found.is_of_tensor:
                 yield call.callee.name, found.subject, True
         for callee in self.facts.solution.functions_of(call):

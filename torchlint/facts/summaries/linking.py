@@ -12,18 +12,13 @@ from functools import partial
 
 import libcst as cst
 
-from torchlint.facts.building.names import all_parameters
 from torchlint.facts.summaries.atoms import Atoms
-from torchlint.facts.summaries.following import followed
+from torchlint.facts.summaries.bodies import Bodies
 from torchlint.facts.summaries.imports import Found, Imports, Kind, Passing
 from torchlint.facts.summaries.skeletons import class_syntax, function_syntax
 from torchlint.facts.summaries.summary import (
-    CallSummary,
     ClassSummary,
-    EffectSummary,
     FunctionSummary,
-    KeepSummary,
-    ParameterSummary,
     Part,
     PartKind,
     Shape,
@@ -218,8 +213,8 @@ class Linker:
         return [*kept, self.value_of(others, unit, unit.module)] if others else kept
 
     def _method(self, summary: FunctionSummary, cls: Class, unit: Unit) -> Function:
-        made = self._new_function(summary.name, cls, unit)
-        self._fill(made, summary, unit)
+        made = self.new_function(summary.name, cls, unit)
+        Bodies(self).fill(made, summary, unit)
         self.foreign.resets += [(Place(cls.root(), attribute), made) for attribute in summary.resets]
         return made
 
@@ -227,7 +222,7 @@ class Linker:
         """The function that was asked for by name; what it is is read when it is called."""
         name = unit.found.name
         if name not in unit.functions:
-            function = unit.functions[name] = self._new_function(name, None, unit)
+            function = unit.functions[name] = self.new_function(name, None, unit)
             function.opener = partial(self._open_function, function, unit)
         return unit.functions[name]
 
@@ -240,7 +235,7 @@ class Linker:
         if name not in unit.functions:
             if unit.summary is None or all(function.name != name for function in unit.summary.functions):
                 return None
-            function = unit.functions[name] = self._new_function(name, None, unit)
+            function = unit.functions[name] = self.new_function(name, None, unit)
             function.opener = partial(self._open_function, function, unit)
         unit.functions[name].open()
         return unit.functions[name]
@@ -249,100 +244,17 @@ class Linker:
         functions = unit.summary.functions if unit.summary is not None else ()
         summary = next((one for one in functions if one.name == function.name), None)
         if summary is not None:
-            self._fill(function, summary, unit)
+            Bodies(self).fill(function, summary, unit)
 
-    def _new_function(self, name: str, owner: Class | None, unit: Unit) -> Function:
+    def new_function(self, name: str, owner: Class | None, unit: Unit) -> Function:
+        """A function of another file of which nothing is known yet but its name."""
         function = Function(name, function_syntax(FunctionSummary(name)), owner, unit.module, is_foreign=True)
         self.foreign.called_elsewhere[function] = partial(unit.found.imports.guarding, name)
         self.foreign.nodes.add(function.syntax)
         self.foreign.files[function] = os.path.basename(unit.found.path)
         return function
 
-    def _fill(self, function: Function, summary: FunctionSummary, unit: Unit) -> None:
-        """Give a function all that its summary says."""
-        function.syntax = function_syntax(summary)
-        self.foreign.nodes.add(function.syntax)
-        function.is_async, function.is_generator = summary.is_async, summary.is_generator
-        function.is_left_open, function.is_written = summary.is_left_open, summary.is_written
-        function.decorators, function.guard = summary.decorators, Mode(summary.guard)
-        function.wraps = Mode(summary.wraps) if summary.wraps else None
-        function.alters = summary.alters
-        function.is_altered = summary.is_altered or any(self._alters(name, unit) for name in summary.decorators)
-        for position, parameter in enumerate(summary.parameters):
-            function.parameters.append(self._parameter(parameter, position, function, unit))
-        calls = [self._call(call, function, unit) for call in summary.calls]
-        function.result = self.make(Op.PHI, (), function, name="<result>")
-        known = tuple(
-            part
-            for part in summary.result
-            if not _comes_of_calls(part) and part.kind not in (PartKind.OWN, PartKind.RECORD)
-        )
-        if known:
-            function.result.feed(self.value_of(known, unit, function))
-        for part in summary.result:
-            if _comes_of_calls(part):
-                function.result.feed(self._returned(part, calls, unit, function))
-            elif part.kind is PartKind.OWN:
-                function.result.feed(self._attribute(0, part.name.split("."), function, Mode.INHERITED))
-            elif part.kind is PartKind.RECORD:
-                function.result.feed(self._record(part, unit, function))
-        self.foreign.keeps[function] = summary.keeps
-        if summary.holds:
-            self.foreign.holds[function] = summary.holds
-        if summary.effects:
-            self.foreign.effects[function] = followed(
-                summary.effects, partial(self._effects_of, unit), partial(self._keeps_of, function.owner)
-            )
-            self.foreign.found[function] = unit.found
-        if summary.chains:
-            self.foreign.chains[function] = summary.chains
-        if summary.trains_long:
-            self.foreign.trainings.add(function)
-        if summary.lists:
-            self.foreign.lists.add(function)
-        if summary.makes:
-            self.foreign.makers[function] = partial(self._makes, known, unit)
-        if summary.gives_tensor:
-            self.foreign.tensors.add(function)
-        if summary.runs:
-            self.foreign.running.add(function)
-        if summary.gives_output:
-            self.foreign.outputs.add(function)
-        if summary.view is not None:
-            self.foreign.views[function] = summary.view
-        if summary.closure is not None:
-            made = self.foreign.closures[function] = self._new_function(function.name, None, unit)
-            made.parent = function
-            self._fill(made, summary.closure, unit)
-        if summary.trains and not any(backward.function is function for backward in self.foreign.backwards):
-            self._backward(self.value_of((Part(PartKind.UNKNOWN),), unit, function), function, None)
-
-    def _returned(self, part: Part, calls: list[Value], unit: Unit, function: Function) -> Value:
-        """What a function returns of what it calls, by itself or in a tuple."""
-        if part.kind is PartKind.RESULT:
-            called = calls[part.position]
-            return self.make(Op.OPERATION, (called,), function) if part.flag else called
-        items = tuple(
-            self._returned(shape[0], calls, unit, function)
-            if any(map(_comes_of_calls, shape))
-            else self.value_of(shape, unit, function)
-            for _, shape in part.items
-        )
-        return self.make(Op.CONTAINER, items, function, keys=tuple(key for key, _ in part.items))
-
-    def _record(self, part: Part, unit: Unit, function: Function) -> Value:
-        """The CALL of its class that makes a record."""
-        cls = self.class_named(part.name, unit)
-        maker = cls.method("__init__") if cls is not None else None
-        fields = [parameter.name for parameter in maker.parameters[1:]] if maker is not None else []
-        items = []
-        for key, shape in part.items:
-            items.append(self.value_of(shape, unit, function))
-            items[-1].name = key if isinstance(key, str) else "".join(fields[key : key + 1]) if key is not None else ""
-        made_by = self.value_of((Part(PartKind.CLASS, part.name),), unit, function)
-        return self.make(Op.CALL, (made_by, *items), function, keys=(None, *(key for key, _ in part.items)))
-
-    def _makes(self, result: Shape, unit: Unit) -> bool:
+    def is_made_anew(self, result: Shape, unit: Unit) -> bool:
         """Whether nothing of a result, made where it is returned, is what a third file gives to everybody."""
         names = (part.name for part in result if part.kind is PartKind.MADE)
         linked = (self.linked(name, unit.found.imports, unit.hops + 1) for name in names)
@@ -355,16 +267,7 @@ class Linker:
             return is_made is not None and is_made()
         return isinstance(linked, Class)
 
-    def _alters(self, name: str, unit: Unit) -> bool:
-        """Whether a decorator that a file imports hands on other arguments than it is given."""
-        decorator = self._function_linked(name, unit)
-        return decorator is not None and decorator.alters
-
-    def _effects_of(self, unit: Unit, name: str) -> tuple[EffectSummary, ...]:
-        function = self._function_linked(name, unit)
-        return self.foreign.effects.get(function, ()) if function is not None else ()
-
-    def _function_linked(self, name: str, unit: Unit) -> Function | None:
+    def function_linked(self, name: str, unit: Unit) -> Function | None:
         """A function that the unit's file imports, with what is known of it."""
         linked = self.linked(name, unit.found.imports, unit.hops + 1)
         if linked is None or not isinstance(linked[0], Function):
@@ -372,64 +275,10 @@ class Linker:
         linked[0].open()
         return linked[0]
 
-    def _keeps_of(self, cls: Class | None, name: str) -> tuple[KeepSummary, ...]:
-        method = cls.method(name) if cls is not None else None
-        return self.foreign.keeps.get(method, ()) if method is not None else ()
-
-    def _parameter(self, summary: ParameterSummary, position: int, function: Function, unit: Unit) -> Value:
-        inputs = (self.value_of(summary.default, unit, function),) if summary.default else ()
-        syntax = all_parameters(function.syntax.params)[position]  # type: ignore[attr-defined]
-        value = self.make(Op.PARAMETER, inputs, function, name=summary.name, keys=(position,), syntax=syntax)
-        if summary.is_module:
-            self.foreign.modules.append(value)
-        if summary.escapes:
-            self.foreign.hands_on.add(value)
-        if summary.is_frozen:
-            self.foreign.frozen.append(value)
-        if summary.is_trained_on or summary.reaches_backward:
-            self._backward(value, function, None, retains=summary.is_retained, proves=summary.is_trained_on)
-        return value
-
-    def _call(self, summary: CallSummary, function: Function, unit: Unit) -> Value:
-        """The skeleton of a call: what is called, where, and what becomes of it."""
-        loop = self._step(function, unit) if summary.in_step else None
-        if summary.base >= 0:
-            callee = self._attribute(summary.base, summary.path, function, Mode(summary.mode))
-        elif summary.function:
-            callee = self.value_of((Part(PartKind.FUNCTION, summary.function),), unit, function)
-        else:
-            callee = self.value_of((Part(PartKind.MODULE, flag=True),), unit, function)
-        given = tuple(function.parameters[position] for _, position in summary.arguments)
-        keys = (None, *(key for key, _ in summary.arguments))
-        call = self.make(
-            Op.CALL, (callee, *given), function, name=callee.name, keys=keys, mode=Mode(summary.mode), loop=loop
-        )
-        call.evaluating = summary.evaluating
-        if summary.gives_more:
-            self.foreign.given_more.add(call)
-        if summary.leaves:
-            self.foreign.leaving.add(call)
-        if summary.is_trained_on:
-            self._backward(call, function, loop, proves=summary.is_live)
-        return call
-
-    def _attribute(self, base: int, path: Sequence[str], function: Function, mode: Mode) -> Value:
-        """What a parameter is, or an attribute of it, or of one of its attributes."""
-        value = function.parameters[base]
-        for attribute in path:
-            value = self.make(Op.ATTRIBUTE, (value,), function, name=attribute, mode=mode)
-        return value
-
-    def _step(self, function: Function, unit: Unit) -> Loop:
-        """A loop over batches."""
-        loader = self.value_of((Part(PartKind.TOOL, "loader"),), unit, function)
-        syntax = cst.For(cst.Name("_"), cst.Name("_"), cst.IndentedBlock([]))
-        self.foreign.nodes.add(syntax)
-        return Loop(syntax, function, None, loader)
-
-    def _backward(
+    def backward(
         self, root: Value, function: Function, loop: Loop | None, *, retains: bool = False, proves: bool = True
     ) -> None:
+        """Say that a backward runs in a function of another file; for the arguments see ``Backward``."""
         self.foreign.backwards.append(Backward(root, retains, function, loop, function.syntax, proves=proves))
 
     def value_of(self, shape: Shape, unit: Unit, function: Function) -> Value:
@@ -439,7 +288,7 @@ class Linker:
         if shape and all(part.is_evaluated for part in shape):
             self.foreign.evaluated.add(value)
         if any(part.is_spent for part in shape):
-            self._backward(value, function, None)
+            self.backward(value, function, None)
         return value
 
     def make(
@@ -469,10 +318,3 @@ def _passed_shape(makers: Sequence[tuple[str, int, bool]]) -> Shape:
     single = tuple(part for part, in_list in parts if not in_list)
     listed = tuple((position, (part,)) for position, part in enumerate(part for part, in_list in parts if in_list))
     return (*single, Part(PartKind.CONTAINER, items=listed)) if listed else single
-
-
-def _comes_of_calls(part: Part) -> bool:
-    """Whether a part tells what a function returns of what it calls, be that in a tuple."""
-    if part.kind is PartKind.RESULT:
-        return True
-    return part.kind is PartKind.CONTAINER and any(_comes_of_calls(one) for _, shape in part.items for one in shape)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from torchlint.facts.autograd.flows import Flows
-from torchlint.facts.values.calls import LIKE_ANOTHER
 from torchlint.facts.values.domain import ClassReference, Derived, Instance
 from torchlint.facts.values.externals import COLLECTIONS
 from torchlint.facts.values.graph import Class, Function, Op, Value
+from torchlint.facts.values.library_calls import LIKE_ANOTHER
 
 SCALING = ("Multiply", "Divide", "mul", "lerp", "div")
 """Operations after which old content counts less: running averages."""

@@ -1,13 +1,15 @@
-"""Calls: of the file's own functions through their summaries, of torch through its data, of methods by receiver."""
+"""Calls: of the file's own functions through their summaries, of modules, of methods by receiver.
+
+What libraries give is in ``library_calls.py``.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from torchlint import torch_api
-from torchlint.facts.building.names import constant_of
-from torchlint.facts.values import distributions
 from torchlint.facts.values.carriers import is_made_in
+from torchlint.facts.values.differentiation import differentiate, heir, live
 from torchlint.facts.values.domain import (
     BOTTOM,
     LEAF,
@@ -22,7 +24,6 @@ from torchlint.facts.values.domain import (
     Carrier,
     ClassReference,
     Container,
-    Derived,
     Differentiable,
     External,
     FrameworkObject,
@@ -39,10 +40,11 @@ from torchlint.facts.values.domain import (
     sorted_values,
 )
 from torchlint.facts.values.externals import Meaning, meaning_of
-from torchlint.facts.values.framework_objects import FACTORIES, given_back, object_made
+from torchlint.facts.values.framework_objects import FACTORIES, given_back
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.values.handing_on import bound_handlers, receiving_parameter
+from torchlint.facts.values.library_calls import given_by_container, given_by_library, given_by_tensor
 from torchlint.facts.values.overriding import Overriding, is_left_open
 from torchlint.facts.values.own_backward import applied, has_own_backward
 from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen, star_of
@@ -50,23 +52,11 @@ from torchlint.facts.values.partials import Bound, bind, is_told, tasks
 from torchlint.facts.values.passed_objects import PassedObjects
 from torchlint.facts.values.sequences import forwards
 from torchlint.facts.values.threads import handed_over
-from torchlint.facts.values.torch_calls import by_type, chooses_overload, collected, contents_of, of_torch
-from torchlint.facts.values.transfer import apply, differentiate, heir, item_of, live
+from torchlint.facts.values.torch_calls import contents_of
 from torchlint.frameworks import Holds
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
-
-LIKE_ANOTHER = frozenset(["to", "type", "type_as", "view_as", "expand_as", "reshape_as", "resize_as_", "sum_to_size"])
-"""Methods of tensors that take a type or a shape from their argument, and no graph."""
-
-_TUPLES: dict[Meaning, tuple[Abstract, ...]] = {
-    Meaning.SOUND: (NO_GRAPH, PLAIN),
-    Meaning.MODEL_FIRST: (frozenset([Module()]), UNKNOWN, UNKNOWN),
-}
-"""What is in the tuples that libraries give."""
-
-CONTAINER_READERS = frozenset(["pop", "get", "popleft", "setdefault", "popitem"])
 
 
 class Calls:
@@ -193,7 +183,7 @@ class Calls:
         if isinstance(atom, OF_CLASSES):
             return self._method_of_class(value, atom, name)
         if isinstance(atom, Container):
-            return self._method_of_container(value, atom, name)
+            return given_by_container(self.solution, value, atom, name)
         if isinstance(atom, Module):
             return self._method_of_module(value, atom, name)
         if isinstance(atom, External):
@@ -271,46 +261,20 @@ class Calls:
                 self._run(value, atom.function, dict.fromkeys(given, value.callee.inputs[0]))
         return frozenset([module])
 
-    def _method_of_container(self, value: Value, container: Container, name: str) -> Abstract:
-        if name in CONTAINER_READERS:
-            first = value.arguments[0] if value.arguments else None
-            key = constant_of(first.syntax) if first is not None and first.syntax is not None else None
-            found = self.solution.load(container.allocation, key, value)
-            more = self._arguments(value)[1:] if name in ("get", "setdefault", "pop") else []
-            return join([found, *more, *([PLAIN] if name == "get" else [])])
-        if name in ("values", "items", "copy", "keys"):
-            return frozenset([container])
-        return PLAIN
-
     def _method_of_tensor(self, value: Value, atom: Atom, name: str) -> Abstract:
-        if name == "requires_grad_" and isinstance(atom, Tensor):
-            flag = value.argument(0, "requires_grad")
-            is_off = flag is not None and flag.name == "False"
-            return frozenset([atom]) if is_off or atom.history is History.LIVE else LEAF
-        typed = by_type(value, name)
-        if typed is not None:
-            return typed
-        drawn = distributions.asked(value, atom, name)
-        if drawn is not None:
-            return drawn
-        operation = torch_api.method(name)
-        symbolic = isinstance(atom, Argument | Unknown | Carrier)
-        if symbolic and name in SAME_OBJECT and value.mode is not Mode.OFF:
-            return frozenset([atom])
-        if operation is None:
-            kept = self.solution.of(value.callee) if symbolic else BOTTOM
-            called = join(self._called(value, k) for k in kept if not isinstance(k, Unknown))
-            return called or UNKNOWN
-        if isinstance(atom, Unknown | Carrier) and operation.history is torch_api.History.KEEPS:
-            return UNKNOWN if value.mode is not Mode.OFF else NO_GRAPH
-        arguments = [
-            a for a in self._arguments(value) if any(isinstance(x, Tensor | Derived | Unknown | Argument) for x in a)
-        ]
-        chooses = bool(operation.elements) and chooses_overload(self.solution, value, 0)
-        inputs = [frozenset([atom]), *([] if chooses or name in LIKE_ANOTHER else arguments)]
-        return apply(self.solution, value, operation, inputs, [PLAIN] if chooses else [])
+        known = given_by_tensor(self.solution, value, atom, name)
+        if known is not None:
+            return known
+        kept = self.solution.of(value.callee) if isinstance(atom, Argument | Unknown | Carrier) else BOTTOM
+        return join(self._called(value, k) for k in kept if not isinstance(k, Unknown)) or UNKNOWN
 
     # -- the file's own functions ---------------------------------------------------------------------------------
+
+    def _external(self, value: Value, name: str) -> Abstract:
+        """The result of a call of what was imported; what maps a function of the file over items runs that."""
+        if meaning_of(name) is Meaning.APPLIES:
+            return self._apply_to_items(value)
+        return given_by_library(self.solution, value, name)
 
     def _apply_to_items(self, value: Value) -> Abstract:
         """``map(f, xs)``: each item is what ``f`` gives; when it runs is another matter (``handoffs.py``)."""
@@ -380,44 +344,6 @@ class Calls:
 
     def _default(self, parameter: Value) -> Abstract:
         return self.solution.of(parameter.inputs[0]) if parameter.inputs else UNKNOWN
-
-    # -- everything that was imported -----------------------------------------------------------------------------
-
-    def _external(self, value: Value, name: str) -> Abstract:
-        arguments = self._arguments(value)
-        if name.startswith("torch"):
-            known = distributions.made(self.solution, value, name, arguments)
-            known = of_torch(self.solution, value, name, arguments) if known is None else known
-            if known is not None:
-                return known
-        meaning = meaning_of(name)
-        if meaning is Meaning.PLAIN:
-            return PLAIN
-        if meaning is Meaning.MODULE or meaning is Meaning.TRANSFORM:
-            return frozenset([Module(has_parameters=meaning is Meaning.MODULE)])
-        if meaning is Meaning.LOADER:
-            return frozenset([Tool("loader")])
-        if meaning is Meaning.OPTIMIZER:
-            return frozenset([Tool("optimizer")])
-        if meaning in _TUPLES:
-            for position, item in enumerate(_TUPLES[meaning]):
-                self.solution.set_field(value, position, item)
-            return frozenset([Container(value)])
-        if meaning is Meaning.FIRST and arguments:
-            return arguments[0]
-        if meaning is Meaning.REDUCES and arguments:
-            return differentiate(value, [contents_of(self.solution, value, abstract) for abstract in arguments])
-        if meaning is Meaning.ITEM and arguments:
-            return join(item_of(self.solution, value, atom, None) for atom in arguments[0])
-        if meaning is Meaning.COLLECTS:
-            return collected(self.solution, value, name, arguments)
-        if meaning is Meaning.APPLIES:
-            return self._apply_to_items(value)
-        if meaning is Meaning.BINDS and arguments and None not in value.keys[1:]:
-            return frozenset([Partial(value)])
-        if meaning is Meaning.SUPER and value.function.owner is not None:
-            return frozenset(Instance(parent) for parent in value.function.owner.parents) or UNKNOWN
-        return object_made(self.solution, value, name)
 
 
 def _is_supposed_of(tensor: Tensor, function: Function) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from torchlint.facts.values.differentiation import live
 from torchlint.facts.values.domain import (
     BOTTOM,
     NO_GRAPH,
@@ -24,7 +25,6 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.graph import Mode, Op, Value
 from torchlint.facts.values.torch_calls import contents_of
-from torchlint.facts.values.transfer import live
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from torchlint import torch_api
 from torchlint.facts.building.context import keeps_graph
+from torchlint.facts.values.differentiation import heir
 from torchlint.facts.values.distributions import DIFFERENTIABLE
 from torchlint.facts.values.domain import (
     Argument,
@@ -45,7 +46,6 @@ from torchlint.facts.values.loss_forms import (
     losses_of,
 )
 from torchlint.facts.values.parameters import SAME_OBJECT, all_same_objects, is_frozen
-from torchlint.facts.values.transfer import heir
 from torchlint.frameworks import Holds, method_names
 
 if TYPE_CHECKING:

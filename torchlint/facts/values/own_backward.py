@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchlint.facts.values.differentiation import differentiate
 from torchlint.facts.values.domain import UNKNOWN, Abstract
 from torchlint.facts.values.graph import Class, Op, Value
-from torchlint.facts.values.transfer import differentiate
 from torchlint.tree import walk
 
 FUNCTIONS = frozenset(

@@ -9,15 +9,13 @@ ends.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from functools import cached_property
-from itertools import chain, islice
+from collections.abc import Iterable
+from itertools import chain
 
 from torchlint.facts.values.calls import Calls
 from torchlint.facts.values.dictionaries import rewrites_all
 from torchlint.facts.values.domain import (
     BOTTOM,
-    OF_CLASSES,
     UNKNOWN,
     Abstract,
     Argument,
@@ -25,7 +23,6 @@ from torchlint.facts.values.domain import (
     Container,
     Derived,
     History,
-    Instance,
     Module,
     Plain,
     Tensor,
@@ -35,9 +32,8 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.evidence import Evidence
 from torchlint.facts.values.graph import Class, Function, Key, Op, Place, Store, Value, ValueGraph
-from torchlint.facts.values.parameters import spread_as, star_of
+from torchlint.facts.values.known import Known
 from torchlint.facts.values.transfer import transfer
-from torchlint.facts.values.web_state import STATE, is_state_of_application
 from torchlint.facts.values.worklist import WorkList
 
 ROUNDS = 20
@@ -47,38 +43,19 @@ PATIENCE = 12
 """How often one value is computed anew before it may only grow, which forces an end."""
 
 
-CALLED = frozenset(["__call__", "forward"])
-"""Methods that run when an object itself is called."""
-
 INDEPENDENT = frozenset([Op.CONSTANT, Op.EXTERNAL, Op.FUNCTION, Op.CLASS, Op.CONTAINER, Op.UNKNOWN])
 """What is the same whatever else is known."""
 
 
-class Solution:
-    """What is known of each value; the solver fills it, queries read it.
-
-    Attributes:
-        graph: the file's value graph.
-        abstract: the abstract value of each value.
-        stored: for each place, the values that are assigned to it.
-        held: for each container (by allocation), the values that are put into it, with their keys.
-        callers: for each function of the file, the calls that may reach it, each with the values that its
-            parameters get (None for one that is not known).
-        evidence: alternatives that follow from how a value or a place is used.
-    """
+class Solution(Known):
+    """What is known of each value, and how it comes to be known; queries read it."""
 
     def __init__(self, graph: ValueGraph, frozen: frozenset[Value | Place | Class] = frozenset()) -> None:
         """Start from bottom; ``frozen`` names objects whose parameters do not require grad."""
-        self.graph = graph
+        super().__init__(graph)
         self.frozen = frozen
-        self.abstract: dict[Value, Abstract] = {}
-        self.stored: dict[Place, list[Value]] = defaultdict(list)
-        self.held: dict[Value, list[tuple[Key, Value]]] = defaultdict(list)
-        self.fields: dict[Value, dict[Key, Abstract]] = {}
-        self.callers: dict[Function, dict[Value, dict[Value, Value | None]]] = defaultdict(dict)
-        self._callees: dict[Value, list[Function]] = defaultdict(list)
-        self.evidence: dict[Value | Place, set[Atom]] = defaultdict(set)
         self.objects: dict[Value, Abstract] = {}
+        self.fields: dict[Value, dict[Key, Abstract]] = {}
         self.calls = Calls(self)
         self._watchers: dict[object, set[Value]] = defaultdict(set)
         self._dirty = WorkList()
@@ -86,108 +63,18 @@ class Solution:
         self._reached: set[tuple[Store, Value | Place]] = set()
         self._reaching = graph.stores
         self._rewritten: dict[Value, int] = {}
-        self._owned: dict[Function | Class | Value, list[Place]] = defaultdict(list)
-        self._owned_until = 0
         self._optimistic = True
         self._linked = 0
         self._known_attributes = 0
         self._visits: dict[Value, int] = {}
         self._links = 0
 
-    @cached_property
-    def loop_variables(self) -> frozenset[Value]:
-        """The PHIs of all loops: what a variable is at the beginning of a turn."""
-        return frozenset(phi for loop in self.graph.loops for phi in loop.phis)
-
     @property
     def is_open(self) -> bool:
         """Whether alternatives may still come: nothing is taken for unknown yet."""
         return self._optimistic
 
-    # -- reading --------------------------------------------------------------------------------------------------
-
-    def of(self, value: Value) -> Abstract:
-        """The abstract value of ``value`` as far as it is known."""
-        return self.abstract.get(value, BOTTOM)
-
-    def final(self, value: Value) -> Abstract:
-        """The abstract value of ``value`` after the fixpoint; what nothing reached is unknown."""
-        return self.abstract.get(value) or UNKNOWN
-
-    def places(self, base: Value, attribute: str) -> list[Place]:
-        """Where the attribute of ``base`` is kept: with the class of an instance, else with the value itself."""
-        owners = [a.cls.root() for a in sorted_values(self.of(base)) if isinstance(a, OF_CLASSES)]
-        if owners:
-            return [Place(owner, attribute) for owner in dict.fromkeys(owners)]
-        if base.name == STATE and is_state_of_application(self, base):
-            return [Place(self.graph.module, f"<application>.{STATE}.{attribute}")]
-        if base.place is not None:
-            return [Place(base.place.owner, f"{base.place.path}.{attribute}")]
-        if base.op is Op.ATTRIBUTE:
-            return [Place(p.owner, f"{p.path}.{attribute}") for p in self.places(base.inputs[0], base.name)]
-        return [Place(base, attribute)]
-
-    def stored_with(self, owner: Function | Class | Value) -> Iterator[tuple[Place, list[Value]]]:
-        """The variables or attributes of ``owner``, each with the values that are assigned to it."""
-        if self._owned_until < len(self.stored):
-            for place in islice(self.stored, self._owned_until, None):
-                self._owned[place.owner].append(place)
-            self._owned_until = len(self.stored)
-        for place in self._owned.get(owner, ()):
-            yield place, self.stored[place]
-
-    def add_call(self, call: Value, function: Function, binding: dict[Value, Value | None]) -> None:
-        """Say that ``call`` may run ``function``, whose parameters then get what ``binding`` says."""
-        if call not in self.callers[function]:
-            self._links += 1
-            self.callers[function][call] = binding
-            self._callees[call].append(function)
-            self.touch(function)
-
-    def functions_of(self, call: Value) -> list[Function]:
-        """The functions of this file that a CALL (or a read of a property) may run."""
-        return self._callees.get(call, [])
-
-    def callers_above(self, functions: Iterable[Function]) -> set[Function]:
-        """The functions from which one of ``functions`` is called, however far up; of these only if they are."""
-        reached: set[Function] = set()
-        pending = list(functions)
-        while pending:
-            for call in self.callers.get(pending.pop(), {}):
-                if call.function not in reached:
-                    reached.add(call.function)
-                    pending.append(call.function)
-        return reached
-
-    def arguments_of(self, parameter: Value) -> list[Value]:
-        """What the calls in this file pass for ``parameter``."""
-        calls = self.callers.get(parameter.function, {})
-        if star_of(parameter):
-            return [given for call in calls for given in self.given_by(call, parameter)]
-        return [given for binding in calls.values() if (given := binding.get(parameter)) is not None]
-
-    def given_by(self, call: Value, parameter: Value) -> list[Value]:
-        """What a CALL of its function passes for ``parameter``: for a starred one all that no other parameter takes."""
-        binding, star = self.callers[parameter.function][call], star_of(parameter)
-        if not star:
-            given = binding.get(parameter)
-            return [] if given is None else [given]
-        others = [other for other in parameter.function.parameters if not star_of(other)]
-        taken = {binding.get(other) for other in others}
-        arguments = zip(call.keys[1:], call.arguments, strict=True) if call.op is Op.CALL else ()
-        kind = int if star == "*" else str
-        rest = [argument for key, argument in arguments if isinstance(key, kind) and argument not in taken]
-        return rest + spread_as(call, star)
-
-    def passed(self, call: Value, function: Function, position: int) -> Value | None:
-        """What a CALL of ``function`` gives for the parameter at ``position`` (from 0), its receiver for ``self``."""
-        given = self.callers[function][call].get(function.parameters[position])
-        if given is not None or position != 0:
-            return given
-        if function.name in CALLED and function.owner is not None and call.callee.name != function.name:
-            # `self.criterion(x)`; a layer in a row of them is written nowhere.
-            return call.callee if any(isinstance(atom, Instance) for atom in self.final(call.callee)) else None
-        return call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else None
+    # -- what is read on the way, and read again when it changes --------------------------------------------------
 
     def read(self, place: Place, reader: Value) -> Abstract:
         """What a place may hold; ``reader`` is run again when that changes."""
@@ -222,6 +109,14 @@ class Solution:
         return key + length if is_tuple and 0 < -key <= length else None
 
     # -- running --------------------------------------------------------------------------------------------------
+
+    def add_call(self, call: Value, function: Function, binding: dict[Value, Value | None]) -> None:
+        """Say that ``call`` may run ``function``, whose parameters then get what ``binding`` says."""
+        if call not in self.callers[function]:
+            self._links += 1
+            self.callers[function][call] = binding
+            self.callees[call].append(function)
+            self.touch(function)
 
     def watch(self, subject: object, reader: Value) -> None:
         """Run ``reader`` again when ``subject`` changes."""

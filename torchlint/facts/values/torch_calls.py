@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.values.differentiation import apply, live
 from torchlint.facts.values.domain import (
     BOTTOM,
     LEAF,
@@ -30,7 +31,7 @@ from torchlint.facts.values.framework_objects import object_made
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.literals import is_true
 from torchlint.facts.values.sequences import SEQUENCES
-from torchlint.facts.values.transfer import apply, item_of, live
+from torchlint.facts.values.transfer import item_of
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution

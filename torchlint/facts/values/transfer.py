@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -11,6 +11,7 @@ from torchlint import torch_api
 from torchlint.facts.values.carriers import is_made_in
 from torchlint.facts.values.counts import is_count
 from torchlint.facts.values.dictionaries import yields_keys
+from torchlint.facts.values.differentiation import all_plain, apply, differentiate, live
 from torchlint.facts.values.domain import (
     BOTTOM,
     LEAF,
@@ -34,7 +35,6 @@ from torchlint.facts.values.domain import (
     Tensor,
     Tool,
     Unknown,
-    is_graphless,
     join,
 )
 from torchlint.facts.values.frameworks import (
@@ -48,10 +48,8 @@ from torchlint.facts.values.graph import Class, Function, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import handed_on
 from torchlint.facts.values.kinds import Rest
 from torchlint.facts.values.objects import of_its_calls, of_this_object, with_what_was_there
-from torchlint.facts.values.texts import is_joined_with_text, is_written_text
+from torchlint.facts.values.texts import is_written_text
 from torchlint.facts.values.tuples import unpackable, with_items
-from torchlint.torch_api import History as Effect
-from torchlint.torch_api import Returns
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -64,67 +62,6 @@ def transfer(solution: Solution, value: Value) -> Abstract:
     """The abstract value of ``value`` by its operation and its inputs' abstract values."""
     handler = _HANDLERS.get(value.op)
     return UNKNOWN if handler is None else handler(solution, value)
-
-
-def heir(value: Value) -> Function | None:
-    """Who decides whether the result of ``value`` has a graph: the function whose callers do, or nobody."""
-    return value.function if value.mode is Mode.INHERITED else None
-
-
-def live(value: Value) -> Abstract:
-    """A graph begins at ``value``, if gradients are on there, and it is no text: networks may take and give those."""
-    if value.mode is Mode.OFF:
-        return NO_GRAPH
-    if value.mode is Mode.UNKNOWN:
-        return UNKNOWN
-    return PLAIN if is_joined_with_text(value) else frozenset([Tensor(History.LIVE, value, heir(value))])
-
-
-def differentiate(value: Value, inputs: Sequence[Abstract]) -> Abstract:
-    """The result of a differentiable operation at ``value``.
-
-    It has a graph when gradients are on and an input has one or is a leaf; it has none when every input can be
-    without; nothing is known as soon as one input is unknown, unless another has a graph for certain.
-    """
-    if not all(inputs):
-        return BOTTOM
-    if value.mode is Mode.OFF:
-        return PLAIN if _all_plain(inputs) else NO_GRAPH
-    if _all_plain(inputs):
-        return PLAIN
-    if value.mode is Mode.UNKNOWN:
-        return UNKNOWN
-    result: set[Atom] = set()
-    certain = False
-    for abstract in inputs:
-        atoms = [_differentiated(atom, value) for atom in abstract]
-        result.update(atom for atom in atoms if atom is not None)
-        certain = certain or all(isinstance(a, Tensor) and a.history is History.LIVE for a in atoms)
-    if certain:
-        result = {atom for atom in result if isinstance(atom, Tensor) and atom.history is History.LIVE}
-    elif all(any(map(is_graphless, abstract)) for abstract in inputs):
-        result.add(Tensor(History.NONE))
-    return join((frozenset(result),))
-
-
-def _all_plain(inputs: Sequence[Abstract]) -> bool:
-    return all(abstract <= PLAIN for abstract in inputs)
-
-
-def _differentiated(atom: Atom, value: Value) -> Atom | None:
-    if isinstance(atom, Tensor):
-        if atom.history is History.LIVE:
-            return Tensor(History.LIVE, atom.origin, heir(value) or atom.inherits)
-        if atom.history is History.LEAF:
-            return Tensor(History.LIVE, value, heir(value))
-        return None if atom.history is History.NONE else atom
-    if isinstance(atom, Argument):
-        return Derived(atom.parameter, heir(value))
-    if isinstance(atom, Derived):
-        return Derived(atom.parameter, heir(value) or atom.inherits)
-    if isinstance(atom, Plain | Container | Tool):
-        return None
-    return Unknown()
 
 
 def external(name: str) -> Abstract:
@@ -207,7 +144,7 @@ def _comparison(solution: Solution, value: Value) -> Abstract:
     if not isinstance(syntax, cst.Comparison) or all(c.operator.__class__ in _OF_PYTHON for c in syntax.comparisons):
         return PLAIN  # `not x`, `x in y`
     inputs = [solution.of(source) for source in value.inputs]
-    return PLAIN if all(inputs) and _all_plain(inputs) else NO_GRAPH
+    return PLAIN if all(inputs) and all_plain(inputs) else NO_GRAPH
 
 
 _OF_BITS = frozenset(["BitInvert", "BitAnd", "BitOr", "BitXor", "LeftShift", "RightShift", "BitAndAssign"])
@@ -217,7 +154,7 @@ _OF_BITS = frozenset(["BitInvert", "BitAnd", "BitOr", "BitXor", "LeftShift", "Ri
 def _operation(solution: Solution, value: Value) -> Abstract:
     inputs = [solution.of(source) for source in value.inputs]
     if value.name in _OF_BITS:
-        return PLAIN if all(inputs) and _all_plain(inputs) else NO_GRAPH
+        return PLAIN if all(inputs) and all_plain(inputs) else NO_GRAPH
     if value.name == "Modulo" and is_written_text(value.inputs[0]):
         return PLAIN
     if value.name == "Add" and any(map(is_written_text, value.inputs)):
@@ -369,49 +306,6 @@ def _narrowed(solution: Solution, value: Value) -> Abstract:
     if value.name == Rest.GRAPHLESS.value:
         return after if after == before else after | NO_GRAPH
     return after or (UNKNOWN if before else BOTTOM)
-
-
-# -- torch's own operations -------------------------------------------------------------------------------------------
-
-
-def apply(
-    solution: Solution,
-    value: Value,
-    operation: torch_api.Operation,
-    inputs: Sequence[Abstract],
-    options: Sequence[Abstract],
-) -> Abstract:
-    """What an operation of torch returns.
-
-    Args:
-        solution: to record the parts of a tuple.
-        value: where it is called.
-        operation: its row of the generated data.
-        inputs: what its graph can come from, the receiver first.
-        options: the arguments that choose an overload (``dim`` of ``max``).
-    """
-    if operation.returns is Returns.OTHER and operation.history is Effect.UNKNOWN:
-        return UNKNOWN  # `torch.load`: whatever was saved
-    if operation.returns is Returns.OTHER and operation.history is Effect.KEEPS:
-        return differentiate(value, inputs)  # `pack_padded_sequence`: an object around the tensor
-    if operation.returns in (Returns.NUMBER, Returns.LIST, Returns.ARRAY, Returns.NOTHING, Returns.OTHER):
-        return PLAIN
-    as_tuple = operation.returns is Returns.TUPLE or bool(options and operation.elements)
-    if as_tuple and operation.elements:
-        for position, (field_name, effect) in enumerate(operation.elements):
-            part = NO_GRAPH if effect is Effect.ENDS else differentiate(value, inputs)
-            solution.set_field(value, position, part)
-            if field_name:
-                solution.set_field(value, field_name, part)
-        return frozenset([Container(value)])
-    if operation.history in (Effect.ENDS, Effect.FRESH, Effect.DETACHES_SELF):
-        flag = value.argument(-1, "requires_grad") if value.op is Op.CALL else None
-        return LEAF if flag is not None and flag.name == "True" else NO_GRAPH
-    if operation.history is Effect.SELF and value.mode is Mode.OFF:
-        return inputs[0]
-    if operation.history in (Effect.KEEPS, Effect.SELF):
-        return differentiate(value, inputs)
-    return UNKNOWN
 
 
 _HANDLERS: dict[Op, Callable[[Solution, Value], Abstract]] = {

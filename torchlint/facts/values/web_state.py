@@ -13,7 +13,7 @@ from torchlint.facts.values.graph import Op, Value
 from torchlint.tree import dotted
 
 if TYPE_CHECKING:
-    from torchlint.facts.values.solve import Solution
+    from torchlint.facts.values.known import Known
 
 STATE = "state"
 """The attribute of an application that takes whatever is put there."""
@@ -24,7 +24,7 @@ CONNECTIONS = frozenset(["FastAPI", "Starlette", "Request", "WebSocket", "HTTPCo
 """What handlers are given that is the application or has it, by the class that a parameter is annotated with."""
 
 
-def is_state_of_application(solution: Solution, value: Value) -> bool:
+def is_state_of_application(known: Known, value: Value) -> bool:
     """Whether a value is the state of a web application, of which a program has one."""
     if value.op is not Op.ATTRIBUTE or value.name != STATE:
         return False
@@ -33,7 +33,7 @@ def is_state_of_application(solution: Solution, value: Value) -> bool:
         owner = owner.inputs[0]
     if owner.op is Op.PARAMETER:
         return _annotation(owner) in CONNECTIONS
-    made = [owner] if owner.place is None else solution.stored.get(owner.place, [])
+    made = [owner] if owner.place is None else known.stored.get(owner.place, [])
     return any(one.op is Op.CALL and one.callee.name in APPLICATIONS for one in made)
 
 

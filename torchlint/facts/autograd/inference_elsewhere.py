@@ -1,0 +1,73 @@
+"""Inference in functions of other files that record graphs: forwards there whose graph does not even leave them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.turns.steps import Steps, called_object
+from torchlint.facts.values.domain import Module
+from torchlint.facts.values.frameworks import is_forward
+from torchlint.facts.values.graph import Function, Mode, Op, Value
+from torchlint.guarding import Guarding
+
+
+class InferenceElsewhere:
+    """Answers it for the calls of one file."""
+
+    def __init__(self, flows: Flows, steps: Steps, is_used: Callable[[Value], bool]) -> None:
+        """Ask ``is_used`` whether a call's own result reaches a backward."""
+        self.solution = flows.solution
+        self.flows = flows
+        self.steps = steps
+        self._is_used = is_used
+        self._inferring: dict[tuple[Function, bool, bool], bool] = {}
+
+    def infers(self, call: Value) -> bool:
+        """Whether a function of another file runs forwards for this call whose graph does not even leave it."""
+        escapes = call in self.flows.escaped
+        return any(self._infers_in(function, escapes) for function in self.solution.functions_of(call))
+
+    def runs_forwards_only(self, call: Value) -> bool:
+        """Whether what a CALL runs are the forwards of models, which serve a training as well."""
+        functions = [function for function in self.solution.functions_of(call) if function.is_foreign]
+        return bool(functions) and all(map(is_forward, functions))
+
+    def is_guarded_by_others(self, call: Value) -> bool:
+        """Whether other files guard what this one calls with gradients on."""
+        called_elsewhere = self.solution.graph.foreign.called_elsewhere
+        functions = [function for function in self.solution.functions_of(call) if function.is_foreign]
+        return any(called_elsewhere[function]() is Guarding.MIXED for function in functions)
+
+    def _infers_in(self, function: Function, escapes: bool, evaluating: bool = False) -> bool:
+        """Whether a function of another file drops a graph; where what it returns ``escapes``, that is not dropped.
+
+        ``evaluating``: who calls it, in another file as well, has put a model into evaluation mode.
+        """
+        if not function.is_foreign or function.name == "__init__" or self.steps.trains(function):
+            return False
+        key = (function, escapes, evaluating)
+        if key not in self._inferring:
+            self._inferring[key] = False  # a cycle of calls adds nothing to itself
+            self._inferring[key] = any(
+                self._is_dropped(call, escapes, evaluating or call.evaluating) for call in self.steps.calls_in(function)
+            )
+        return self._inferring[key]
+
+    def _is_dropped(self, call: Value, escapes: bool, evaluating: bool) -> bool:
+        """Whether a call in a function of another file runs a forward, under its caller's grad mode, for nothing."""
+        if call.mode is not Mode.INHERITED or self._is_used(call):
+            return False
+        by_method = self.steps.runs_layers_by_method(call)
+        if by_method or self.steps.calls_module(call):
+            is_known = by_method or evaluating or self.steps.calls_network(call) or self._is_passed_network(call)
+            leaves = call in self.solution.graph.foreign.leaving
+            return is_known and ((evaluating and not escapes) or not leaves)
+        functions = self.solution.functions_of(call)
+        return any(self._infers_in(function, escapes, evaluating) for function in functions)
+
+    def _is_passed_network(self, call: Value) -> bool:
+        """Whether an object of another file calls a module of torch that it was made with in this one."""
+        called = called_object(call)
+        atoms = self.solution.final(called) if called.op is Op.ATTRIBUTE else ()
+        return any(isinstance(atom, Module) and atom.has_parameters for atom in atoms)

@@ -1,0 +1,86 @@
+"""Which networks are trained for certain, and which not: by optimizers that are seen, by ``train()`` and ``eval()``.
+
+What might be trained, ``optimized.py`` says; where a file says of a network neither, nothing is said here.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torchlint.facts.autograd.optimized import Optimized
+from torchlint.facts.values.domain import Tool
+from torchlint.facts.values.graph import Op, Place, Value
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+
+class Trainees:
+    """Answers what one file says of whether its networks are trained."""
+
+    def __init__(self, facts: Facts, optimized: Optimized) -> None:
+        """Work on ``facts``; ``optimized`` says what might be trained, and what contains what."""
+        self.facts, self.solution = facts, facts.solution
+        self.optimized = optimized
+
+    def is_no_trainee(self, module: Value) -> bool:
+        """Whether something says that a module is not trained: others are, or it was put into evaluation mode."""
+        roots = self.optimized.roots(module)
+        if any(isinstance(root, Value) and root.op is not Op.PARAMETER for root in roots) or self._is_attribute(roots):
+            if self.optimized.trainees:
+                return all(self._is_made(root) for root in roots) or self.is_evaluated(module)
+        return self.is_evaluated(module)
+
+    def _is_attribute(self, roots: frozenset[Value | Place]) -> bool:
+        return all(isinstance(root, Place) for root in roots)
+
+    def _is_made(self, root: Value | Place) -> bool:
+        """Whether a root is where the network is made or loaded, so that all that happens to it is seen.
+
+        What a method of a network that is trained gives, ``learner.clone()``, may share its parameters or its graph.
+        """
+        if not isinstance(root, Value) or root.op is not Op.CALL:
+            return False
+        is_given_by_method = root.callee.op is Op.ATTRIBUTE and not self.solution.functions_of(root)
+        return not (is_given_by_method and self.is_optimized(root.callee.inputs[0]))
+
+    def is_evaluated(self, module: Value) -> bool:
+        """Whether a module is put into evaluation mode in this file, and nowhere back into training mode."""
+        return self.is_switched(module, trains=False) and not self.is_switched(module, trains=True)
+
+    def is_switched(self, module: Value, *, trains: bool) -> bool:
+        """Whether ``.train()``, or ``.eval()``, is called on a module."""
+        return not self.optimized.roots(module).isdisjoint(self._put_into[trains])
+
+    @cached_property
+    def _put_into(self) -> dict[bool, set[Value | Place]]:
+        """The roots of all modules that are put into training mode (True), and into evaluation mode."""
+        found: dict[bool, set[Value | Place]] = {True: set(), False: set(self.facts.graph.foreign.evaluated)}
+        for call in self.facts.calls():
+            if call.callee.op is Op.ATTRIBUTE and call.callee.name in ("eval", "train"):
+                flag = call.argument(0, "mode")
+                trains = call.callee.name == "train" and (flag is None or flag.name != "False")
+                found[trains] |= self.optimized.roots(call.callee.inputs[0])
+        return found
+
+    def is_optimized(self, module: Value) -> bool:
+        """Whether an optimizer of the file trains a module for certain, or the module was put into training mode."""
+        if any(self.optimized.overlap(module, one) for one in self._optimized):
+            return True
+        return self.is_switched(module, trains=True) and not self.is_switched(module, trains=False)
+
+    @cached_property
+    def _optimized(self) -> list[Value]:
+        """The modules whose parameters are given to an optimizer that is seen."""
+        made = [
+            call
+            for call in self.facts.calls()
+            if any(isinstance(a, Tool) and a.kind == "optimizer" for a in self.solution.final(call))
+        ]
+        given = [part for call in made for part in call.computed_from()]
+        yielded = [f.result for part in given if part.op is Op.CALL for f in self.solution.functions_of(part)]
+        given += [part for result in yielded if result is not None for part in result.computed_from()]
+        parts = [part for part in given if part.op is Op.ATTRIBUTE]
+        found = [part.inputs[0] for part in parts if part.name in ("parameters", "named_parameters")]
+        return list(dict.fromkeys(found))

@@ -1,0 +1,109 @@
+"""What the instances of a class keep: in which attributes, whether it is their own, and whether it weighs anything."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint import torch_api
+from torchlint.facts.hooks.burdens import Burdens
+from torchlint.facts.values.domain import Instance
+from torchlint.facts.values.graph import Class, Kind, Op, Place, Store, Value
+from torchlint.facts.values.homes import places_of, stored_at
+from torchlint.tree import walk, walk_statements
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+MAKING = (Op.CALL, Op.CONTAINER)
+"""How a value is made where it stands."""
+
+
+class Instances:
+    """Answers it of the classes of one file."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Work on ``facts``."""
+        self.facts = facts
+        self.solution = facts.solution
+        self.identity = facts.identity
+        self.burdens = Burdens(facts.solution, facts.identity)
+        self._known_parts: dict[Class, frozenset[Value]] = {}
+
+    def attribute_of(self, store: Store, owner: Class) -> Place | None:
+        """The attribute of an instance that a store assigns, or into whose container it puts something."""
+        if store.kind is Kind.ASSIGN:
+            is_on_self = store.attribute and store.holder in store.function.parameters[:1]
+            return Place(owner.root(), store.attribute) if is_on_self else None
+        assert store.holder is not None
+        read = [place for place in places_of(self.solution, store.holder) if place.owner is owner.root()]
+        made = (
+            place for place, values in self.solution.stored.items()
+            if place.owner is owner.root() and store.holder in values
+        )  # fmt: skip
+        return next(iter([*read, *made]), None)
+
+    def is_own(self, subject: Value, owner: Class) -> bool:
+        """Whether a module or parameter belongs to the instance, and was not handed to it."""
+        made: list[Value] = []
+        for part in self.facts.hook_lifetimes.subjects.way(subject, ()):
+            if part.op is Op.ATTRIBUTE and self.class_of(part.inputs[0]) is owner:
+                made += [root for stored in stored_at(self.solution, part) for root in self.identity.roots(stored)]
+            elif part.op in MAKING and part.function.owner is owner and part in self._parts_of(owner):
+                made.append(part)
+        return bool(made) and all(root.op in (Op.CALL, Op.CONTAINER) for root in made)
+
+    def _parts_of(self, owner: Class) -> frozenset[Value]:
+        """What instances keep, and the layers of which they make a ``Sequential`` that they keep."""
+        if owner not in self._known_parts:
+            kept = self.kept_by(owner)
+            wrapping = (value for value in kept if value.op is Op.CALL and _wraps_layers(value.callee))
+            parts = (part for value in wrapping for part in value.computed_from())
+            self._known_parts[owner] = frozenset([*kept, *parts])
+        return self._known_parts[owner]
+
+    def class_of(self, value: Value) -> Class | None:
+        """The class whose instance ``value`` is."""
+        atoms = self.solution.final(value)
+        return next((atom.cls for atom in atoms if isinstance(atom, Instance)), None) if len(atoms) == 1 else None
+
+    def kept_by(self, owner: Class) -> list[Value]:
+        """What instances keep in attributes that nothing empties, and what their cached methods return."""
+        kept = [
+            value
+            for place, values in self.solution.stored.items()
+            if place.owner is owner.root() and not self.is_dropped(place)
+            for value in values
+        ]
+        return [*kept, *self.cached_by(owner)]
+
+    def cached_by(self, owner: Class) -> list[Value]:
+        """What the methods of instances return that are cached, and so keep it."""
+        methods = [method for cls in owner.lineage() for method in cls.methods.values()]
+        return [m.result for m in methods if m.result is not None and any("cache" in name for name in m.decorators)]
+
+    def is_dropped(self, place: Place) -> bool:
+        """Whether an attribute is set to nothing, or deleted, after the instance was made."""
+        if place.path in self._deleted:
+            return True
+        later = (v for v in self.solution.stored.get(place, ()) if v.function.name != "__init__")
+        return any(value.op is Op.CONSTANT for value in later)
+
+    @cached_property
+    def _deleted(self) -> frozenset[str]:
+        targets = (node.target for node in walk_statements(self.facts.module) if isinstance(node, cst.Del))
+        parts = (part for target in targets for part in walk(target))
+        return frozenset(part.attr.value for part in parts if isinstance(part, cst.Attribute))
+
+    def is_heavy(self, owner: Class) -> bool:
+        """Whether each instance has tensors of its own; a model that it was handed lives on anyway."""
+        if owner.is_foreign:
+            return self.burdens.is_network(owner)
+        return any(self.burdens.is_fresh(value, owner) for value in self.kept_by(owner))
+
+
+def _wraps_layers(maker: Value) -> bool:
+    made = torch_api.torch_class(maker.name) if maker.op is Op.EXTERNAL else None
+    return made is not None and made.wraps

@@ -1,0 +1,67 @@
+"""On what a hook is registered: the way from there back to the object that it is a part of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from torchlint.facts.hooks.handles import PASSING
+from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.reaching import reached
+from torchlint.facts.values.solve import Solution
+
+PARTS = frozenset(
+    ["modules", "named_modules", "children", "named_children", "get_submodule", "get_parameter", "parameters",
+     "named_parameters", "values", "items", "get"]
+)  # fmt: skip
+"""Methods that give parts of an object which live as long as the object does."""
+
+
+class Subjects:
+    """Follows the subjects of hooks in one file."""
+
+    def __init__(self, solution: Solution) -> None:
+        """Read the file's values from ``solution``."""
+        self.solution = solution
+        self._followed: set[Value] = set()
+
+    def way(self, subject: Value, chain: tuple[Value, ...]) -> Iterator[Value]:
+        """The values from ``subject`` back to the object that it is a part of, through the calls of ``chain``."""
+        return reached([subject], partial(self._one_back, chain))
+
+    def _one_back(self, chain: tuple[Value, ...], value: Value) -> Sequence[Value]:
+        if value.op in (Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT):
+            return value.inputs[:1]
+        if value.op in (Op.PHI, Op.CONTAINER):
+            return value.inputs
+        if value.op is Op.PARAMETER:
+            bindings = self.solution.callers.get(value.function, {})
+            bound = (bindings[call].get(value) for call in chain if call in bindings)
+            return [argument for argument in bound if argument is not None]
+        if value.op is Op.CALL and gives_part(value):
+            first = 1 if value.callee.name == "builtins.filter" else 0
+            return value.callee.inputs if value.callee.op is Op.ATTRIBUTE else value.arguments[first : first + 1]
+        return self.looked_up_in(value) if value.op is Op.CALL else ()
+
+    def looked_up_in(self, call: Value) -> list[Value]:
+        """What a CALL gives a function of the file that returns a part of it, and makes nothing new."""
+        functions = self.solution.functions_of(call)
+        if len(functions) != 1 or functions[0].result is None or call in self._followed:
+            return []
+        self._followed.add(call)
+        way = list(self.way(functions[0].result, ()))
+        makes = any(v.op is Op.CALL and not gives_part(v) and not self.looked_up_in(v) for v in way)
+        self._followed.discard(call)
+        if makes:
+            return []
+        binding = self.solution.callers[functions[0]][call]
+        return [given for v in way if v.op is Op.PARAMETER and (given := binding.get(v)) is not None]
+
+
+def gives_part(call: Value) -> bool:
+    """Whether a CALL gives a part of an object, or the object itself, and makes nothing new."""
+    callee = call.callee
+    if callee.op is Op.ATTRIBUTE:
+        return callee.name in PARTS or callee.name in SAME_OBJECT
+    return callee.op is Op.EXTERNAL and callee.name in PASSING

@@ -1,0 +1,73 @@
+"""One file solved: what its values are, where gradients are on, which loops are steps, what outlives them.
+
+It needs no fact beyond these; what is found by them is in ``torchlint.facts``.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import libcst as cst
+
+from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.building.builder import build
+from torchlint.facts.repairs import Repairs
+from torchlint.facts.summaries.imports import Imports
+from torchlint.facts.turns.lifetimes import Lifetimes
+from torchlint.facts.turns.modes import Modes
+from torchlint.facts.turns.steps import Steps
+from torchlint.facts.turns.unit_tests import UnitTests
+from torchlint.facts.values.extents import Extents
+from torchlint.facts.values.freezing import frozen_subjects
+from torchlint.facts.values.identity import Identity
+from torchlint.facts.values.solve import Solution
+from torchlint.facts.values.tensors import Tensors
+
+__all__ = ["Solved"]
+
+
+class Solved(Repairs):
+    """One file with its value graph solved.
+
+    Attributes:
+        module: the parsed file.
+        graph: its value graph.
+        solution: the abstract value of each value.
+        loaded_in: the other file of the run in which workers read a data set of this one, by its name.
+        repeats: whether another file of the run calls a function of this one, by its name, in a loop.
+        trains_without: whether another file of the run trains what is made here, and none uses an attribute of a name.
+        modes, flows, steps, lifetimes, unit_tests: the queries.
+    """
+
+    def __init__(self, module: cst.Module, project: Imports, *, trusts_annotations: bool) -> None:
+        """Build and solve the graph of a parsed file; for the arguments see :class:`~torchlint.facts.Facts`."""
+        super().__init__(module, build(module, project))
+        self.graph.trusts_annotations = trusts_annotations
+        self.solution = Solution(self.graph)
+        self.solution.solve()
+        frozen = frozen_subjects(self.solution)
+        if frozen:
+            self.solution = self.solution.anew(frozen)
+        self.loaded_in = project.loaded_in
+        self.repeats = project.repeats
+        self.trains_without = project.trains_without
+        self.modes = Modes(self.solution, project.guarding)
+        self.flows = Flows(self.solution, self.modes)
+        self.steps = Steps(self.solution, self.flows)
+        self.lifetimes = Lifetimes(self.solution, self.flows, self.steps)
+        self.unit_tests = UnitTests(self.steps)
+
+    @cached_property
+    def identity(self) -> Identity:
+        """Which values are one object."""
+        return Identity(self.solution)
+
+    @cached_property
+    def tensors(self) -> Tensors:
+        """What is a tensor, and what holds tensors."""
+        return Tensors(self.solution, self.steps)
+
+    @cached_property
+    def extents(self) -> Extents:
+        """How much of a batch values are."""
+        return Extents(self.flows, self.steps)

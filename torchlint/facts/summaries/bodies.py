@@ -1,0 +1,190 @@
+"""What stands in the functions of other files, as their summaries tell it: parameters, calls, what is returned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.building.names import all_parameters
+from torchlint.facts.summaries.following import followed
+from torchlint.facts.summaries.skeletons import function_syntax
+from torchlint.facts.summaries.summary import (
+    CallSummary,
+    EffectSummary,
+    FunctionSummary,
+    KeepSummary,
+    ParameterSummary,
+    Part,
+    PartKind,
+)
+from torchlint.facts.summaries.units import Unit
+from torchlint.facts.values.graph import Class, Function, Loop, Mode, Op, Value
+
+if TYPE_CHECKING:
+    from torchlint.facts.summaries.linking import Linker
+
+
+class Bodies:
+    """Fills the functions that one file's linker has made."""
+
+    def __init__(self, linker: Linker) -> None:
+        """Ask ``linker`` for values, and for the definitions that summaries name."""
+        self._linker, self._foreign = linker, linker.foreign
+
+    def fill(self, function: Function, summary: FunctionSummary, unit: Unit) -> None:
+        """Give a function all that its summary says."""
+        function.syntax = function_syntax(summary)
+        self._foreign.nodes.add(function.syntax)
+        function.is_async, function.is_generator = summary.is_async, summary.is_generator
+        function.is_left_open, function.is_written = summary.is_left_open, summary.is_written
+        function.decorators, function.guard = summary.decorators, Mode(summary.guard)
+        function.wraps = Mode(summary.wraps) if summary.wraps else None
+        function.alters = summary.alters
+        function.is_altered = summary.is_altered or any(self._alters(name, unit) for name in summary.decorators)
+        for position, parameter in enumerate(summary.parameters):
+            function.parameters.append(self._parameter(parameter, position, function, unit))
+        calls = [self._call(call, function, unit) for call in summary.calls]
+        function.result = self._linker.make(Op.PHI, (), function, name="<result>")
+        known = tuple(
+            part
+            for part in summary.result
+            if not _comes_of_calls(part) and part.kind not in (PartKind.OWN, PartKind.RECORD)
+        )
+        if known:
+            function.result.feed(self._linker.value_of(known, unit, function))
+        for part in summary.result:
+            if _comes_of_calls(part):
+                function.result.feed(self._returned(part, calls, unit, function))
+            elif part.kind is PartKind.OWN:
+                function.result.feed(self._attribute(0, part.name.split("."), function, Mode.INHERITED))
+            elif part.kind is PartKind.RECORD:
+                function.result.feed(self._record(part, unit, function))
+        self._foreign.keeps[function] = summary.keeps
+        if summary.holds:
+            self._foreign.holds[function] = summary.holds
+        if summary.effects:
+            self._foreign.effects[function] = followed(
+                summary.effects, partial(self._effects_of, unit), partial(self._keeps_of, function.owner)
+            )
+            self._foreign.found[function] = unit.found
+        if summary.chains:
+            self._foreign.chains[function] = summary.chains
+        if summary.trains_long:
+            self._foreign.trainings.add(function)
+        if summary.lists:
+            self._foreign.lists.add(function)
+        if summary.makes:
+            self._foreign.makers[function] = partial(self._linker.is_made_anew, known, unit)
+        if summary.gives_tensor:
+            self._foreign.tensors.add(function)
+        if summary.gives_output:
+            self._foreign.outputs.add(function)
+        if summary.runs:
+            self._foreign.running.add(function)
+        if summary.view is not None:
+            self._foreign.views[function] = summary.view
+        if summary.closure is not None:
+            made = self._foreign.closures[function] = self._linker.new_function(function.name, None, unit)
+            made.parent = function
+            self.fill(made, summary.closure, unit)
+        if summary.trains and not any(backward.function is function for backward in self._foreign.backwards):
+            self._linker.backward(self._linker.value_of((Part(PartKind.UNKNOWN),), unit, function), function, None)
+
+    def _returned(self, part: Part, calls: list[Value], unit: Unit, function: Function) -> Value:
+        """What a function returns of what it calls, by itself or in a tuple."""
+        if part.kind is PartKind.RESULT:
+            called = calls[part.position]
+            return self._linker.make(Op.OPERATION, (called,), function) if part.flag else called
+        items = tuple(
+            self._returned(shape[0], calls, unit, function)
+            if any(map(_comes_of_calls, shape))
+            else self._linker.value_of(shape, unit, function)
+            for _, shape in part.items
+        )
+        return self._linker.make(Op.CONTAINER, items, function, keys=tuple(key for key, _ in part.items))
+
+    def _record(self, part: Part, unit: Unit, function: Function) -> Value:
+        """The CALL of its class that makes a record."""
+        cls = self._linker.class_named(part.name, unit)
+        maker = cls.method("__init__") if cls is not None else None
+        fields = [parameter.name for parameter in maker.parameters[1:]] if maker is not None else []
+        items = []
+        for key, shape in part.items:
+            items.append(self._linker.value_of(shape, unit, function))
+            items[-1].name = key if isinstance(key, str) else "".join(fields[key : key + 1]) if key is not None else ""
+        made_by = self._linker.value_of((Part(PartKind.CLASS, part.name),), unit, function)
+        return self._linker.make(Op.CALL, (made_by, *items), function, keys=(None, *(key for key, _ in part.items)))
+
+    def _alters(self, name: str, unit: Unit) -> bool:
+        """Whether a decorator that a file imports hands on other arguments than it is given."""
+        decorator = self._linker.function_linked(name, unit)
+        return decorator is not None and decorator.alters
+
+    def _effects_of(self, unit: Unit, name: str) -> tuple[EffectSummary, ...]:
+        function = self._linker.function_linked(name, unit)
+        return self._foreign.effects.get(function, ()) if function is not None else ()
+
+    def _keeps_of(self, cls: Class | None, name: str) -> tuple[KeepSummary, ...]:
+        method = cls.method(name) if cls is not None else None
+        return self._foreign.keeps.get(method, ()) if method is not None else ()
+
+    def _parameter(self, summary: ParameterSummary, position: int, function: Function, unit: Unit) -> Value:
+        inputs = (self._linker.value_of(summary.default, unit, function),) if summary.default else ()
+        syntax = all_parameters(function.syntax.params)[position]  # type: ignore[attr-defined]
+        value = self._linker.make(Op.PARAMETER, inputs, function, name=summary.name, keys=(position,), syntax=syntax)
+        if summary.is_module:
+            self._foreign.modules.append(value)
+        if summary.escapes:
+            self._foreign.hands_on.add(value)
+        if summary.is_frozen:
+            self._foreign.frozen.append(value)
+        if summary.is_trained_on or summary.reaches_backward:
+            self._linker.backward(value, function, None, retains=summary.is_retained, proves=summary.is_trained_on)
+        return value
+
+    def _call(self, summary: CallSummary, function: Function, unit: Unit) -> Value:
+        """The skeleton of a call: what is called, where, and what becomes of it."""
+        loop = self._step(function, unit) if summary.in_step else None
+        if summary.base >= 0:
+            callee = self._attribute(summary.base, summary.path, function, Mode(summary.mode))
+        elif summary.function:
+            callee = self._linker.value_of((Part(PartKind.FUNCTION, summary.function),), unit, function)
+        else:
+            callee = self._linker.value_of((Part(PartKind.MODULE, flag=True),), unit, function)
+        given = tuple(function.parameters[position] for _, position in summary.arguments)
+        keys = (None, *(key for key, _ in summary.arguments))
+        call = self._linker.make(
+            Op.CALL, (callee, *given), function, name=callee.name, keys=keys, mode=Mode(summary.mode), loop=loop
+        )
+        call.evaluating = summary.evaluating
+        if summary.gives_more:
+            self._foreign.given_more.add(call)
+        if summary.leaves:
+            self._foreign.leaving.add(call)
+        if summary.is_trained_on:
+            self._linker.backward(call, function, loop, proves=summary.is_live)
+        return call
+
+    def _attribute(self, base: int, path: Sequence[str], function: Function, mode: Mode) -> Value:
+        """What a parameter is, or an attribute of it, or of one of its attributes."""
+        value = function.parameters[base]
+        for attribute in path:
+            value = self._linker.make(Op.ATTRIBUTE, (value,), function, name=attribute, mode=mode)
+        return value
+
+    def _step(self, function: Function, unit: Unit) -> Loop:
+        """A loop over batches."""
+        loader = self._linker.value_of((Part(PartKind.TOOL, "loader"),), unit, function)
+        syntax = cst.For(cst.Name("_"), cst.Name("_"), cst.IndentedBlock([]))
+        self._foreign.nodes.add(syntax)
+        return Loop(syntax, function, None, loader)
+
+
+def _comes_of_calls(part: Part) -> bool:
+    """Whether a part tells what a function returns of what it calls, be that in a tuple."""
+    if part.kind is PartKind.RESULT:
+        return True
+    return part.kind is PartKind.CONTAINER and any(_comes_of_calls(one) for _, shape in part.items for one in shape)

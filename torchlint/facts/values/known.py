@@ -1,0 +1,131 @@
+"""What is known of a file's values, to be read: what each is, where attributes are kept, who calls whom with what."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import islice
+
+from torchlint.facts.values.domain import (
+    BOTTOM,
+    OF_CLASSES,
+    UNKNOWN,
+    Abstract,
+    Atom,
+    Instance,
+    sorted_values,
+)
+from torchlint.facts.values.graph import Class, Function, Key, Op, Place, Value, ValueGraph
+from torchlint.facts.values.parameters import spread_as, star_of
+from torchlint.facts.values.web_state import STATE, is_state_of_application
+
+CALLED = frozenset(["__call__", "forward"])
+"""Methods that run when an object itself is called."""
+
+
+class Known:
+    """What is known of the values of one file; who finds it out is in ``solve.py``.
+
+    Attributes:
+        graph: the file's value graph.
+        abstract: the abstract value of each value.
+        stored: for each place, the values that are assigned to it.
+        held: for each container (by allocation), the values that are put into it, with their keys.
+        callers: for each function of the file, the calls that may reach it, each with the values that its
+            parameters get (None for one that is not known).
+        callees: the same the other way: for each call, the functions that it may reach.
+        evidence: alternatives that follow from how a value or a place is used.
+    """
+
+    def __init__(self, graph: ValueGraph) -> None:
+        """Nothing is known yet."""
+        self.graph = graph
+        self.abstract: dict[Value, Abstract] = {}
+        self.stored: dict[Place, list[Value]] = defaultdict(list)
+        self.held: dict[Value, list[tuple[Key, Value]]] = defaultdict(list)
+        self.callers: dict[Function, dict[Value, dict[Value, Value | None]]] = defaultdict(dict)
+        self.callees: dict[Value, list[Function]] = defaultdict(list)
+        self.evidence: dict[Value | Place, set[Atom]] = defaultdict(set)
+        self._owned: dict[Function | Class | Value, list[Place]] = defaultdict(list)
+        self._owned_until = 0
+
+    @cached_property
+    def loop_variables(self) -> frozenset[Value]:
+        """The PHIs of all loops: what a variable is at the beginning of a turn."""
+        return frozenset(phi for loop in self.graph.loops for phi in loop.phis)
+
+    def of(self, value: Value) -> Abstract:
+        """The abstract value of ``value`` as far as it is known."""
+        return self.abstract.get(value, BOTTOM)
+
+    def final(self, value: Value) -> Abstract:
+        """The abstract value of ``value`` after the fixpoint; what nothing reached is unknown."""
+        return self.abstract.get(value) or UNKNOWN
+
+    def places(self, base: Value, attribute: str) -> list[Place]:
+        """Where the attribute of ``base`` is kept: with the class of an instance, else with the value itself."""
+        owners = [a.cls.root() for a in sorted_values(self.of(base)) if isinstance(a, OF_CLASSES)]
+        if owners:
+            return [Place(owner, attribute) for owner in dict.fromkeys(owners)]
+        if base.name == STATE and is_state_of_application(self, base):
+            return [Place(self.graph.module, f"<application>.{STATE}.{attribute}")]
+        if base.place is not None:
+            return [Place(base.place.owner, f"{base.place.path}.{attribute}")]
+        if base.op is Op.ATTRIBUTE:
+            return [Place(p.owner, f"{p.path}.{attribute}") for p in self.places(base.inputs[0], base.name)]
+        return [Place(base, attribute)]
+
+    def stored_with(self, owner: Function | Class | Value) -> Iterator[tuple[Place, list[Value]]]:
+        """The variables or attributes of ``owner``, each with the values that are assigned to it."""
+        if self._owned_until < len(self.stored):
+            for place in islice(self.stored, self._owned_until, None):
+                self._owned[place.owner].append(place)
+            self._owned_until = len(self.stored)
+        for place in self._owned.get(owner, ()):
+            yield place, self.stored[place]
+
+    def functions_of(self, call: Value) -> list[Function]:
+        """The functions of this file that a CALL (or a read of a property) may run."""
+        return self.callees.get(call, [])
+
+    def callers_above(self, functions: Iterable[Function]) -> set[Function]:
+        """The functions from which one of ``functions`` is called, however far up; of these only if they are."""
+        reached: set[Function] = set()
+        pending = list(functions)
+        while pending:
+            for call in self.callers.get(pending.pop(), {}):
+                if call.function not in reached:
+                    reached.add(call.function)
+                    pending.append(call.function)
+        return reached
+
+    def arguments_of(self, parameter: Value) -> list[Value]:
+        """What the calls in this file pass for ``parameter``."""
+        calls = self.callers.get(parameter.function, {})
+        if star_of(parameter):
+            return [given for call in calls for given in self.given_by(call, parameter)]
+        return [given for binding in calls.values() if (given := binding.get(parameter)) is not None]
+
+    def given_by(self, call: Value, parameter: Value) -> list[Value]:
+        """What a CALL of its function passes for ``parameter``: for a starred one all that no other parameter takes."""
+        binding, star = self.callers[parameter.function][call], star_of(parameter)
+        if not star:
+            given = binding.get(parameter)
+            return [] if given is None else [given]
+        others = [other for other in parameter.function.parameters if not star_of(other)]
+        taken = {binding.get(other) for other in others}
+        arguments = zip(call.keys[1:], call.arguments, strict=True) if call.op is Op.CALL else ()
+        kind = int if star == "*" else str
+        rest = [argument for key, argument in arguments if isinstance(key, kind) and argument not in taken]
+        return rest + spread_as(call, star)
+
+    def passed(self, call: Value, function: Function, position: int) -> Value | None:
+        """What a CALL of ``function`` gives for the parameter at ``position`` (from 0), its receiver for ``self``."""
+        given = self.callers[function][call].get(function.parameters[position])
+        if given is not None or position != 0:
+            return given
+        if function.name in CALLED and function.owner is not None and call.callee.name != function.name:
+            # `self.criterion(x)`; a layer in a row of them is written nowhere.
+            return call.callee if any(isinstance(atom, Instance) for atom in self.final(call.callee)) else None
+        return call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else None

@@ -1,0 +1,140 @@
+"""What libraries give: by imported functions and classes, by the methods of containers, and by those of tensors.
+
+Nothing here runs a function of the program; who calls one, or hands one to a library, is in ``calls.py``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchlint import torch_api
+from torchlint.facts.building.names import constant_of
+from torchlint.facts.values import distributions
+from torchlint.facts.values.differentiation import apply, differentiate
+from torchlint.facts.values.domain import (
+    LEAF,
+    NO_GRAPH,
+    PLAIN,
+    UNKNOWN,
+    Abstract,
+    Argument,
+    Atom,
+    Carrier,
+    Container,
+    Derived,
+    History,
+    Instance,
+    Module,
+    Partial,
+    Tensor,
+    Tool,
+    Unknown,
+    join,
+)
+from torchlint.facts.values.externals import Meaning, meaning_of
+from torchlint.facts.values.framework_objects import object_made
+from torchlint.facts.values.graph import Mode, Value
+from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.torch_calls import by_type, chooses_overload, collected, contents_of, of_torch
+from torchlint.facts.values.transfer import item_of
+
+if TYPE_CHECKING:
+    from torchlint.facts.values.solve import Solution
+
+LIKE_ANOTHER = frozenset(["to", "type", "type_as", "view_as", "expand_as", "reshape_as", "resize_as_", "sum_to_size"])
+"""Methods of tensors that take a type or a shape from their argument, and no graph."""
+
+CONTAINER_READERS = frozenset(["pop", "get", "popleft", "setdefault", "popitem"])
+"""Methods of containers that give one of the items."""
+
+_TUPLES: dict[Meaning, tuple[Abstract, ...]] = {
+    Meaning.SOUND: (NO_GRAPH, PLAIN),
+    Meaning.MODEL_FIRST: (frozenset([Module()]), UNKNOWN, UNKNOWN),
+}
+"""What is in the tuples that libraries give."""
+
+
+def given_by_library(solution: Solution, value: Value, name: str) -> Abstract:
+    """What a CALL of an imported or built-in function or class gives.
+
+    Args:
+        solution: to record the items of what is given, and what is asked of containers.
+        value: the CALL.
+        name: the full dotted name of what it calls.
+    """
+    arguments = _arguments(solution, value)
+    if name.startswith("torch"):
+        known = distributions.made(solution, value, name, arguments)
+        known = of_torch(solution, value, name, arguments) if known is None else known
+        if known is not None:
+            return known
+    meaning = meaning_of(name)
+    if meaning is Meaning.PLAIN:
+        return PLAIN
+    if meaning is Meaning.MODULE or meaning is Meaning.TRANSFORM:
+        return frozenset([Module(has_parameters=meaning is Meaning.MODULE)])
+    if meaning is Meaning.LOADER:
+        return frozenset([Tool("loader")])
+    if meaning is Meaning.OPTIMIZER:
+        return frozenset([Tool("optimizer")])
+    if meaning in _TUPLES:
+        for position, item in enumerate(_TUPLES[meaning]):
+            solution.set_field(value, position, item)
+        return frozenset([Container(value)])
+    if meaning is Meaning.FIRST and arguments:
+        return arguments[0]
+    if meaning is Meaning.REDUCES and arguments:
+        return differentiate(value, [contents_of(solution, value, abstract) for abstract in arguments])
+    if meaning is Meaning.ITEM and arguments:
+        return join(item_of(solution, value, atom, None) for atom in arguments[0])
+    if meaning is Meaning.COLLECTS:
+        return collected(solution, value, name, arguments)
+    if meaning is Meaning.BINDS and arguments and None not in value.keys[1:]:
+        return frozenset([Partial(value)])
+    if meaning is Meaning.SUPER and value.function.owner is not None:
+        return frozenset(Instance(parent) for parent in value.function.owner.parents) or UNKNOWN
+    return object_made(solution, value, name)
+
+
+def given_by_container(solution: Solution, value: Value, container: Container, name: str) -> Abstract:
+    """What a CALL of the method ``name`` of a container gives: an item, all of them, or a number."""
+    if name in CONTAINER_READERS:
+        first = value.arguments[0] if value.arguments else None
+        key = constant_of(first.syntax) if first is not None and first.syntax is not None else None
+        found = solution.load(container.allocation, key, value)
+        more = _arguments(solution, value)[1:] if name in ("get", "setdefault", "pop") else []
+        return join([found, *more, *([PLAIN] if name == "get" else [])])
+    if name in ("values", "items", "copy", "keys"):
+        return frozenset([container])
+    return PLAIN
+
+
+def given_by_tensor(solution: Solution, value: Value, atom: Atom, name: str) -> Abstract | None:
+    """What a CALL of the method ``name`` gives of what is a tensor, or may be one; None where tensors have none."""
+    if name == "requires_grad_" and isinstance(atom, Tensor):
+        flag = value.argument(0, "requires_grad")
+        is_off = flag is not None and flag.name == "False"
+        return frozenset([atom]) if is_off or atom.history is History.LIVE else LEAF
+    typed = by_type(value, name)
+    if typed is not None:
+        return typed
+    drawn = distributions.asked(value, atom, name)
+    if drawn is not None:
+        return drawn
+    operation = torch_api.method(name)
+    if isinstance(atom, Argument | Unknown | Carrier) and name in SAME_OBJECT and value.mode is not Mode.OFF:
+        return frozenset([atom])
+    if operation is None:
+        return None
+    if isinstance(atom, Unknown | Carrier) and operation.history is torch_api.History.KEEPS:
+        return UNKNOWN if value.mode is not Mode.OFF else NO_GRAPH
+    arguments = [
+        a for a in _arguments(solution, value) if any(isinstance(x, Tensor | Derived | Unknown | Argument) for x in a)
+    ]
+    chooses = bool(operation.elements) and chooses_overload(solution, value, 0)
+    inputs = [frozenset([atom]), *([] if chooses or name in LIKE_ANOTHER else arguments)]
+    return apply(solution, value, operation, inputs, [PLAIN] if chooses else [])
+
+
+def _arguments(solution: Solution, value: Value) -> list[Abstract]:
+    return [solution.of(argument) for argument in value.arguments]

@@ -1,0 +1,104 @@
+"""What other frameworks promise that run the loop, or the backward."""
+
+from __future__ import annotations
+
+from torchlint.frameworks.row import Holds, Row
+
+_SKORCH_CALLBACK = "https://skorch.readthedocs.io/en/stable/user/callbacks.html"
+_SKORCH_NET = "https://skorch.readthedocs.io/en/stable/net.html"
+_COMPOSER = "https://docs.mosaicml.com/projects/composer/en/stable/composer_model.html"
+_COMPOSER_CALLBACK = "https://docs.mosaicml.com/projects/composer/en/stable/trainer/callbacks.html"
+_IGNITE_EVENTS = "https://docs.pytorch.org/ignite/concepts.html#events-and-handlers"
+_IGNITE_TRAINER = "https://docs.pytorch.org/ignite/generated/ignite.engine.create_supervised_trainer.html"
+
+NETS = ("skorch.NeuralNet", "skorch.NeuralNet*")
+SKORCH_CALLBACKS = ("skorch.callbacks.Callback",)
+COMPOSER_MODELS = ("composer.ComposerModel", "composer.models.HuggingFaceModel", "composer.models.ComposerClassifier")
+CRITERIA = ("fairseq.criterions.FairseqCriterion", "fairseq.criterions.LegacyFairseqCriterion")
+CATALYST = ("catalyst.dl.*Runner", "catalyst.core.*Runner", "catalyst.dl.Callback", "catalyst.core.Callback")
+IGNITE_ENGINES = ("ignite.engine.Engine", "ignite.engine.create_supervised_trainer")
+IGNITE_STEPS = ("ITERATION_*", "GET_BATCH_*")
+
+TRAINING = (
+    Row("DeepSpeed", ("deepspeed.initialize",), Holds.MAKES_ENGINE,
+        "https://deepspeed.readthedocs.io/en/latest/initialize.html"),
+    Row("DeepSpeed", ("deepspeed.DeepSpeedEngine",), Holds.BACKWARD,
+        "https://deepspeed.readthedocs.io/en/latest/training.html#backward-propagation", ("backward",), (0, "loss")),
+    Row("ignite", ("ignite.engine.Engine",), Holds.EACH_STEP,
+        "https://docs.pytorch.org/ignite/generated/ignite.engine.engine.Engine.html",
+        argument=(0, "process_function")),
+    Row("ignite", ("ignite.engine.Engine",), Holds.HANDS_ON, "https://docs.pytorch.org/ignite/concepts.html#state",
+        ("state.output",), (0, "process_function")),
+    Row("ignite", ("ignite.engine.create_supervised_trainer",), Holds.HANDS_ON, _IGNITE_TRAINER, ("state.output",),
+        (-1, "output_transform")),
+    Row("ignite", ("ignite.engine.create_supervised_trainer",), Holds.GIVES_TRAINED, _IGNITE_TRAINER,
+        argument=(-1, "output_transform"), trained=(2, 3)),
+    Row("ignite", IGNITE_ENGINES, Holds.HANDS_ITSELF, _IGNITE_EVENTS, ("add_event_handler",), (1, "handler")),
+    Row("ignite", IGNITE_ENGINES, Holds.HANDS_ITSELF, _IGNITE_EVENTS, ("on",), (-1, "")),
+    Row("ignite", IGNITE_ENGINES, Holds.EACH_STEP, _IGNITE_EVENTS, ("add_event_handler",), (1, "handler"),
+        events=IGNITE_STEPS),
+    Row("ignite", IGNITE_ENGINES, Holds.EACH_STEP, _IGNITE_EVENTS, ("on",), (-1, ""), events=IGNITE_STEPS),
+    Row("ignite", IGNITE_ENGINES, Holds.BEGINS, _IGNITE_EVENTS, ("add_event_handler",), (1, "handler"),
+        events=("STARTED",)),
+    Row("ignite", IGNITE_ENGINES, Holds.BEGINS, _IGNITE_EVENTS, ("on",), (-1, ""), events=("STARTED",)),
+    Row("ignite", ("ignite.engine.State",), Holds.COUNTS, "https://docs.pytorch.org/ignite/concepts.html#state",
+        ("iteration", "epoch")),
+    Row("skorch", NETS, Holds.TRAINED, f"{_SKORCH_NET}#skorch.net.NeuralNet.get_loss", ("get_loss",)),
+    Row("skorch", NETS, Holds.EACH_STEP, f"{_SKORCH_NET}#skorch.net.NeuralNet.train_step",
+        ("train_step", "train_step_single", "validation_step", "evaluation_step", "on_batch_begin", "on_batch_end",
+         "get_loss", "infer")),
+    Row("skorch", NETS, Holds.EACH_EPOCH, f"{_SKORCH_NET}#skorch.net.NeuralNet.on_epoch_end",
+        ("on_epoch_begin", "on_epoch_end", "run_single_epoch")),
+    Row("skorch", NETS, Holds.ONCE, f"{_SKORCH_NET}#skorch.net.NeuralNet.on_train_begin",
+        ("on_train_begin", "initialize_module", "initialize_criterion", "initialize_optimizer")),
+    Row("skorch", SKORCH_CALLBACKS, Holds.EACH_STEP, _SKORCH_CALLBACK, ("on_batch_begin", "on_batch_end",
+        "on_grad_computed")),
+    Row("skorch", SKORCH_CALLBACKS, Holds.EACH_EPOCH, _SKORCH_CALLBACK, ("on_epoch_begin", "on_epoch_end")),
+    Row("skorch", SKORCH_CALLBACKS, Holds.ONCE, _SKORCH_CALLBACK, ("initialize", "on_train_begin")),
+    Row("skorch", SKORCH_CALLBACKS, Holds.COUNTS, "https://skorch.readthedocs.io/en/stable/user/history.html",
+        ("epoch",)),
+    Row("skorch", SKORCH_CALLBACKS, Holds.HAS_MODEL, _SKORCH_CALLBACK,
+        ("on_batch_begin", "on_batch_end", "on_epoch_begin", "on_epoch_end"), (0, "module_")),
+    Row("catalyst", CATALYST, Holds.EACH_STEP,
+        "https://catalyst-team.github.io/catalyst/api/core.html", ("handle_batch", "on_batch_start",
+        "on_batch_end")),
+    Row("catalyst", CATALYST, Holds.EACH_EPOCH,
+        "https://catalyst-team.github.io/catalyst/api/core.html",
+        ("on_epoch_start", "on_epoch_end", "on_loader_start", "on_loader_end")),
+    Row("composer", COMPOSER_MODELS, Holds.TRAINED, _COMPOSER, ("loss",)),
+    Row("composer", COMPOSER_MODELS, Holds.NO_GRAD,
+        "https://github.com/mosaicml/composer/blob/v0.32.1/composer/trainer/trainer.py#L3344",
+        ("eval_forward", "update_metric")),
+    Row("composer", COMPOSER_MODELS, Holds.MODULE, _COMPOSER),
+    Row("composer", ("composer.Callback",), Holds.EACH_STEP, _COMPOSER_CALLBACK,
+        ("batch_start", "before_train_batch", "before_forward", "after_forward", "before_loss", "after_loss",
+         "before_backward", "after_backward", "after_train_batch", "batch_end")),
+    Row("composer", ("composer.Callback",), Holds.EACH_EPOCH, _COMPOSER_CALLBACK,
+        ("epoch_start", "epoch_end", "eval_start", "eval_end")),
+    Row("composer", ("composer.Callback",), Holds.HAS_MODEL, _COMPOSER_CALLBACK,
+        ("epoch_start", "epoch_end", "batch_start", "batch_end"), (0, "model")),
+    Row("composer", ("composer.Callback",), Holds.ONCE, _COMPOSER_CALLBACK, ("init", "fit_start")),
+    Row("composer", ("composer.Callback",), Holds.NO_GRAD,
+        "https://github.com/mosaicml/composer/blob/v0.32.1/composer/trainer/trainer.py#L3344",
+        ("eval_start", "eval_batch_start", "eval_before_forward", "eval_after_forward", "eval_batch_end", "eval_end")),
+    Row("composer", ("composer.Trainer",), Holds.TRAINS,
+        "https://docs.mosaicml.com/projects/composer/en/stable/api_reference/generated/composer.Trainer.html",
+        ("fit",)),
+    Row("mmengine", ("mmengine.model.BaseModel",), Holds.NO_GRAD,
+        "https://mmengine.readthedocs.io/en/latest/api/generated/mmengine.runner.ValLoop.html",
+        ("val_step", "test_step")),
+    Row("timm", ("timm.utils.NativeScaler", "timm.utils.ApexScaler"), Holds.BACKWARD,
+        "https://github.com/huggingface/pytorch-image-models/blob/v1.0.9/timm/utils/cuda.py#L52", ("__call__",),
+        (0, "loss")),
+    Row("fairseq", CRITERIA, Holds.TRAINED,
+        "https://fairseq.readthedocs.io/en/latest/tasks.html#fairseq.tasks.FairseqTask.train_step", ("forward",),
+        distinctive=True),
+    Row("fairseq", CRITERIA, Holds.RESULT_KEPT,
+        "https://fairseq.readthedocs.io/en/latest/criterions.html", ("forward",), besides=(0, 1), distinctive=True),
+    Row("fairseq", ("fairseq.models.FairseqEncoder", "fairseq.models.FairseqDecoder",
+        "fairseq.models.BaseFairseqModel"), Holds.MODULE,
+        "https://fairseq.readthedocs.io/en/latest/models.html", distinctive=True),
+    Row("torch", ("torch.nn.Module", "torch.jit.ScriptModule", "torch.fx.GraphModule"), Holds.MODULE,
+        "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html", distinctive=True),
+)  # fmt: skip
+"""Other frameworks that run the loop, or the backward."""
