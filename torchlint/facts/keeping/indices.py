@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import libcst as cst
 
@@ -75,11 +75,12 @@ class Indices:
         slices = [element.slice for element in slices_of(part)] if part.op is Op.SUBSCRIPT else []
         ranges = [node for node in slices if isinstance(node, cst.Slice)]
         is_window = len(ranges) == len(slices) and any(map(_lies_anywhere, ranges))
-        return is_window and "part" not in map(self.taken, ranges) and not self._is_crop(ranges)
+        return is_window and "part" not in map(self.taken, ranges) and not self.is_crop(part)
 
-    def _is_crop(self, ranges: Sequence[cst.Slice]) -> bool:
+    def is_crop(self, part: Value) -> bool:
         """``frame[:, top:bottom, left:right]``: what a box says in two dimensions, and no loop counts tile by tile."""
-        anywhere = [node for node in ranges if _lies_anywhere(node)]
+        slices = [element.slice for element in slices_of(part)] if part.op is Op.SUBSCRIPT else []
+        anywhere = [node for node in slices if isinstance(node, cst.Slice) and _lies_anywhere(node)]
         return len(anywhere) > 1 and not any(map(self._is_counted, anywhere))
 
     def _is_counted(self, node: cst.Slice) -> bool:

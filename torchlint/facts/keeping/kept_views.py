@@ -167,7 +167,8 @@ class _Search:
         iterable = found.by.iterable if found is not None and isinstance(found.by, Loop) else None
         over = iterated(iterable) if iterable is not None else []
         is_over_rows = any(base in (one, self.views.output_behind(one), self.views.base_of(one)) for one in over)
-        is_over_rows |= found is not None and (self._counts_rows(view, found.by) or _is_inside(found.by, base))
+        is_over_rows |= found is not None and self._counts_rows(view, found.by)
+        is_over_rows |= found is not None and self.views.is_chosen(view) and _is_inside(found.by, base)
         return self.gathering.any_repetition(base) if is_over_rows else found
 
     def _counts_rows(self, view: View, by: Loop | Function) -> bool:

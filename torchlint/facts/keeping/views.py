@@ -104,6 +104,10 @@ class Views:
         sure = by_width or any(self._surely_smaller(part, base) for part in parts)
         return View(_made(base), parts[-1], sure, found.entered.get(base.function))
 
+    def is_chosen(self, view: View) -> bool:
+        """Whether a number that is written, or a box, says what part is taken, and not what goes over all of them."""
+        return _is_numbered(view.part) or self.indices.is_crop(view.part)
+
     def given_by(self, function: Function) -> ViewSummary | None:
         """Of which parameter a function returns a view, whatever is passed for it."""
         result = function.result if not function.is_generator else None

@@ -110,8 +110,9 @@ class _Search:
             return None  # it remembers nothing that could be lost
         product, rare = self.products[call], None
         repetition = self.repetitions.of(call, self._is_builder_of)
-        if repetition is None and product.kind == "iterator" and product.starts_workers:
-            # To start the workers takes as long as many steps do.
+        is_dear = product.kind == "optimizer" or (product.kind == "iterator" and product.starts_workers)
+        if repetition is None and is_dear:
+            # To start the workers takes as long as many steps do, and what an optimizer remembers is lost each time.
             repetition = rare = self.repetitions.of(call, self._is_builder_of, now_and_then=True)
         if repetition is None:
             return None

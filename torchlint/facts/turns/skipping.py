@@ -27,9 +27,6 @@ READING = frozenset(["get", "keys", "values", "items"])
 """Methods that leave a container as it is."""
 
 
-FEW = 4
-"""What runs in every so many turns at least runs again and again."""
-
 SIZES = frozenset(["size", "dim"])
 """Methods of tensors whose answer, the number of rows left aside, does not change from batch to batch."""
 
@@ -66,7 +63,7 @@ class Skipping:
                 if isinstance(within, Loop) and self._later_turns.are_meant(parent.test, within, holds=holds):
                     node = parent
                     continue
-                by_turn = (not by_number or _comes_often(parent.test)) and node is parent.body
+                by_turn = not by_number and node is parent.body
                 tests = _beside_number(parent.test, within) if by_turn else [parent.test]
                 if any(self._differs(test, parent, at, within, by_data=by_data) for test in tests):
                     return True
@@ -293,13 +290,6 @@ def _counts_turns(test: cst.BaseExpression) -> bool:
         and not isinstance(node.left, cst.SimpleString | cst.FormattedString)
         for node in walk(test)
     )  # fmt: skip
-
-
-def _comes_often(test: cst.BaseExpression) -> bool:
-    """``step % 2 == 0``: the turns that are left out in between are few."""
-    divisions = [node for node in walk(test) if type(node) is cst.BinaryOperation and _counts_turns(node)]
-    divisors = [division.right for division in divisions]
-    return bool(divisors) and all(isinstance(one, cst.Integer) and one.evaluated_value <= FEW for one in divisors)
 
 
 def _beside_number(test: cst.BaseExpression, within: Loop | Function) -> list[cst.BaseExpression]:
