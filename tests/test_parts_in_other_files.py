@@ -364,3 +364,192 @@ def test_who_draws_one_batch_of_a_new_iterator_is_told_where_that_is_asked_in_ea
 ) -> None:
     feeder = FEEDER.format(workers=workers, drawn=drawn)
     assert Project(tmp_path, {"feeder.py": feeder, "main.py": FED}).found() == found
+
+
+STUDY = """
+    import torch
+    from objectives import objective
+    from torch import nn
+
+    def study(loader, device):
+        student, teacher = nn.Linear(8, 3).to(device), nn.Linear(8, 3).to(device){frozen}
+        optimizer = torch.optim.SGD({trained}, lr=0.1)
+        for x, y in loader:
+            loss = objective(student, teacher, x.to(device), y.to(device))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+OBJECTIVE = """
+    import torch
+    import torch.nn.functional as F
+
+    def objective(student, teacher, x, y):
+        told = student(x)
+        {guard}wanted = teacher({given})
+        return F.cross_entropy(told, y) + F.mse_loss(told, wanted)
+"""
+
+
+@pytest.mark.parametrize(
+    ("study", "objective", "leaks"),
+    [
+        ({}, {}, True),
+        ({"frozen": ".requires_grad_(False)"}, {}, False),
+        ({"trained": "[*student.parameters(), *teacher.parameters()]"}, {}, False),
+        ({}, {"guard": "with torch.no_grad(): "}, False),
+        ({}, {"given": "x + told.sum()"}, False),
+    ],
+)
+def test_a_teacher_that_another_file_runs_beside_the_student(
+    tmp_path: Path, study: dict[str, str], objective: dict[str, str], leaks: bool
+) -> None:
+    files = {
+        "study.py": STUDY.format(**{"frozen": "", "trained": "student.parameters()", **study}),
+        "objectives.py": OBJECTIVE.format(**{"guard": "", "given": "x", **objective}),
+    }
+    assert Project(tmp_path, files).found() == (["study.py: TLK203 warning"] if leaks else [])
+
+
+@pytest.mark.parametrize(
+    ("work", "kept", "leaks"),
+    [
+        ("nn.Linear(8, size)(torch.ones(4, 8)).sum().item()", "error", True),
+        ("nn.Linear(8, size)(torch.ones(4, 8)).sum().item()", "str(error)", False),
+        ("math.sqrt(size)", "error", False),
+    ],
+)
+def test_what_fails_in_another_file_holds_tensors_where_that_runs_a_network(
+    tmp_path: Path, work: str, kept: str, leaks: bool
+) -> None:
+    files = {
+        "bench.py": f"import math\nimport torch\nfrom torch import nn\n\ndef measure(size):\n    return {work}\n",
+        "report.py": """
+            from dataclasses import dataclass, field
+
+            @dataclass
+            class Report:
+                failures: list = field(default_factory=list)
+
+                def failed(self, size, error):
+                    self.failures.append((size, error))
+        """,
+        "sweep.py": f"""
+            import torch
+            from bench import measure
+            from report import Report
+
+            def sweep(sizes):
+                report = Report()
+                for size in sizes:
+                    try:
+                        print(measure(size))
+                    except RuntimeError as error:
+                        report.failed(size, {kept})
+                return report
+        """,
+    }
+    found = Project(tmp_path, files).found("sweep.py")
+    assert any("TLK406" in one for one in found) is leaks
+
+
+@pytest.mark.parametrize(
+    ("given", "leaks"),
+    [("vgg16().features[:16].eval()", True), ("vgg16()", True), ("NETWORK.features[:16]", False)],
+)
+def test_a_part_of_a_network_is_made_where_the_network_is(tmp_path: Path, given: str, leaks: bool) -> None:
+    files = {
+        "features.py": f"""
+            from torchvision.models import vgg16
+
+            NETWORK = vgg16()
+
+            def build():
+                net = {given}
+                return net
+        """,
+        "criterion.py": """
+            from features import build
+            from torch import nn
+
+            class Perceptual(nn.Module):
+                def forward(self, x, y):
+                    net = build().to(x.device)
+                    return nn.functional.mse_loss(net(x), net(y))
+        """,
+    }
+    found = Project(tmp_path, files).found("criterion.py")
+    assert any("TLK301" in one for one in found) is leaks
+
+
+@pytest.mark.parametrize(
+    ("call", "leaks"),
+    [
+        ("for step in range(1000):\n                    x, y = batch_of(rows)", True),
+        ("x, y = batch_of(rows)\n                for step in range(1000):", False),
+    ],
+)
+def test_a_loader_that_is_built_for_one_batch_which_another_file_asks_for_in_a_loop(
+    tmp_path: Path, call: str, leaks: bool
+) -> None:
+    files = {
+        "rows.py": """
+            from torch.utils.data import DataLoader
+
+            def batch_of(rows, workers=4):
+                return next(iter(DataLoader(rows, 16, shuffle=True, num_workers=workers)))
+        """,
+        "train.py": f"""
+            import torch
+            from rows import batch_of
+
+            def train(net, rows, optimizer):
+                {call}
+                    loss = (net(x) - y).pow(2).mean()
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+        """,
+    }
+    found = Project(tmp_path, files).found()
+    assert any(one.startswith("rows.py: TLK301") for one in found) is leaks
+
+
+ENCODER = """
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    class Encoder:
+        def __init__(self):
+            self.tokens = AutoTokenizer.from_pretrained("bert-base-uncased")
+            self.model = AutoModel.from_pretrained("bert-base-uncased").eval()
+
+        @torch.no_grad()
+        def encode(self, text):
+            return self.model(**self.tokens(text, return_tensors="pt")).last_hidden_state.mean(1){ending}
+
+    encoder = Encoder()
+"""
+
+QUERY = """
+    import torch
+    from functools import lru_cache
+    from encoder import encoder
+
+    @lru_cache(maxsize={size})
+    def vector_of(text):
+        return encoder.encode(text)
+
+    def rank(text, matrix):
+        return matrix @ vector_of(text.lower())
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "ending", "leaks"), [("None", "", True), ("64", "", False), ("None", ".tolist()", False)]
+)
+def test_a_cache_of_what_a_network_of_another_file_gives(tmp_path: Path, size: str, ending: str, leaks: bool) -> None:
+    files = {"encoder.py": ENCODER.format(ending=ending), "query.py": QUERY.format(size=size)}
+    found = Project(tmp_path, files).found("query.py")
+    assert any("TLK404" in one for one in found) is leaks

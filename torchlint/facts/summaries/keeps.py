@@ -113,7 +113,10 @@ class Keeps:
             return ()
         if self._lookups.of(store.statement, store.holder, store.value) is None:
             return ()
-        return self._parameters_behind(store.index, store.function)
+        under, parameters = self._parameters_behind(store.index, store.function), store.function.parameters
+        # The keys of `**terms` are the names that the program writes: they come again.
+        is_spread = any(isinstance(one.syntax, cst.Param) and one.syntax.star for one in parameters)
+        return () if is_spread else under
 
     def _parameters_behind(self, value: Value, function: Function) -> tuple[int, ...]:
         behind = set(value.computed_from())

@@ -346,10 +346,11 @@ class Repetitions:
         return runs and not self.steps.trains(function) and self.facts.repeats(function.name)
 
     def _draws_one(self, call: Value) -> bool:
-        """``next(iter(loader))``"""
+        """``next(iter(DataLoader(rows, 16)))``: whether a CALL draws a batch of a loader that its function makes."""
         drawn = call.arguments[:1] if call.callee.name == "builtins.next" else []
         iterators = (one for one in drawn if one.op is Op.CALL and one.callee.name == "builtins.iter")
-        return any(self.steps.is_loader(loader) for one in iterators for loader in one.arguments[:1])
+        loaders = [loader for one in iterators for loader in one.arguments[:1] if loader.op is Op.CALL]
+        return any(loader.function is call.function and self.steps.is_loader(loader) for loader in loaders)
 
     def sources(self, values: Sequence[Value], chain: tuple[Value, ...] = ()) -> set[Value]:
         """All that ``values`` are computed from, in their function and in those that led to it by ``chain``."""
