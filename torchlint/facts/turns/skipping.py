@@ -102,9 +102,9 @@ class Skipping:
             if isinstance(node, cst.Attribute) and node.attr.value in self._changing:
                 return True
             told = (*STEADY, *self._enumerations)
-            is_asked = isinstance(node, cst.Call) and node not in on_data and not _is_of_shape(node)
-            if isinstance(node, cst.Call) and is_asked and not (dotted(node.func) or "").endswith(told):
-                return True
+            if isinstance(node, cst.Call) and node not in on_data and not _is_of_shape(node):
+                if not (dotted(node.func) or "").endswith(told):
+                    return True
             if isinstance(node, cst.Comparison) and _compares_number(node, parameters):
                 return True
         return False
@@ -329,6 +329,10 @@ def _method(call: cst.Call) -> str:
 
 def _compares_number(comparison: cst.Comparison, parameters: set[str]) -> bool:
     nodes = list(walk(comparison))
+    # Of `x.size(-1)` the number is that of a dimension.
+    shapes = [node for node in nodes if isinstance(node, cst.Call) and _is_of_shape(node)]
+    inside = {part for shape in shapes for part in walk(shape)}
+    nodes = [node for node in nodes if node not in inside]
     if not any(isinstance(node, cst.Integer | cst.Float) for node in nodes):
         return False
     return any(isinstance(node, cst.Name) and node.value in parameters - {"self"} for node in nodes)
