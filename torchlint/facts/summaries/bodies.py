@@ -91,7 +91,7 @@ class Bodies:
             made.parent = function
             self.fill(made, summary.closure, unit)
         if summary.trains and not any(backward.function is function for backward in self._foreign.backwards):
-            self._linker.backward(self._linker.value_of((Part(PartKind.UNKNOWN),), unit, function), function, None)
+            self._linker.add_backward(self._linker.value_of((Part(PartKind.UNKNOWN),), unit, function), function, None)
 
     def _returned(self, part: Part, calls: list[Value], unit: Unit, function: Function) -> Value:
         """What a function returns of what it calls, by itself or in a tuple."""
@@ -142,7 +142,7 @@ class Bodies:
         if summary.is_frozen:
             self._foreign.frozen.append(value)
         if summary.is_trained_on or summary.reaches_backward:
-            self._linker.backward(value, function, None, retains=summary.is_retained, proves=summary.is_trained_on)
+            self._linker.add_backward(value, function, None, retains=summary.is_retained, proves=summary.is_trained_on)
         return value
 
     def _call(self, summary: CallSummary, function: Function, unit: Unit) -> Value:
@@ -165,7 +165,7 @@ class Bodies:
         if summary.leaves:
             self._foreign.leaving.add(call)
         if summary.is_trained_on:
-            self._linker.backward(call, function, loop, proves=summary.is_live)
+            self._linker.add_backward(call, function, loop, proves=summary.is_live)
         return call
 
     def _attribute(self, base: int, path: Sequence[str], function: Function, mode: Mode) -> Value:

@@ -275,7 +275,7 @@ class Linker:
         linked[0].open()
         return linked[0]
 
-    def backward(
+    def add_backward(
         self, root: Value, function: Function, loop: Loop | None, *, retains: bool = False, proves: bool = True
     ) -> None:
         """Say that a backward runs in a function of another file; for the arguments see ``Backward``."""
@@ -288,7 +288,7 @@ class Linker:
         if shape and all(part.is_evaluated for part in shape):
             self.foreign.evaluated.add(value)
         if any(part.is_spent for part in shape):
-            self.backward(value, function, None)
+            self.add_backward(value, function, None)
         return value
 
     def make(
