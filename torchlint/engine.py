@@ -7,6 +7,7 @@ import gc
 from collections.abc import Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -77,8 +78,7 @@ def _outcome(
     try:
         parsed = _parsed(source, tree, project)
         if use_screen:
-            is_imported = project is not None and bool(project.importers(source.path))
-            wanted = passing(parsed, rules, is_imported=is_imported)
+            wanted = passing(parsed, rules, is_imported=partial(_is_imported, source, project))
     except SyntaxError as error:
         # This Python may be older than the file's syntax; libcst decides.
         check_nesting(source.text, None)
@@ -95,6 +95,11 @@ def _outcome(
         diagnostics = _diagnostics(source, module, findings) if findings else []
         facts.dissolve()
     return Outcome(tuple(sorted(diagnostics, key=Diagnostic.sort_key)), True)
+
+
+def _is_imported(source: Source, project: Project | None) -> bool:
+    """Whether another file of the run imports a file, and may pass it something of its own."""
+    return project is not None and bool(project.importers(source.path))
 
 
 def concerns_torch(source: Source, project: Project | None) -> bool:

@@ -226,14 +226,14 @@ _NOTES: dict[type[ast.AST], Callable[[Profile, Any], None]] = {
 """What each kind of node adds to a profile."""
 
 
-def passing(tree: ast.AST, rules: Iterable[Rule], *, is_imported: bool = False) -> Sequence[Rule]:
+def passing(tree: ast.AST, rules: Iterable[Rule], *, is_imported: Callable[[], bool] = lambda: False) -> Sequence[Rule]:
     """The rules that can find something in a file.
 
     Args:
         tree: the file's.
         rules: those to choose from.
-        is_imported: whether another file of the run imports the file.
+        is_imported: whether another file of the run imports the file; asked where the file itself does not say enough.
     """
     profile = profile_of(tree)
-    profile.imports = profile.imports or is_imported
+    profile.imports = profile.imports or is_imported()
     return [rule for rule in rules if any(map(profile.meets, rule.triggers))]

@@ -26,10 +26,11 @@ from torchlint.screen import passing  # noqa: E402
 from torchlint.source import Unreadable, read_source  # noqa: E402
 
 
-def is_screened_out(path: str) -> bool:
+def is_screened_out(path: str, project: Project) -> bool:
     """Whether no rule at all can find anything in a file."""
     try:
-        return not passing(parse_shallow(read_source(path).text), rules())
+        tree = parse_shallow(read_source(path).text)
+        return not passing(tree, rules(), is_imported=lambda: bool(project.importers(path)))
     except (Unreadable, SyntaxError):
         return False
 
@@ -45,7 +46,7 @@ def compare(paths: Iterable[str]) -> int:
         if not shipped.uses_torch:
             continue
         using += 1
-        screened += is_screened_out(path)
+        screened += is_screened_out(path, project)
         whole = check_file(replace(job, use_screen=False), project)
         if whole != shipped:
             differing += 1

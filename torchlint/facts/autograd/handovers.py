@@ -63,8 +63,9 @@ class Handovers:
         keeper = f"`{function.name}` in {file} adds it to `{keep.attribute or name}`"
         # A container has no `detach`: what is in it is to be detached where it is put in.
         # Nor may an attribute of what is handed over be without a graph for everybody.
-        whole = part is kept.given.value and not keep.of
-        use = kept.given if part is kept.given.value else Use(part, kept.given.node)
+        is_given = part is kept.given.value
+        whole = is_given and not keep.of
+        use = kept.given if is_given else Use(part, kept.given.node)
         is_average = keep.averages and self._is_trained(part)
         is_beside = holder is not None and not is_own and self._is_beside(holder, function, keep)
         keeps = call if holder is None or is_beside else holder

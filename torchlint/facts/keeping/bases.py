@@ -196,6 +196,11 @@ def slices_of(value: Value) -> list[cst.SubscriptElement]:
     return list(value.syntax.slice) if isinstance(value.syntax, cst.Subscript) else []
 
 
+def index_of(part: Value) -> list[cst.BaseSlice]:
+    """What stands in the index of a SUBSCRIPT, dimension by dimension; nothing for any other value."""
+    return [element.slice for element in slices_of(part)] if part.op is Op.SUBSCRIPT else []
+
+
 def number_of(node: cst.CSTNode | None) -> int | None:
     """The whole number that is written there."""
     found = constant_of(node) if node is not None else None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import libcst as cst
 
-from torchlint.facts.keeping.bases import number_of, slices_of
+from torchlint.facts.keeping.bases import index_of, number_of
 from torchlint.facts.keeping.numbers import number_behind
 from torchlint.facts.values.domain import Tensor
 from torchlint.facts.values.graph import Function, Op, Value
@@ -51,8 +51,7 @@ class Indices:
 
     def is_open(self, part: Value) -> bool:
         """Whether every range in an index ends at a variable: it may take all."""
-        slices = [element.slice for element in slices_of(part)] if part.op is Op.SUBSCRIPT else []
-        taken = [self.taken(node) if isinstance(node, cst.Slice) else "part" for node in slices]
+        taken = [self.taken(node) if isinstance(node, cst.Slice) else "part" for node in index_of(part)]
         return "part" not in taken and "unknown" in taken
 
     def taken(self, node: cst.Slice) -> str:
@@ -72,15 +71,14 @@ class Indices:
 
     def is_window(self, part: Value) -> bool:
         """``x[i : i + n]``, ``x[:, top:bottom, left:right]``, and nothing else that makes it smaller."""
-        slices = [element.slice for element in slices_of(part)] if part.op is Op.SUBSCRIPT else []
+        slices = index_of(part)
         ranges = [node for node in slices if isinstance(node, cst.Slice)]
         is_window = len(ranges) == len(slices) and any(map(_lies_anywhere, ranges))
         return is_window and "part" not in map(self.taken, ranges) and not self.is_crop(part)
 
     def is_crop(self, part: Value) -> bool:
         """``frame[:, top:bottom, left:right]``: what a box says in two dimensions, and no loop counts tile by tile."""
-        slices = [element.slice for element in slices_of(part)] if part.op is Op.SUBSCRIPT else []
-        anywhere = [node for node in slices if isinstance(node, cst.Slice) and _lies_anywhere(node)]
+        anywhere = [node for node in index_of(part) if isinstance(node, cst.Slice) and _lies_anywhere(node)]
         return len(anywhere) > 1 and not any(map(self._is_counted, anywhere))
 
     def _is_counted(self, node: cst.Slice) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.records import makes_record
-from torchlint.facts.keeping.bases import number_of, slices_of
+from torchlint.facts.keeping.bases import index_of, number_of
 from torchlint.facts.keeping.gathering import Gathering, iterated
 from torchlint.facts.keeping.joining import is_join
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
@@ -281,8 +281,8 @@ class _Search:
 
 def _is_first_row(part: Value) -> bool:
     """``x[:1]``, which is all of what one sample gives."""
-    slices = slices_of(part) if part.op is Op.SUBSCRIPT else []
-    first = slices[0].slice if slices else None
+    slices = index_of(part)
+    first = slices[0] if slices else None
     return isinstance(first, cst.Slice) and first.lower is None and number_of(first.upper) == 1
 
 

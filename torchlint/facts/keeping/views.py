@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from torchlint.facts.keeping.bases import OF_EACH_TOKEN, ONLY_OF_TENSORS, Bases, number_of, slices_of
+from torchlint.facts.keeping.bases import OF_EACH_TOKEN, ONLY_OF_TENSORS, Bases, index_of, number_of, slices_of
 from torchlint.facts.keeping.gathering import iterated
 from torchlint.facts.keeping.indices import Indices
 from torchlint.facts.keeping.numbers import is_known_with, number_behind
@@ -339,7 +339,7 @@ class Views:
         return number is None or number > 0 or self.bases.is_sequence(base)
 
     def _selects_column(self, part: Value) -> bool:
-        slices = [element.slice for element in slices_of(part)] if part.op is Op.SUBSCRIPT else []
+        slices = index_of(part)
         return len(slices) == 2 and self._runs_through(slices[0]) and isinstance(slices[1], cst.Index)
 
     def _runs_through(self, first: cst.BaseSlice) -> bool:
@@ -356,8 +356,7 @@ def _made(base: Value) -> Value:
 
 def _is_numbered(part: Value) -> bool:
     """Whether a number is written in the index by which a part is taken."""
-    slices = slices_of(part) if part.op is Op.SUBSCRIPT else []
-    return any(number_of(one.slice.value) is not None for one in slices if isinstance(one.slice, cst.Index))
+    return any(number_of(one.value) is not None for one in index_of(part) if isinstance(one, cst.Index))
 
 
 def _has_known_numbers(walked: _Walked) -> bool:

@@ -27,8 +27,11 @@ READING = frozenset(["get", "keys", "values", "items"])
 """Methods that leave a container as it is."""
 
 
-SIZES = frozenset(["size", "dim"])
-"""Methods of tensors whose answer, the number of rows left aside, does not change from batch to batch."""
+SIZES = {"size": 1, "dim": 0}
+"""Methods of tensors whose answer, the number of rows left aside, does not change from batch to batch.
+
+With how many arguments they give one number.
+"""
 
 
 class Skipping:
@@ -320,7 +323,7 @@ def _tells_from_number(call: cst.Call, loop: cst.CSTNode) -> bool:
 def _is_of_shape(call: cst.Call) -> bool:
     """``x.size(-1)``, ``x.dim()``; how many rows a batch has, ``x.size(0)``, does change."""
     rows = [one.value for one in call.args if isinstance(one.value, cst.Integer) and one.value.value == "0"]
-    return _method(call) in SIZES and len(call.args) == (_method(call) == "size") and not rows
+    return SIZES.get(_method(call)) == len(call.args) and not rows
 
 
 def _method(call: cst.Call) -> str:
