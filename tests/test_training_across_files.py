@@ -319,3 +319,51 @@ def test_a_wrapper_of_another_file_round_a_loss_of_another_file_has_no_weights(
     """
     project = Project(tmp_path, {"losses.py": losses, "run.py": run})
     assert project.found("run.py") == found
+
+
+CALLED_BACKWARD = """
+    {given}
+    import torch
+    from torch import nn
+
+    def fit(walker: Walker, net: nn.Module, loader):
+        total = 0
+        for rows, targets in loader:
+            cost = nn.functional.mse_loss(net(rows), targets)
+            walker.backward(cost)
+            total += cost
+        print(total)
+"""
+
+WALKER = """
+    class Walker:
+        def __init__(self, engine):
+            self.engine = engine
+            self.steps = []
+
+        def backward(self, cost):
+            {body}
+"""
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+@pytest.mark.parametrize(
+    ("body", "runs"),
+    [
+        ("self.steps.append(float(cost))", False),
+        ("print(cost.abs().item())", False),
+        ("cost.backward()", True),
+        ("self.engine.launch(cost)", True),
+        ("raise NotImplementedError", True),
+    ],
+)
+def test_what_a_method_called_backward_does_counts_for_more_than_its_name(
+    tmp_path: Path, body: str, runs: bool, is_elsewhere: bool
+) -> None:
+    walker = WALKER.format(body=body)
+    given = "from walkers import Walker" if is_elsewhere else walker.strip()
+    files = {"fitting.py": CALLED_BACKWARD.format(given=given)} | ({"walkers.py": walker} if is_elsewhere else {})
+    found = Project(tmp_path, files).found()
+    kept = "fitting.py: TLK101 warning" if runs else "fitting.py: TLK101 error"  # a graph that none frees costs more
+    assert kept in found
+    assert ("fitting.py: TLK201 warning" in found) is not runs

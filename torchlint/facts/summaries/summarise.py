@@ -47,6 +47,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.making import makes
 from torchlint.facts.values.overriding import is_left_open
+from torchlint.facts.values.own_backwards import may_run_unseen
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.running import run_by
 from torchlint.facts.values.sizes import Sizes
@@ -160,7 +161,7 @@ class _Summariser:
             effects=(*self._doings.of(function), *self._given_back(function), *self._in_circles(function)),
             resets=tuple(sorted(self._resets(function))),
             chains=tuple(dict.fromkeys(self._chains.of(function))) if calls else (),
-            trains=trains,
+            trains=trains or may_run_unseen(self.solution, function),
             trains_long=trains and self.facts.loop_lengths.trains_long(function),
             lists=self._sizes.gives_many(function),
             makes=makes(self.solution, function),

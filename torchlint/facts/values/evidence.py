@@ -45,6 +45,7 @@ from torchlint.facts.values.loss_forms import (
     is_weight,
     losses_of,
 )
+from torchlint.facts.values.own_backwards import retract_named
 from torchlint.facts.values.parameters import SAME_OBJECT, all_same_objects, is_frozen
 from torchlint.frameworks import Holds, method_names
 
@@ -75,7 +76,7 @@ class Evidence:
 
     def draw(self) -> bool:
         """Add what follows from the present solution; True when that was new."""
-        self.changed = False
+        self.changed = retract_named(self.solution)
         for value in self.solution.graph.values:
             if value.op is Op.CALL:
                 self._from_contract(value)
@@ -87,11 +88,9 @@ class Evidence:
         for parameter in self.solution.graph.foreign.modules:
             self._prove(parameter, Module())
         for backward in self.solution.graph.all_backwards():
-            if not backward.proves:
-                continue
-            self._prove_live(backward.root, backward)
-            for term in self._terms(backward.root):
-                self._prove_live(term, backward)
+            if backward.proves:
+                for term in (backward.root, *self._terms(backward.root)):
+                    self._prove_live(term, backward)
         return self.changed
 
     def _from_contract(self, call: Value) -> None:

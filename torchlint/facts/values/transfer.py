@@ -114,7 +114,7 @@ def _parameter(solution: Solution, value: Value) -> Abstract:
         return given
     default = solution.of(value.inputs[0]) if value.inputs else BOTTOM
     objects = frozenset([atom for atom in default if atom.__class__ not in _NO_OBJECTS])
-    if isinstance(value.reference, Class) and value.reference.is_foreign:
+    if isinstance(value.reference, Class):
         objects |= {Instance(value.reference)}
     if value in solution.graph.foreign.passed:
         passed = solution.given(value)
