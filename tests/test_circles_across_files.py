@@ -78,6 +78,12 @@ NET = """
         def note(self, *args):
             self.told += 1
 
+        def observe(self):
+            self.high.register_forward_hook(self.note)
+
+        def count(self):
+            print(self.told)
+
         def after(self, task):
             {kept}
 
@@ -109,6 +115,10 @@ TRIALS = """
 """
 
 EACH_LAYER = "for layer in (self.low, self.high):\n                layer.register_forward_hook(self.note)"
+PARTS = """parts = [nn.Linear(3, 3) for _ in range(3)]
+            self.parts = nn.Sequential(*parts)
+            for part in parts[1:]:
+                part.register_forward_hook(self.note)"""
 
 
 @pytest.mark.parametrize(
@@ -118,6 +128,10 @@ EACH_LAYER = "for layer in (self.low, self.high):\n                layer.registe
         ({"registered": "self.low.register_forward_hook(lambda *args: self.note(*args))"}, {}, 1),
         ({"registered": "self.low.register_forward_hook(self.note)"}, {"package": "nets"}, 1),
         ({"registered": EACH_LAYER}, {}, 1),
+        ({"registered": PARTS}, {}, 1),
+        ({"registered": "self.observe()"}, {}, 1),
+        ({"registered": "low and self.observe()"}, {}, 0),
+        ({"registered": "self.count()"}, {}, 0),
         ({"registered": "self.watch = lambda loss: self.note(loss)"}, {}, 1),
         ({"registered": "self.low.register_forward_hook(lambda *args: print(args))"}, {}, 0),
         ({"registered": "self.low.register_forward_hook(self.note).remove()"}, {}, 0),

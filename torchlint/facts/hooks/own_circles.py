@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from torchlint.facts.values.graph import Function, Kind, Op
@@ -22,12 +23,21 @@ def closed_by(search: Circles, initializer: Function) -> list[tuple[str, tuple[i
     """
     if initializer.owner is None or not initializer.parameters:
         return []
-    registered = [one for one in search.facts.registrations if one.call.function is initializer]
-    found = [*map(partial(_hooked, search), registered), *_stored(search, initializer)]
+    making = tuple(dict.fromkeys((initializer, *_run_on_itself(search, initializer))))
+    registered = [one for one in search.facts.registrations if one.call.function in making]
+    found = [*map(partial(_hooked, search), registered), *(name for one in making for name in _stored(search, one))]
     names = dict.fromkeys(name for name in found if name)
     own = list(names) if names and search.instances.is_heavy(initializer.owner) else []
     on_tensors = (circle for one in registered for circle in _hooked_on_given(search, one))
     return [*((name, ()) for name in own), *dict.fromkeys(on_tensors)]
+
+
+def _run_on_itself(search: Circles, initializer: Function) -> Iterator[Function]:
+    """The methods that an ``__init__`` calls on its object, each time: ``self._watch()``."""
+    for call in search.facts.steps.calls_in(initializer):
+        is_own = call.callee.op is Op.ATTRIBUTE and call.callee.inputs[0] is initializer.parameters[0]
+        if is_own and not search.facts.skipping.is_skipped(call, initializer):
+            yield from (method for method in search.solution.functions_of(call) if method.parameters)
 
 
 def _hooked_on_given(search: Circles, registration: Registration) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -49,8 +59,13 @@ def _hooked(search: Circles, registration: Registration) -> str:
         return ""
     if not search.instances.is_own(subject, owner):
         return ""
-    way, stored = set(facts.hook_lifetimes.subjects.way(subject, ())), search.solution.stored.items()
-    return next((p.path for p, values in stored if p.owner is owner.root() and not way.isdisjoint(values)), "")
+    way = set(facts.hook_lifetimes.subjects.way(subject, ()))
+    read = [one.name for one in way if one.op is Op.ATTRIBUTE and one.inputs[0] is call.function.parameters[0]]
+    if read:
+        return min(read)
+    stored = [(place.path, values) for place, values in search.solution.stored.items() if place.owner is owner.root()]
+    made_of = ((path, [one for value in values for one in value.computed_from()]) for path, values in stored)
+    return next((path for path, values in chain(stored, made_of) if not way.isdisjoint(values)), "")
 
 
 def _holds_object(search: Circles, registration: Registration) -> bool:
