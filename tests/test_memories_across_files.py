@@ -157,3 +157,64 @@ def test_a_cache_of_another_file_is_filled_here(tmp_path: Path, body: str, more:
     files = {"store.py": STORE.format(more=more), "serve.py": SERVER.format(body=body)}
     found = Project(tmp_path, files).found()
     assert any(one.startswith("serve.py: TLK404") for one in found) is leaks
+
+
+ENCODER = """
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    class Encoder:
+        def __init__(self):
+            self.tokenizer = AutoTokenizer.from_pretrained("bert-base-uncased")
+            self.model = AutoModel.from_pretrained("bert-base-uncased").eval()
+            self.vectors = {{}}
+
+        @torch.no_grad()
+        def vector(self, text):
+            if text not in self.vectors:
+                tokens = self.tokenizer(text, return_tensors="pt")
+                made = self.model(**tokens).last_hidden_state.mean(1)
+                self.vectors[{key}] = {kept}
+                {more}
+            return self.vectors[text]
+
+        def similarity(self, first, second):
+            return torch.cosine_similarity(self.vector(first), self.vector(second)).item()
+"""
+
+ANSWERS = """
+    from fastapi import FastAPI
+    from encoder import Encoder
+
+    app = FastAPI()
+    encoder = Encoder()
+
+    @app.post("/similar")
+    def handle(text: str, other: str):
+        {made}
+        return {answer}
+"""
+
+
+@pytest.mark.parametrize(
+    ("encoder", "answers", "leaks"),
+    [
+        ({}, {}, True),
+        ({}, {"answer": "encoder.vector(text).tolist()"}, True),
+        ({"key": "'last'"}, {}, False),
+        ({"kept": "made.tolist()"}, {}, False),
+        ({"more": "while len(self.vectors) > 64: self.vectors.pop(next(iter(self.vectors)))"}, {}, False),
+        ({}, {"made": "encoder = Encoder()"}, False),
+        ({}, {"made": "encoder.vectors.clear()"}, False),
+        ({}, {"made": "encoder.vectors = {}"}, False),
+        ({}, {"answer": "encoder.similarity('yes', 'no')"}, False),
+    ],
+)
+def test_a_method_of_another_file_fills_the_cache_of_its_object(
+    tmp_path: Path, encoder: dict[str, str], answers: dict[str, str], leaks: bool
+) -> None:
+    of_encoder = {"key": "text", "kept": "made", "more": "pass", **encoder}
+    of_answers = {"made": "pass", "answer": "encoder.similarity(text, other)", **answers}
+    files = {"encoder.py": ENCODER.format(**of_encoder), "answers.py": ANSWERS.format(**of_answers)}
+    found = Project(tmp_path, files).found()
+    assert any(one.startswith("answers.py: TLK404") for one in found) is leaks, found

@@ -12,6 +12,7 @@ from torchlint.facts.keeping.gathering import Gathering
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.keeping.lookups import Lookups
 from torchlint.facts.keeping.requested import RequestedTexts
+from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.novelty import Novelty
 from torchlint.facts.values.tensors import Tensors
@@ -70,8 +71,9 @@ class Memos:
             homes, lookup = self.lookups.homes(holder), self.lookups.of(statement, holder, value)
             if lookup is None or not (self._holds_tensors(value) or self._is_tensor_key(key)):
                 continue
-            known = self._brings(key, value)
-            by = known or self._may_bring(key, value)
+            is_output = self.facts.extents.is_output(value)
+            known = self._brings(key, is_output=is_output)
+            by = known or (self._said_by_others(key) if is_output else None)
             if by is None or not self._outlives(homes, by):
                 continue
             if self._is_of_call(homes) and not self.gathering.brings_data(by):
@@ -80,23 +82,57 @@ class Memos:
             made = next((h.statement for h in homes if isinstance(h, Value) and h.op is not Op.READ), None)
             found.append(Memo(statement, name, key, written, by, made, lookup, unseen=known is None))
         told = {memo.statement for memo in found}
-        return found + [memo for memo in self._elsewhere() if memo.statement not in told]
+        elsewhere = (*self._elsewhere(), *self._filled_elsewhere())
+        return found + [memo for memo in elsewhere if memo.statement not in told]
 
     def _elsewhere(self) -> Iterator[Memo]:
         """What this file hands to caches of other files: ``store.put(text, vector)``."""
         for kept in kept_elsewhere(self.facts):
             call, value = kept.call, kept.given.value
-            if not self._is_asked(kept) or not self._holds_tensors(value) or self._is_made_beside(kept):
+            if not self._is_asked(kept) or not self._holds_tensors(value) or _is_made_beside(call, kept.holder):
                 continue
             passed = (self.solution.passed(call, kept.function, key) for key in kept.keep.cached_under)
             for key in filter(None, passed):
-                known = self._brings(key, value)
-                by = known or self._may_bring(key, value)
+                is_output = self.facts.extents.is_output(value)
+                known = self._brings(key, is_output=is_output)
+                by = known or (self._said_by_others(key) if is_output else None)
                 if by is not None:
                     statement, name = self.facts.statement_of(call), f"{kept.name}.{kept.keep.attribute}"
                     written = self.facts.name_in(call, key)
                     yield Memo(statement, name, key, written, by, None, statement, unseen=known is None)
                     break
+
+    def _filled_elsewhere(self) -> Iterator[Memo]:
+        """Functions of other files that this one asks, and that keep what they compute: ``scorer.text(prompt)``."""
+        for kind in (EffectKind.CACHES, EffectKind.CACHES_OUTPUTS, EffectKind.CACHES_BY_TEXT):
+            for effect in self.facts.effects.of(kind):
+                call, holder = effect.call, _receiver(effect.call)
+                if _is_made_beside(call, holder) or self._is_emptied(effect.done.name):
+                    continue
+                name = effect.done.name if holder is None else f"{self.facts.name_in(call, holder)}.{effect.done.name}"
+                statement = self.facts.statement_of(call)
+                for key in effect.given:
+                    known = self._asks(key, kind)
+                    # That anybody may ask for outputs is said where they are kept.
+                    others = known or self.texts.read_in(key) or self.texts.taken_in(key)
+                    by = known if kind is EffectKind.CACHES else others
+                    if by is not None:
+                        written = self.facts.name_in(call, key)
+                        yield Memo(statement, name, key, written, by, None, statement, unseen=known is None)
+                        break
+
+    def _asks(self, key: Value, kind: EffectKind) -> Function | Loop | None:
+        """What asks a cache of another file for a new key with each turn or call."""
+        known = self._brings(key, is_output=kind is not EffectKind.CACHES)
+        return known or (self.texts.handler_giving(key) if kind is EffectKind.CACHES_BY_TEXT else None)
+
+    def _is_emptied(self, attribute: str) -> bool:
+        """Whether this file empties what some object has under the name of an attribute, or sets it anew."""
+        holders = (reset.holder for reset in self.facts.graph.resets)
+        is_reset = any(holder.op is Op.ATTRIBUTE and holder.name == attribute for holder in holders)
+        return is_reset or any(
+            store.attribute == attribute and store.kind is Kind.ASSIGN for store in self.facts.graph.stores
+        )
 
     def _is_asked(self, kept: KeptElsewhere) -> bool:
         """Whether what keeps it asks for the key first, or this file calls a method that does."""
@@ -108,21 +144,10 @@ class Memos:
         methods = (method for name in keep.asked_by if (method := owner.method(name)) is not None)
         return any(not call.function.is_foreign for method in methods for call in self.solution.callers.get(method, ()))
 
-    def _is_made_beside(self, kept: KeptElsewhere) -> bool:
-        """Whether the object that keeps is made where it is used, by a function or in a turn: it goes with that."""
-        holder, call = kept.holder, kept.call
-        if holder is None or holder.op is not Op.CALL or holder.function is not call.function:
-            return False
-        return (holder.loop is call.loop or call.loop is None) and holder.function.parent is not None
-
-    def _brings(self, key: Value, value: Value) -> Function | Loop | None:
+    def _brings(self, key: Value, *, is_output: bool) -> Function | Loop | None:
         """What brings a new key with each turn or call."""
         known = self.novelty.of(key) or self.texts.asked_by(key)
-        return known or (self.texts.typed_in(key) if self.facts.extents.is_output(value) else None)
-
-    def _may_bring(self, key: Value, value: Value) -> Function | Loop | None:
-        """What may bring new keys for outputs of a network without end."""
-        return self._said_by_others(key) if self.facts.extents.is_output(value) else None
+        return known or (self.texts.typed_in(key) if is_output else None)
 
     def _said_by_others(self, key: Value) -> Function | Loop | None:
         """What brings a key that the data, or whoever asks, decide: how many of them there are, nobody here knows."""
@@ -170,6 +195,18 @@ class Memos:
         """Whether the dictionary is older than the turns of ``by``."""
         made = [home for home in homes if isinstance(home, Value)]
         return not any(self.novelty.is_made_by(value, by) for value in made)
+
+
+def _receiver(call: Value) -> Value | None:
+    """The object whose method a CALL runs."""
+    return call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else None
+
+
+def _is_made_beside(call: Value, holder: Value | None) -> bool:
+    """Whether the object that keeps is made where it is used, by a function or in a turn: it goes with that."""
+    if holder is None or holder.op is not Op.CALL or holder.function is not call.function:
+        return False
+    return (holder.loop is call.loop or call.loop is None) and holder.function.parent is not None
 
 
 def _targets(statement: cst.CSTNode) -> Iterator[cst.BaseExpression]:

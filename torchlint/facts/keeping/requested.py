@@ -71,7 +71,11 @@ class RequestedTexts:
 
     def asked_by(self, key: Value) -> Function | None:
         """The function that a server calls with the text that ``key`` is, or of which it is made."""
-        return None if self._tokenized.isdisjoint(key.computed_from()) else self.handler_giving(key)
+        return self.handler_giving(key) if self.is_read(key) else None
+
+    def is_read(self, key: Value) -> bool:
+        """Whether a tokenizer makes tensors of the text that ``key`` is, or of which it is made."""
+        return not self._tokenized.isdisjoint(key.computed_from())
 
     def handler_giving(self, key: Value) -> Function | None:
         """The function that a server calls for each request, where ``key`` is made of what it is asked."""

@@ -11,6 +11,7 @@ import libcst as cst
 
 from torchlint.facts.autograd.gradients import zeroing_at, zeros_for
 from torchlint.facts.keeping.caching import remembered_in
+from torchlint.facts.keeping.filled_caches import FilledCaches
 from torchlint.facts.keeping.joining import joined_by
 from torchlint.facts.repeated.products import drawn_anew
 from torchlint.facts.summaries.passing import may_be_followed, passed_on
@@ -35,6 +36,7 @@ POSSIBLE = (EffectKind.CLOSES, EffectKind.GIVES_LOADED)
 
 OF_EACH = (
     EffectKind.HOOKS, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS, EffectKind.ZEROES, EffectKind.STARTS,
+    EffectKind.CACHES, EffectKind.CACHES_OUTPUTS, EffectKind.CACHES_BY_TEXT,
 )  # fmt: skip
 """What is asked of each function anew, whatever those do that it calls."""
 
@@ -121,6 +123,7 @@ class Doings:
         """
         self.facts, self.kinds, self.undone = facts, kinds, undone
         self._known: dict[Function, tuple[EffectSummary, ...]] = {}
+        self._filled = FilledCaches(facts)
 
     def of(self, function: Function) -> tuple[EffectSummary, ...]:
         """What a function does on each call, by itself or by functions of its file."""
@@ -132,6 +135,7 @@ class Doings:
                 *self._joined_in(function),
                 *self._grown_in(function),
                 *remembered_in(self.facts, function),
+                *self._filled.by(function),
                 *self._zeroed_in(function),
                 *self._started_in(function),
             )

@@ -221,6 +221,13 @@ class EffectKind(Symbol):
     """It registers a hook on a module that it is given, or on parts of it, and returns the handle or drops it."""
     REMEMBERS = "remembers"
     """It keeps the tensor that it returns, without a bound, for each value that it is given for a parameter."""
+    CACHES = "caches"
+    """It puts a tensor that it makes under a key, made of what it is given for a parameter, into the dictionary of the
+    name that its object or its module has, which is asked for keys and keeps all entries."""
+    CACHES_OUTPUTS = "caches outputs"
+    """The same with what a network computes."""
+    CACHES_BY_TEXT = "caches by text"
+    """The same, where the key is a text that a tokenizer reads."""
     CALLS = "calls"
     """It calls a function that its file imports, which may do any of these."""
 

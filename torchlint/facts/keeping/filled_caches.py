@@ -1,0 +1,73 @@
+"""Functions that fill a cache with what they compute, told for other files: who calls them decides about the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchlint.facts.keeping.lookups import Lookups
+from torchlint.facts.keeping.requested import RequestedTexts
+from torchlint.facts.summaries.summary import EffectKind, EffectSummary
+from torchlint.facts.values.graph import Function, Kind, Op, Value
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+
+class FilledCaches:
+    """Answers for the functions of one file."""
+
+    def __init__(self, facts: Facts) -> None:
+        """Work on ``facts``."""
+        self.facts = facts
+        self._lookups, self._texts = Lookups(facts), RequestedTexts(facts)
+        self._known: dict[Function, tuple[EffectSummary, ...]] = {}
+
+    def by(self, function: Function) -> tuple[EffectSummary, ...]:
+        """What a function, or one of its file that it calls, puts into caches, for each parameter that makes a key."""
+        if function not in self._known:
+            self._known[function] = ()  # a cycle of calls fills no more than it does
+            self._known[function] = tuple(dict.fromkeys((*self._put_in(function), *self._put_through(function))))
+        return self._known[function]
+
+    def _put_in(self, function: Function) -> Iterator[EffectSummary]:
+        for store in self.facts.graph.stores:
+            if store.function is not function or store.kind is not Kind.INSERT or not store.is_item:
+                continue
+            if store.index is None or store.holder is None or not self._holds_tensors(store.value):
+                continue
+            name, positions = _name_of(store.holder, function), _given_in(store.index, function)
+            if name and positions and self._lookups.of(store.statement, store.holder, store.value) is not None:
+                yield EffectSummary(self._kind(store.value, store.index), name, positions)
+
+    def _put_through(self, function: Function) -> Iterator[EffectSummary]:
+        for call in self.facts.steps.calls_in(function):
+            for callee in self.facts.solution.functions_of(call):
+                for done in self.by(callee):
+                    keys = [self.facts.solution.passed(call, callee, position) for position in done.of]
+                    given = {one for key in keys if key is not None for one in _given_in(key, function)}
+                    if given:
+                        yield EffectSummary(done.kind, done.name, tuple(sorted(given)))
+
+    def _kind(self, value: Value, key: Value) -> EffectKind:
+        if not self.facts.extents.is_output(value):
+            return EffectKind.CACHES
+        return EffectKind.CACHES_BY_TEXT if self._texts.is_read(key) else EffectKind.CACHES_OUTPUTS
+
+    def _holds_tensors(self, value: Value) -> bool:
+        return self.facts.tensors.holds_tensors(value) or self._texts.is_encoded(value)
+
+
+def _name_of(holder: Value, function: Function) -> str:
+    """The attribute of its object, or the global, in which a function has a dictionary; "" for any other."""
+    if holder.op is Op.ATTRIBUTE and function.owner is not None and function.parameters:
+        return holder.name if holder.inputs[0] is function.parameters[0] else ""
+    place = holder.place
+    return place.path if place is not None and isinstance(place.owner, Function) and place.owner.parent is None else ""
+
+
+def _given_in(value: Value, function: Function) -> tuple[int, ...]:
+    """The parameters of a function, by position and without its own object, of which a value is made."""
+    sources = set(value.computed_from())
+    start = 1 if function.owner is not None else 0
+    return tuple(i for i, parameter in enumerate(function.parameters) if i >= start and parameter in sources)
