@@ -1,7 +1,7 @@
 """What one file passes to the functions and classes that it imports: by which call each argument was made.
 
-``evaluate(restore(path).to(device), loader)`` passes what ``restore`` returns, ``Embedder(net)`` what every assignment
-to ``net`` makes, after ``train, test = loaders(root)`` the first item of what ``loaders`` returns is ``train``,
+``evaluate(restore(path).to(device), loader)`` passes what ``restore`` returns, ``Embedder(net)`` and, to the method of
+what ``Trainer(...)`` made, ``trainer.fit(net)`` what every assignment to ``net`` makes, after ``train, test = loaders(root)`` the first item of what ``loaders`` returns is ``train``,
 ``route(self, x)`` in a method passes an object of its class, and ``Trainer([Recorder(), Stopper()])`` two in a list.
 Only the file's text is read; what is bound in another way is not known.
 """
@@ -20,6 +20,8 @@ __all__ = ["Maker", "PassedArguments", "passed_arguments"]
 
 ITSELF = frozenset(["to", "cuda", "cpu", "eval", "train", "half", "float", "double", "bfloat16", "requires_grad_"])
 """Methods of a module that return it."""
+
+EVALUATES, TRAINS = "eval", "train"
 
 WRAPPERS = frozenset([
     "DataParallel", "DistributedDataParallel", "DDP", "FSDP", "compile", "convert_sync_batchnorm", "prepare",
@@ -40,11 +42,13 @@ class Maker(NamedTuple):
         name: a dotted name, as the file writes it.
         item: which item of what the call returns is meant, from 0; -1 for all of it.
         in_list: whether it is one of a list that is passed.
+        in_evaluation: whether it is put into evaluation mode where it is passed.
     """
 
     name: str
     item: int = -1
     in_list: bool = False
+    in_evaluation: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,10 +58,12 @@ class PassedArguments:
     Attributes:
         callee: what is called, a dotted name as the file writes it.
         makers: for each argument that is known, its position (from 0) or its keyword, and what may have made it.
+        method: where it is the method of an object that is called its name, and ``callee`` what made the object.
     """
 
     callee: str
     makers: tuple[tuple[int | str, tuple[Maker, ...]], ...]
+    method: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +74,13 @@ class _Scope:
         bound: what its names are bound to; None stands for what no call made.
         cls: the class around it.
         own: how a method calls the object that it belongs to.
+        evaluated: the names of what is put into evaluation mode, and not back into training mode.
     """
 
     bound: dict[str, list[ast.expr | None]]
     cls: ast.ClassDef | None
     own: str | None
+    evaluated: frozenset[str]
 
 
 def passed_arguments(tree: ast.Module, is_wanted: Callable[[str], bool]) -> dict[str, tuple[PassedArguments, ...]]:
@@ -83,15 +91,17 @@ def passed_arguments(tree: ast.Module, is_wanted: Callable[[str], bool]) -> dict
         is_wanted: whether calls of what this name begins with, ``models`` of ``models.build(...)``, are looked at.
 
     Returns:
-        the calls, in no order, by the last part of what is called.
+        the calls, in no order, by the last part of what is called, those of a method as ``Trainer.fit``.
     """
     makers, found = _Makers(tree), dict[str, tuple[PassedArguments, ...]]()
     for call, where, cls in _calls(tree):
-        callee = _dotted(call.func) or ""
-        if is_wanted(callee.partition(".")[0]):
-            passed = PassedArguments(callee, tuple(makers.of_arguments(call, where, cls)))
+        callee, method = _dotted(call.func) or "", ""
+        if not is_wanted(callee.partition(".")[0]):
+            callee, method = makers.of_receiver(call, where, cls), last_name(call.func)
+        if callee and is_wanted(callee.partition(".")[0]):
+            passed = PassedArguments(callee, tuple(makers.of_arguments(call, where, cls)), method)
             if passed.makers:
-                name = last_name(call.func)
+                name = callee.rpartition(".")[2] + (f".{method}" if method else "")
                 found[name] = (*found.get(name, ()), passed)
     return found
 
@@ -129,6 +139,14 @@ class _Makers:
             if names and len(names) <= MOST_MAKERS:
                 yield key, tuple(sorted(names))
 
+    def of_receiver(self, call: ast.Call, where: ast.AST, cls: ast.ClassDef | None) -> str:
+        """The name of what made the object whose method is called; "" where that is not known, or no argument is."""
+        if not isinstance(call.func, ast.Attribute) or not (call.args or call.keywords):
+            return ""
+        made = self._makers(call.func.value, self._scope(where, cls), frozenset())
+        only = next(iter(made)) if made and len(made) == 1 else None
+        return only.name if only is not None and only.item < 0 and not only.in_list else ""
+
     def _makers(self, value: ast.expr | None, scope: _Scope, seen: frozenset[str]) -> frozenset[Maker] | None:
         """What may have made ``value``; None where something else may have."""
         if isinstance(value, ast.Constant) and value.value is None:
@@ -154,7 +172,8 @@ class _Makers:
             if bound is None:
                 scope = self._scope(self._tree, None)
                 bound = scope.bound.get(name, [None])
-            return _all([self._makers(one, scope, seen) for one in bound])
+            made = _all([self._makers(one, scope, seen) for one in bound])
+            return _evaluated(made, EVALUATES) if name in scope.evaluated else made
         assigned = list(self._attributes(name, scope.cls))
         return _all([self._makers(one, there, seen) for one, there in assigned]) if assigned else None
 
@@ -176,7 +195,7 @@ class _Makers:
     def _made_by(self, call: ast.Call, scope: _Scope, seen: frozenset[str]) -> frozenset[Maker] | None:
         last = last_name(call.func)
         if isinstance(call.func, ast.Attribute) and last in ITSELF:
-            return self._makers(call.func.value, scope, seen)
+            return _evaluated(self._makers(call.func.value, scope, seen), last)
         if last in WRAPPERS and call.args:
             return self._makers(call.args[0], scope, seen)
         name = _dotted(call.func)
@@ -195,10 +214,27 @@ class _Makers:
     def _scope(self, where: ast.AST, cls: ast.ClassDef | None) -> _Scope:
         if where not in self._scopes:
             bound: dict[str, list[ast.expr | None]] = {}
-            for name, value in _bindings(where):
+            nodes = list(_own_nodes(where))
+            for name, value in _bindings(where, nodes):
                 bound.setdefault(name, []).append(value)
-            self._scopes[where] = _Scope(bound, cls, _own_name(where, cls))
+            self._scopes[where] = _Scope(bound, cls, _own_name(where, cls), _put_into_evaluation(nodes))
         return self._scopes[where]
+
+
+def _evaluated(made: frozenset[Maker] | None, method: str) -> frozenset[Maker] | None:
+    """What is made after a method of modules that returns its object: ``eval`` and ``train`` switch its mode."""
+    if not made or method not in (EVALUATES, TRAINS):
+        return made
+    return frozenset(maker._replace(in_evaluation=method == EVALUATES) for maker in made)
+
+
+def _put_into_evaluation(nodes: list[ast.AST]) -> frozenset[str]:
+    """The names on which ``eval()`` is called in a scope, and nowhere ``train()``."""
+    called: dict[str, set[str]] = {EVALUATES: set(), TRAINS: set()}
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in called:
+            called[node.func.attr].add(_dotted(node.func.value) or "")
+    return frozenset(called[EVALUATES] - called[TRAINS])
 
 
 def _own_name(where: ast.AST, cls: ast.ClassDef | None) -> str | None:
@@ -218,20 +254,25 @@ def _all(makers: list[frozenset[Maker] | None]) -> frozenset[Maker] | None:
     return frozenset[Maker]().union(*known) if len(known) == len(makers) else None
 
 
-def _bindings(where: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
+def _bindings(where: ast.AST, nodes: list[ast.AST]) -> Iterator[tuple[str, ast.expr | None]]:
     """What a function, or a module, binds names and attributes to, nested functions and classes left out."""
     if isinstance(where, _Function):
         arguments = where.args
         for one in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]:
             if one is not None:
                 yield one.arg, None
+    for node in nodes:
+        yield from _bound_by(node)
+
+
+def _own_nodes(where: ast.AST) -> Iterator[ast.AST]:
+    """What stands in a function, or a module, nested functions and classes left out."""
     pending: list[ast.AST] = list(where.body) if isinstance(where, _Function | ast.Module) else []
     while pending:
         node = pending.pop()
-        if isinstance(node, _Function | ast.ClassDef | ast.Lambda):
-            continue
-        yield from _bound_by(node)
-        pending += children(node)
+        if not isinstance(node, _Function | ast.ClassDef | ast.Lambda):
+            yield node
+            pending += children(node)
 
 
 def _bound_by(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:

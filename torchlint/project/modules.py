@@ -84,7 +84,10 @@ class Modules:
         parts = tuple(full.split("."))
         if parts[0] in LIBRARIES:
             return None
-        found = (self._below(root, parts) for root in self._roots(folder))
+        roots = self._roots(folder)
+        # `scripts/train.py` of a project without a root puts the folder above on the path, or is run from there.
+        searched = roots if len(roots) > 1 else (*roots, os.path.dirname(roots[0]))
+        found = (self._below(root, parts) for root in searched)
         return next((location for location in found if location is not None), None)
 
     def are_together(self, first: str, second: str) -> bool:

@@ -181,16 +181,19 @@ class Project:
         return self._callers.importers(os.path.abspath(path))
 
     def passed(self, path: str, name: str) -> list[Passing]:
-        """What other files of the run pass to the function or the class ``name`` of a file; the files are sorted."""
+        """What other files of the run pass to the function, the class or, as ``Class.method``, the method ``name``.
+
+        The files are sorted.
+        """
         from torchlint.facts.summaries.imports import Passing
 
-        place = os.path.abspath(path)
+        place, (named, _, method) = os.path.abspath(path), name.partition(".")
         return [
             Passing(caller, self.imports_of(caller), self._known_makers(caller, call))
             for caller in self.importers(path)
-            if f"{name}(" in self._text(caller)
+            if f"{named}(" in self._text(caller) and f"{method}(" in self._text(caller)
             for call in self._passed_in(caller).get(name, ())
-            if self._leads_to(caller, call.callee, place, name)
+            if self._leads_to(caller, call.callee, place, named)
         ]
 
     def subclasses(self, path: str, name: str) -> list[Found]:

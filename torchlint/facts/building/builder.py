@@ -73,11 +73,12 @@ def _build_body(builder: StatementBuilder, function: Function, node: cst.Functio
 
 
 def _is_seen_elsewhere(function: Function) -> bool:
-    """Whether other files call a function by its own name, or by that of its class; networks are made of each other."""
-    if function.owner is not None and is_module_class(function.owner):
+    """Whether other files call a function by its name, or that of its class; networks are made of each other."""
+    owner, name = function.owner, function.name
+    if owner is not None and (is_module_class(owner) or len(function.parameters) < 2):
         return False
     at_top = function.parent is not None and function.parent.parent is None
-    is_public = function.owner is None or function.name == "__init__"
+    is_public = owner is None or name == "__init__" or not name.startswith("_")
     return at_top and is_public and bool(function.parameters) and isinstance(function.syntax, cst.FunctionDef)
 
 

@@ -63,7 +63,7 @@ class Context(ABC):
         """Begin at the first statement of ``module``."""
         self.function = Function("<module>", module, None, None)
         self.graph = ValueGraph(self.function, functions=[self.function])
-        self.linker = Linker(self.graph.foreign, project)
+        self.linker = Linker(self.graph.foreign, project, self.graph.classes)
         self.project = project
         self.scopes = scopes
         self.imports = imports

@@ -123,8 +123,8 @@ class _Search:
         is_weightless = product.kind == "module" and not product.weighs and not product.is_operation
         if is_weightless and wraps_own_parts(self.facts, call):
             return None
-        wraps = product.is_shell or (product.kind != "optimizer" and self._wraps_given(call))
-        if call.callee.op is not Op.EXTERNAL and (wraps or (follows and not product.weighs)):
+        wraps = product.is_shell or self._wraps_given(call) or (follows and not product.weighs)
+        if wraps and product.kind != "optimizer" and call.callee.op is not Op.EXTERNAL:
             return None  # a class of the project that wraps its input
         if product.kind == "copy" and (is_kept(self.facts, call) or is_made_over(call)):
             return None

@@ -80,9 +80,13 @@ class Atoms:
         results = [function.result for function in functions if function.name == name]
         if part.flag:
             results = [shape for one in results for key, shape in _items_of(one) if key == part.position]
-        if len(results) != 1 or len(results[0]) != 1 or results[0][0].kind in SYMBOLIC:
+        parts = results[0] if len(results) == 1 else ()
+        made = [part for part in parts if part.kind is not PartKind.MODULE] or list(parts)
+        if len(made) != 1 or made[0].kind in SYMBOLIC:
             return Unknown()
-        return self.atom(results[0][0], unit, value)
+        if made[0].is_evaluated:
+            self._linker.foreign.evaluated.add(value)
+        return self.atom(made[0], unit, value)
 
     def _container(self, part: Part, unit: Unit, value: Value) -> Atom:
         made = self._linker.containers

@@ -48,15 +48,15 @@ class Linker:
             body of the module whose global it is.
     """
 
-    def __init__(self, foreign: Foreign, imports: Imports) -> None:
-        """Put what is made into ``foreign``."""
+    def __init__(self, foreign: Foreign, imports: Imports, own: Sequence[Class] = ()) -> None:
+        """Put what is made into ``foreign``; ``own`` are the classes of the file, as far as they are built."""
         self.foreign = foreign
         self.imports = imports
+        self._own = own
         self._units: dict[tuple[str, str], Unit] = {}
         self.containers: dict[tuple[Value | Function, Part], Value] = {}
         self._shapes: dict[Value, tuple[Shape, Unit]] = {}
         self._imported_here: dict[str, tuple[Class | Function | Shape, Unit] | None] = {}
-        self._own: dict[str, Class] = {}
         foreign.realise = self.realise
 
     def link(self, name: str) -> Class | Function | Shape | None:
@@ -79,8 +79,10 @@ class Linker:
 
     def passed_to(self, function: Function) -> None:
         """Say what other files pass to a function of this one, as far as they show it; the first that does counts."""
-        name = function.owner.name if function.owner is not None else function.name
-        first = 0 if function.owner is None else 1
+        name, owner = function.name, function.owner
+        if owner is not None:
+            name = owner.name if name == "__init__" else f"{owner.name}.{name}"
+        first = 0 if owner is None else 1
         passings = self.imports.passed(name)
         for position, parameter in enumerate(function.parameters):
             keys = (position - first, parameter.name)
@@ -89,10 +91,11 @@ class Linker:
             if one is not None and position >= first:
                 self._shapes[parameter] = _passed_shape(makers), self._caller(one)
                 self.foreign.passed.add(parameter)
+                if all(in_evaluation for *_, in_evaluation in makers):
+                    self.foreign.evaluated.add(parameter)
 
     def derived_from(self, cls: Class) -> None:
         """Make the classes of other files that derive from one of this file part of the graph."""
-        self._own[cls.name] = cls
         for found in self.imports.subclasses(cls.name):
             self._class_at_top(self._unit(found, 1)).lineage()
 
@@ -130,7 +133,7 @@ class Linker:
             return None
         unit = self._unit(found, hops)
         if found.kind is Kind.CLASS and len(found.rest) < 2:
-            cls = self._class_at_top(unit)
+            cls = self._own_class(found) or self._class_at_top(unit)
             linked = cls.method(found.rest[0]) if found.rest else cls
             return None if linked is None else (linked, unit)
         if found.rest:
@@ -139,6 +142,11 @@ class Linker:
             return self._function_at_top(unit), unit
         summary = unit.summary
         return None if summary is None else (summary.shape, unit)
+
+    def _own_class(self, found: Found) -> Class | None:
+        """The class of the file itself that another file names."""
+        named = (cls for cls in self._own if cls.name == found.name) if found.path == self.imports.path else ()
+        return next(iter(named), None)
 
     def _unit(self, found: Found, hops: int) -> Unit:
         key = (found.path, found.name)
@@ -185,8 +193,7 @@ class Linker:
                 parents += [known] if known is not None else []
                 continue
             bases.append(unit.found.imports.absolute(base))
-            own = self._own_class(base, unit.found.imports) if self._own else None
-            linked = (own, unit) if own is not None else self.linked(base, unit.found.imports, unit.hops + 1)
+            linked = self.linked(base, unit.found.imports, unit.hops + 1)
             if linked is not None and isinstance(linked[0], Class) and cls not in linked[0].lineage():
                 parents.append(linked[0])
         cls.bases, cls.parents = tuple(bases), tuple(parents)
@@ -196,11 +203,6 @@ class Linker:
             self.foreign.attributes += [(Place(root, attribute), value) for value in self._kept(shape, cls, unit)]
         for method in summary.methods:
             self.foreign.endings += [(Place(root, attribute), method.name) for attribute in method.resets]
-
-    def _own_class(self, base: str, imports: Imports) -> Class | None:
-        """The class of the file itself from which one of another file derives."""
-        found = imports.find(base)
-        return self._own.get(found.name) if found is not None and found.path == self.imports.path else None
 
     def _kept(self, shape: Shape, cls: Class, unit: Unit) -> list[Value]:
         """What an attribute holds: what its object was made with is whatever this file passes there."""
@@ -312,9 +314,9 @@ class Linker:
         return value
 
 
-def _passed_shape(makers: Sequence[tuple[str, int, bool]]) -> Shape:
+def _passed_shape(makers: Sequence[tuple[str, int, bool, bool]]) -> Shape:
     """What an argument is by what made it; see :attr:`Passing.makers`."""
-    parts = [(Part(PartKind.MADE, name, max(item, 0), flag=item >= 0), in_list) for name, item, in_list in makers]
+    parts = [(Part(PartKind.MADE, name, max(item, 0), flag=item >= 0), in_list) for name, item, in_list, _ in makers]
     single = tuple(part for part, in_list in parts if not in_list)
     listed = tuple((position, (part,)) for position, part in enumerate(part for part, in_list in parts if in_list))
     return (*single, Part(PartKind.CONTAINER, items=listed)) if listed else single
