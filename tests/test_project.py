@@ -61,11 +61,12 @@ def test_what_is_not_of_the_project_is_not_found(tmp_path: Path, name: str) -> N
     assert Modules().locate(str(tmp_path / "train.py"), name) is None
 
 
-def test_without_a_root_only_the_folder_and_the_package_are_searched(tmp_path: Path) -> None:
-    tree(tmp_path, "other.py", "work/train.py", "work/beside.py")
-    modules = Modules()
-    assert modules.locate(str(tmp_path / "work/train.py"), "beside.go") is not None
-    assert modules.locate(str(tmp_path / "work/train.py"), "other.go") is None
+def test_without_a_root_only_the_folder_the_package_and_the_folder_above_are_searched(tmp_path: Path) -> None:
+    tree(tmp_path, "far.py", "work/other.py", "work/beside.py", "work/runs/train.py", "work/runs/beside.py")
+    modules, train = Modules(), str(tmp_path / "work/runs/train.py")
+    assert modules.locate(train, "beside.go") == Location(str(tmp_path / "work/runs/beside.py"), ("go",))
+    assert modules.locate(train, "other.go") == Location(str(tmp_path / "work/other.py"), ("go",))
+    assert modules.locate(train, "far.go") is None
 
 
 def test_relative_names_become_absolute_by_their_package(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """What one file passes to the functions and classes that it imports: by which call each argument was made.
 
-``evaluate(restore(path).to(device), loader)`` passes what ``restore`` returns, ``Embedder(net)`` and, to the method of
-what ``Trainer(...)`` made, ``trainer.fit(net)`` what every assignment to ``net`` makes, after ``train, test = loaders(root)`` the first item of what ``loaders`` returns is ``train``,
-``route(self, x)`` in a method passes an object of its class, and ``Trainer([Recorder(), Stopper()])`` two in a list.
+``evaluate(restore(path).to(device), loader)`` passes what ``restore`` returns, ``Embedder(net)`` what every assignment
+to ``net`` makes, and so does ``trainer.fit(net)`` to the method of what ``Trainer(...)`` made. After ``train, test =
+loaders(root)`` the first item of what ``loaders`` returns is ``train``, ``route(self, x)`` in a method passes an object
+of its class, and ``Trainer([Recorder(), Stopper()])`` two in a list.
 Only the file's text is read; what is bound in another way is not known.
 """
 

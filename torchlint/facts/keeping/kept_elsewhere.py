@@ -45,11 +45,12 @@ class KeptElsewhere:
     homes: tuple[Place | Value, ...]
     name: str
 
-    def is_in_container(self, solution: Solution) -> bool:
-        """Whether what keeps it is known as a list, a dict or the like, which holds what it is given as it is."""
+    def is_in_container(self, solution: Solution, *, or_view: bool = False) -> bool:
+        """Whether a list, a dict or the like is known to keep what it is given as it is; ``or_view`` a part of that."""
         found = (solution.stored.get(home, ()) if isinstance(home, Place) else (home,) for home in self.homes)
         atoms = (atom for values in found for value in values for atom in solution.final(value))
-        collects = self.keep.grows and not self.keep.bounded and self.keep.is_shared
+        is_held = self.keep.is_shared or (or_view and self.keep.view is not None)
+        collects = self.keep.grows and not self.keep.bounded and is_held
         return collects and any(isinstance(atom, Container) for atom in atoms)
 
     def is_let_go(self, solution: Solution) -> bool:

@@ -118,10 +118,11 @@ class _Search:
                     yield self._kept(store.statement, kept_in, item, view)
 
     def handed_over(self) -> Iterator[KeptView]:
-        """``firsts.put(hidden[:, 0])`` in a loop, of an object of another file that keeps it."""
+        """``firsts.put(hidden[:, 0])`` in a loop, of an object of another file that keeps it, or takes the part."""
         for kept in self._handed_over:
+            told = kept.keep.view
             for item in self._items(kept.given.value, kept.given.node):
-                view = self.views.of(item.value)
+                view = self.views.of(item.value) if told is None else self.views.taken_elsewhere(item.value, told)
                 repetition = self._repetition(kept.call, view) if view is not None else None
                 if view is None or repetition is None or self.facts.flows.live(item.value) is not None:
                     continue
@@ -133,7 +134,7 @@ class _Search:
 
     @cached_property
     def _handed_over(self) -> list[KeptElsewhere]:
-        return [kept for kept in kept_elsewhere(self.facts) if kept.is_in_container(self.solution)]
+        return [kept for kept in kept_elsewhere(self.facts) if kept.is_in_container(self.solution, or_view=True)]
 
     def _brings_data(self, by: Loop | Function) -> bool:
         return self.gathering.brings_data(by) or self.gathering.goes_over_disk(by)
@@ -261,7 +262,7 @@ class _Search:
         """Whether all of the base is kept anyway, by itself or part by part: how many there are is seldom known."""
         parts: set[tuple[str, tuple[int | str | None, ...]]] = set()
         put_in = [(store.value, store.syntax) for store in self._insertions]
-        put_in += [(kept.given.value, kept.given.node) for kept in self._handed_over]
+        put_in += [(kept.given.value, kept.given.node) for kept in self._handed_over if kept.keep.view is None]
         for item in (item for value, syntax in put_in for item in self._items(value, syntax)):
             if self.views.base_of(item.value) is not view.base:
                 continue

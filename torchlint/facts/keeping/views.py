@@ -95,7 +95,7 @@ class Views:
             return None  # window after window they may be all of it
         if not self.windows and not _has_known_numbers(found):
             return None  # and so may row after row
-        if not parts or not self._is_tensor(found) or (self.bases.has_one_row(base) and not found.is_squeezed):
+        if not parts or not self._is_tensor(found) or self._is_only_row(found):
             return None
         width = self.bases.width(base)
         if width == 1 and all(self._selects_column(part) for part in parts):
@@ -111,7 +111,11 @@ class Views:
     def given_by(self, function: Function) -> ViewSummary | None:
         """Of which parameter a function returns a view, whatever is passed for it."""
         result = function.result if not function.is_generator else None
-        found = self._walk(result.inputs[0], function.parameters) if result and len(result.inputs) == 1 else None
+        return self.of_given(result.inputs[0], function) if result and len(result.inputs) == 1 else None
+
+    def of_given(self, value: Value, function: Function) -> ViewSummary | None:
+        """The parameter of a function of which ``value`` is a view, whatever is passed for it."""
+        found = self._walk(value, function.parameters)
         if found is None or found.base not in function.parameters:
             return None
         if not _has_known_numbers(found) or any(map(self.indices.is_window, found.parts)):
@@ -122,6 +126,15 @@ class Views:
             of_tensor=any(map(self._says_tensor, found.parts)),
             is_smaller=any(self._surely_smaller(part, found.base) for part in found.parts),
         )
+
+    def taken_elsewhere(self, value: Value, told: ViewSummary) -> View | None:
+        """The part of ``value`` that a function of another file takes of it; see :meth:`of`."""
+        found = self._walk(value)
+        if found is None or not (told.of_tensor or self._is_tensor(found)):
+            return None
+        if self.bases.has_one_row(found.base) and not found.parts:
+            return None
+        return View(_made(found.base), value, told.is_smaller, found.entered.get(found.base.function))
 
     def base_of(self, value: Value) -> Value | None:
         """What holds the memory of ``value``, whether it is all of it or a part."""
@@ -268,6 +281,13 @@ class Views:
         """The view that a function of another file gives."""
         functions = self.solution.functions_of(call) if call.op is Op.CALL else []
         return self.solution.graph.foreign.views.get(functions[0]) if len(functions) == 1 else None
+
+    def _is_only_row(self, found: _Walked) -> bool:
+        """Whether all that is taken is the one row that there is: ``net(x[None])[0]``, but not a part of that."""
+        if not self.bases.has_one_row(found.base) or found.is_squeezed:
+            return False
+        is_row = len(index_of(found.parts[-1])) == 1 and _is_numbered(found.parts[-1])
+        return len(found.parts) == 1 or not is_row
 
     # -- an index -------------------------------------------------------------------------------------------------
 

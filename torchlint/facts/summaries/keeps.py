@@ -15,13 +15,13 @@ from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.autograd.retaining import PARAMETERS
 from torchlint.facts.keeping.lookups import Lookups
 from torchlint.facts.keeping.snapshots import is_cut
-from torchlint.facts.keeping.views import RESHAPED
-from torchlint.facts.summaries.summary import CALLED, KeepSummary
+from torchlint.facts.keeping.views import RESHAPED, Views
+from torchlint.facts.summaries.summary import CALLED, KeepSummary, ViewSummary
 from torchlint.facts.values.choices import held_in
-from torchlint.facts.values.dictionaries import is_dictionary
+from torchlint.facts.values.dictionaries import is_dictionary, is_item
 from torchlint.facts.values.domain import Argument, Container, Derived, History, Tensor, is_graphless
 from torchlint.facts.values.framework_objects import keeps_no_graph
-from torchlint.facts.values.graph import Function, Kind, Op, Place, Store, Value
+from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
 from torchlint.facts.values.homes import allocations_of, is_handed_to_method, places_of, targets_of
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.reaching import reached
@@ -43,6 +43,7 @@ class Keeps:
         """Work on ``facts``."""
         self.facts, self.solution, self.flows = facts, facts.solution, facts.flows
         self._insertions, self._lookups = Insertions(facts.lifetimes), Lookups(facts)
+        self._views = Views(facts.solution, facts.steps)
         self._stores: dict[Function, list[Store]] = defaultdict(list)
         for store in facts.graph.stores:
             self._stores[store.function].append(store)
@@ -73,6 +74,9 @@ class Keeps:
         if averages and not given:
             given = {(position, ""): True for position in self._averaged_networks(kept, store.function)}
         given = given or dict(self._parts_given(kept, store.function))
+        views = self._views_of(kept, store.function)
+        cut = [position for position in views if (position, "") not in given]  # `hidden[:, 0].detach()`
+        given |= {(position, ""): True for position in cut}
         target = self._target(store) if given else None
         if target is None:
             return
@@ -82,15 +86,16 @@ class Keeps:
         under, owner = self._keys_of_cache(store), store.function.owner_around
         for (position, of), is_computed in given.items():
             if position != into:
-                merges = _is_of_dictionary(kept) or (store.call is not None and store.call.callee.name == "update")
-                merges = merges or (averages and any(map(_is_of_dictionary, kept.computed_from())))
-                mode = store.mode.value
+                merges = is_item(kept) or (store.call is not None and store.call.callee.name == "update")
+                merges = merges or (averages and any(map(is_item, kept.computed_from())))
+                mode = Mode.OFF.value if position in cut else store.mode.value
                 shared = parameters[position] in held_in(kept, RESHAPED)
                 yield KeepSummary(
                     position, into, attribute, grows, is_computed, mode, readers, merges, averages, shared,
                     bounded=self._is_bounded(store), keyed=store.is_item and not averages,
                     only_if=self._condition(store.syntax or store.statement, store.function), of=of,
                     cached_under=under, asked_by=self._lookups.asking(store, owner) if under and owner else (),
+                    view=views.get(position) if is_computed else None,
                 )  # fmt: skip
 
     def _whole(self, kept: Value, function: Function) -> dict[tuple[int, str], bool]:
@@ -106,6 +111,11 @@ class Keeps:
                 yield (given.index(value.inputs[0]), value.name), value is not kept
             elif value.op is Op.CALL and value.callee in given:
                 yield (given.index(value.callee), CALLED), value is not kept
+
+    def _views_of(self, kept: Value, function: Function) -> dict[int, ViewSummary]:
+        """The views of parts of parameters that are kept, or are in what is kept, by the position of the parameter."""
+        told = (self._views.of_given(one, function) for one in sorted(held_in(kept), key=lambda one: one.index))
+        return {view.position: view for view in told if view is not None and view.is_part}
 
     def _keys_of_cache(self, store: Store) -> tuple[int, ...]:
         """The parameters of which the key is made under which a store adds to a cache; none for any other store."""
@@ -169,8 +179,14 @@ class Keeps:
                 readers = self._readers(call.function, attribute) if into == 0 else ()
                 computed = is_computed or keep.is_computed
                 parameter = parameters_with_captured(call.function)[position]
-                is_shared = keep.is_shared and parameter in held_in(argument, RESHAPED)
-                yield replace(keep, position=position, into=into, attribute=attribute, mode=mode, is_shared=is_shared,
+                is_same = parameter in held_in(argument, RESHAPED)
+                view = (
+                    keep.view
+                    if is_same or not keep.is_shared
+                    else self._views_of(argument, call.function).get(position)
+                )
+                yield replace(keep, position=position, into=into, attribute=attribute, mode=mode,
+                              is_shared=keep.is_shared and is_same, view=view,
                               is_computed=computed, readers=(*keep.readers, *readers) if into else readers,
                               only_if=only_if, of=of or keep.of, cached_under=tuple(sorted(under)))  # fmt: skip
 
@@ -385,11 +401,3 @@ def _is_one_place(holder: Value) -> bool:
             return False
         holder = holder.inputs[0]
     return True
-
-
-def _is_of_dictionary(value: Value) -> bool:
-    """Whether a value is what a loop over the items of a dictionary finds in it."""
-    while value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER:
-        pair = value.inputs[0]
-        value = next((item for key, item in zip(pair.keys, pair.inputs, strict=True) if key == value.keys[0]), pair)
-    return value.op is Op.ELEMENT and value.name == "values"

@@ -138,6 +138,23 @@ CALLED = "()"
 
 
 @dataclass(frozen=True, slots=True)
+class ViewSummary:
+    """A function returns a view of a tensor that it is given.
+
+    Attributes:
+        position: the parameter, from 0.
+        is_part: it is a view of a part, and not of all.
+        of_tensor: only a tensor has such parts.
+        is_smaller: whatever the shape is likely to be, the part is not all of it.
+    """
+
+    position: int
+    is_part: bool
+    of_tensor: bool
+    is_smaller: bool
+
+
+@dataclass(frozen=True, slots=True)
 class KeepSummary:
     """A function keeps what it is given.
 
@@ -160,6 +177,7 @@ class KeepSummary:
         cached_under: the parameters of which the key is made under which it is put into a cache that keeps all entries;
             empty for anything else.
         asked_by: the methods of the class that ask that cache for a key.
+        view: what is kept is a view of a part of the parameter, ``self.firsts.append(hidden[:, 0])``; None otherwise.
     """
 
     position: int
@@ -178,6 +196,7 @@ class KeepSummary:
     of: str = ""
     cached_under: tuple[int, ...] = ()
     asked_by: tuple[str, ...] = ()
+    view: ViewSummary | None = None
 
 
 class EffectKind(Symbol):
@@ -252,23 +271,6 @@ class EffectSummary:
     name: str
     of: tuple[int, ...] = ()
     is_returned: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ViewSummary:
-    """A function returns a view of a tensor that it is given.
-
-    Attributes:
-        position: the parameter, from 0.
-        is_part: it is a view of a part, and not of all.
-        of_tensor: only a tensor has such parts.
-        is_smaller: whatever the shape is likely to be, the part is not all of it.
-    """
-
-    position: int
-    is_part: bool
-    of_tensor: bool
-    is_smaller: bool
 
 
 @dataclass(frozen=True, slots=True)

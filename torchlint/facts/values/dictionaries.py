@@ -33,3 +33,11 @@ def rewrites_all(store: Store) -> bool:
     if over.callee.name not in ("items", "keys") or over.callee.inputs[0] is not store.holder or store.index is None:
         return False
     return store.index.op is Op.ELEMENT and over.callee.inputs[0] in store.index.computed_from()
+
+
+def is_item(value: Value) -> bool:
+    """Whether a value is what a loop over the items of a dictionary finds in it."""
+    while value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER:
+        pair = value.inputs[0]
+        value = next((item for key, item in zip(pair.keys, pair.inputs, strict=True) if key == value.keys[0]), pair)
+    return value.op is Op.ELEMENT and value.name == "values"
