@@ -22,7 +22,7 @@ from torchlint.facts.values.dictionaries import is_dictionary, is_item
 from torchlint.facts.values.domain import Argument, Container, Derived, History, Tensor, is_graphless
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
-from torchlint.facts.values.homes import allocations_of, is_handed_to_method, places_of, targets_of
+from torchlint.facts.values.homes import allocations_of, is_handed_to_method, is_one_place, places_of, targets_of
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.reaching import reached
 from torchlint.tree import dotted
@@ -147,7 +147,7 @@ class Keeps:
     def _grows(self, store: Store) -> bool:
         """Whether a store adds to what is there: not where it replaces what stood in the same place."""
         if store.kind is Kind.INSERT and store.holder is not None:
-            return store.key is None or not _is_one_place(store.holder)
+            return store.key is None or not is_one_place(store.holder)
         return store.kind is not Kind.ASSIGN
 
     def _is_bounded(self, store: Store) -> bool:
@@ -392,12 +392,3 @@ def parameters_with_captured(function: Function) -> list[Value]:
 def _is_item_or_default(value: Value) -> bool:
     """``rows.setdefault(step, {})``: what lies under a key, or is put there."""
     return value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "setdefault"
-
-
-def _is_one_place(holder: Value) -> bool:
-    """Whether a holder is the same container each time: ``rows["a"]``, and not ``rows[step]``."""
-    while holder.op in (Op.SUBSCRIPT, Op.ELEMENT):
-        if holder.keys[0] is None or holder.keys[0] == -1:
-            return False
-        holder = holder.inputs[0]
-    return True

@@ -57,3 +57,12 @@ def is_handed_to_method(solution: Solution, store: Store) -> bool:
     if store.call is None or store.holder is None or not solution.functions_of(store.call):
         return False
     return not any(isinstance(atom, Container) for atom in solution.final(store.holder))
+
+
+def is_one_place(holder: Value) -> bool:
+    """Whether a holder is the same container each time: ``rows["a"]``, and not ``rows[step]``."""
+    while holder.op in (Op.SUBSCRIPT, Op.ELEMENT):
+        if holder.keys[0] is None or holder.keys[0] == -1:
+            return False
+        holder = holder.inputs[0]
+    return True
