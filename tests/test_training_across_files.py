@@ -367,3 +367,54 @@ def test_what_a_method_called_backward_does_counts_for_more_than_its_name(
     kept = "fitting.py: TLK101 warning" if runs else "fitting.py: TLK101 error"  # a graph that none frees costs more
     assert kept in found
     assert ("fitting.py: TLK201 warning" in found) is not runs
+
+
+ACTOR = """
+    import torch
+    from torch import nn
+    from torch.distributions import Categorical
+
+    class Actor(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+            self.kept = []
+
+        def forward(self, x):
+            spread = Categorical(logits=self.net(x))
+            action = spread.sample()
+            self.kept.append({kept})
+            return action.item()
+"""
+
+PLAY = """
+    import torch
+    from actor import Actor
+
+    def play(env, episodes):
+        actor = Actor()
+        optimizer = torch.optim.Adam(actor.parameters())
+        for _ in range(episodes):
+            state, rewards, done = env.reset(), [], False
+            while not done:
+                state, reward, done = env.step(actor(state))
+                rewards.append(reward)
+            loss = {loss}
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "loss", "leaks"),
+    [
+        ("spread.log_prob(action)", "sum(-p * r for p, r in zip(actor.kept, rewards))", False),
+        ("(spread.log_prob(action), spread.entropy())", "torch.stack([p for p, _ in actor.kept]).sum()", False),
+        ("spread.log_prob(action)", "actor.net(state).sum()", True),
+        ("spread.log_prob(action)", "actor.net(state).sum(); print(actor.kept[-1].item())", True),
+    ],
+)
+def test_what_a_network_keeps_and_another_file_trains_on(tmp_path: Path, kept: str, loss: str, leaks: bool) -> None:
+    files = {"actor.py": ACTOR.format(kept=kept), "play.py": PLAY.format(loss=loss)}
+    assert any("error" in one for one in Project(tmp_path, files).found()) is leaks

@@ -204,6 +204,19 @@ class Callers:
                 self._may_use(other, path, attribute) for other in others
             )
 
+    def train_on(self, path: str, attribute: str) -> bool:
+        """Whether a file that reaches ``path`` trains, and goes on with an ``attribute`` of some object."""
+        self._sights.ask_everybody()
+        with self._sights.unnoted():
+            return any(
+                f".{attribute}" in self._text_of(other)
+                and _BACKWARD.search(self._text_of(other)) is not None
+                and path in self._reached_by(other)
+                and self._may_use(other, path, attribute)
+                for other in self._given
+                if other != path
+            )
+
     def _may_use(self, other: str, path: str, attribute: str) -> bool:
         text = self._text_of(other)
         if re.search(rf"\b{re.escape(attribute)}\b", text) is None and (

@@ -172,6 +172,10 @@ class Project:
         """See :meth:`Callers.trains_without`."""
         return self._callers.trains_without(os.path.abspath(path), attribute)
 
+    def train_on(self, path: str, attribute: str) -> bool:
+        """See :meth:`Callers.train_on`."""
+        return self._callers.train_on(os.path.abspath(path), attribute)
+
     def repeats(self, path: str, name: str) -> bool:
         """See :meth:`Callers.repeats`."""
         return self._callers.repeats(os.path.abspath(path), name)
@@ -344,6 +348,9 @@ class _FileImports:
 
     def trains_without(self, attribute: str) -> bool:
         return self.project.trains_without(self.path, attribute)
+
+    def train_on(self, attribute: str) -> bool:
+        return self.project.train_on(self.path, attribute)
 
     def repeats(self, name: str) -> bool:
         return self.project.repeats(self.path, name)

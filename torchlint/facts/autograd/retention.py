@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint.diagnostic import Level, Memory
-from torchlint.facts.values.graph import Backward, Value
+from torchlint.facts.values.graph import Backward, Class, Value
+from torchlint.facts.values.homes import allocations_of, places_of
 from torchlint.facts.values.writing import Use
 from torchlint.rule import LineOf, Step
 
@@ -85,7 +86,17 @@ def retention_of(facts: Facts, holder: Value, uses: Sequence[Use], *, may_leave:
     if facts.flows.is_trained_on(holder):
         return None
     found = [r for use in uses if (r := _retention(facts, holder, use, may_leave)) is not None]
-    return min(found, key=lambda retention: retention.level, default=None)
+    worst = min(found, key=lambda retention: retention.level, default=None)
+    return None if worst is not None and not worst.spent and _is_trained_on_elsewhere(facts, holder) else worst
+
+
+def _is_trained_on_elsewhere(facts: Facts, holder: Value) -> bool:
+    """``policy.saved`` in the file that trains: whether the attribute in which a class keeps is read there."""
+    kept = {holder, *allocations_of(facts.solution, holder)}
+    places = [*places_of(facts.solution, holder)]
+    places += [place for place, stored in facts.solution.stored.items() if not kept.isdisjoint(stored)]
+    attributes = {place.path for place in places if isinstance(place.owner, Class) and "." not in place.path}
+    return any(map(facts.others_train_on, sorted(attributes)))
 
 
 def _retention(facts: Facts, holder: Value, use: Use, may_leave: bool) -> Retention | None:

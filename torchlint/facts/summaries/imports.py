@@ -79,6 +79,9 @@ class Imports(Protocol):
     def trains_without(self, attribute: str) -> bool:
         """Whether another file of the run that reaches this one trains, and none uses such an attribute of objects."""
 
+    def train_on(self, attribute: str) -> bool:
+        """Whether another file of the run that reaches this one trains, and goes on with such an attribute."""
+
     def repeats(self, name: str) -> bool:
         """Whether another file of the run calls a function or a method of this one in a loop."""
 
@@ -111,6 +114,10 @@ class NoImports:
         return None
 
     def trains_without(self, attribute: str) -> bool:
+        """Nobody else is seen."""
+        return False
+
+    def train_on(self, attribute: str) -> bool:
         """Nobody else is seen."""
         return False
 
