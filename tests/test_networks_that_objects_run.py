@@ -401,3 +401,52 @@ def test_losses_that_an_object_of_another_file_is_given_train_the_network(
 ) -> None:
     run = TASKS.format(imports=imports, made=made, trained=trained)
     assert Project(tmp_path, {**files, "run.py": run}).found() == []
+
+
+OBJECTIVE = """
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    class Objective(nn.Module):
+        def __init__(self, pupil, teacher):
+            super().__init__()
+            self.pupil, self.teacher = pupil, teacher
+
+        def forward(self, x):
+            wanted = F.softmax(self.teacher(x), 1)
+            return F.kl_div(F.log_softmax(self.pupil(x), 1), wanted, reduction="batchmean")
+"""
+
+DISTIL = """
+    import torch
+    from torch import nn
+    from objective import Objective
+
+    def distil(loader):
+        pupil, teacher = nn.Linear(8, 4), nn.Linear(8, 4)
+        {frozen}
+        objective = Objective(pupil, teacher)
+        optimizer = torch.optim.SGD({trained}.parameters(), lr=0.1)
+        for x, _ in loader:
+            loss = objective(x)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("frozen", "trained", "told"),
+    [
+        ("pass", "pupil", ["distil.py: TLK203 warning"]),
+        ("teacher.requires_grad_(False)", "pupil", []),
+        ("pass", "objective", []),
+        ("pass", "nn.ModuleList([pupil, teacher])", []),
+    ],
+)
+def test_an_objective_that_runs_the_pupil_and_the_teacher(
+    tmp_path: Path, frozen: str, trained: str, told: list[str]
+) -> None:
+    files = {"objective.py": OBJECTIVE, "distil.py": DISTIL.format(frozen=frozen, trained=trained)}
+    assert Project(tmp_path, files).found() == told

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from projects import Project
 
+from torchlint.api import check_paths
+
 TASK = """
     from abc import abstractmethod
     from typing import Optional, Tuple, Union
@@ -418,3 +420,58 @@ PLAY = """
 def test_what_a_network_keeps_and_another_file_trains_on(tmp_path: Path, kept: str, loss: str, leaks: bool) -> None:
     files = {"actor.py": ACTOR.format(kept=kept), "play.py": PLAY.format(loss=loss)}
     assert any("error" in one for one in Project(tmp_path, files).found()) is leaks
+
+
+FITTER = """
+    class Fitter:
+        def fit(self, task, loader, optimizer):
+            for rows in loader:
+                optimizer.zero_grad()
+                task.step_on(rows).backward()
+                optimizer.step()
+"""
+
+TASK_OF_FITTER = """
+    from torch import nn
+
+    class Task(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net, self.told = nn.Linear(3, 1), []
+
+        def step_on(self, rows):
+            cost = self.net(rows).square().mean()
+            self.told.append({kept})
+            return cost
+"""
+
+RUN_FITTER = """
+    import torch
+    from tasks import Fitter, Task
+
+    def main(loader):
+        task = Task()
+        optimizer = torch.optim.SGD(task.parameters(), lr=0.1)
+        {ran}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "ran", "leaks"),
+    [
+        ("cost", "Fitter().fit(task, loader, optimizer)", True),
+        ("cost", "fitter = Fitter(); fitter.fit(loader=loader, task=task, optimizer=optimizer)", True),
+        ("cost.item()", "Fitter().fit(task, loader, optimizer)", False),
+        ("cost", "make(Fitter).fit(task, loader, optimizer)", False),
+        ("cost", "Fitter().fit(other(task), loader, optimizer)", False),
+    ],
+)
+def test_what_is_passed_to_the_method_of_an_object_that_one_statement_makes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: str, ran: str, leaks: bool
+) -> None:
+    """The class comes back to its own file; also where paths are given as they are seen from a folder."""
+    tasks = TASK_OF_FITTER.format(kept=kept) + FITTER
+    Project(tmp_path, {"tasks.py": tasks, "main.py": RUN_FITTER.format(ran=ran)})
+    monkeypatch.chdir(tmp_path)
+    found = check_paths(["tasks.py", "main.py"])
+    assert [one.code for one in found] == ["TLK102"] * leaks

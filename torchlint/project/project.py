@@ -109,7 +109,7 @@ class Project:
 
     def imports_of(self, path: str) -> Imports:
         """What the file ``path`` may import; the file itself need not exist."""
-        return _FileImports(self, path)
+        return _FileImports(self, os.path.abspath(path))
 
     def imports_torch(self, source: Source) -> bool:
         """Whether a file imports, directly or through a package that re-exports it, a module that uses torch."""

@@ -328,7 +328,8 @@ class _Search:
         before = self.flows.ancestry.of(backward.root)
         calls = [call for call in self.facts.calls() if call in before]
         networks = [self._network_of(call) or call.callee for call in calls]
-        networks += [run.network for call in calls for run in self.forwarded.by_function(call)]
+        elsewhere = (self.forwarded.by_function, self.forwarded.by_object)
+        networks += [run.network for call in calls for runs in elsewhere for run in runs(call)]
         return [one for one in networks if one.op is not Op.EXTERNAL and not self.optimized.overlap(module, one)]
 
     def _modules_in(self, function: Function) -> list[Value]:
