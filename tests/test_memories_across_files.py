@@ -218,3 +218,53 @@ def test_a_method_of_another_file_fills_the_cache_of_its_object(
     files = {"encoder.py": ENCODER.format(**of_encoder), "answers.py": ANSWERS.format(**of_answers)}
     found = Project(tmp_path, files).found()
     assert any(one.startswith("answers.py: TLK404") for one in found) is leaks, found
+
+
+BANK = """
+    import torch
+    import torch.nn.functional as F
+
+    class Bank:
+        def __init__(self, width, device):
+            self.rows = torch.empty(0, width, device=device)
+            self.names = []
+
+        def add(self, rows, names):
+            {added}
+            self.names.extend(names)
+
+        def nearest(self, row):
+            return (self.rows @ row).argmax().item()
+"""
+
+FILL = """
+    import torch
+    from bank import Bank
+
+    @torch.no_grad()
+    def fill(net, loader, other, device):
+        bank = Bank(128, device)
+        found = []
+        for x, names in loader:
+            {each}
+        for x, names in other:
+            found.append(bank.nearest(net(x)[0]))
+        return found
+"""
+
+
+@pytest.mark.parametrize(
+    ("added", "each", "told"),
+    [
+        ("self.rows = torch.cat((self.rows, rows))", "bank.add(net(x), names)", True),
+        ("self.rows = torch.cat([self.rows, F.normalize(rows)])", "bank.add(net(x), names)", True),
+        ("self.rows = torch.cat((self.rows, rows))[-64:]", "bank.add(net(x), names)", False),
+        ("self.rows = torch.cat((rows, rows.flip(0)))", "bank.add(net(x), names)", False),
+        ("self.rows = torch.cat((self.rows, rows))", "bank.add(net(x), names); print(bank.nearest(x))", False),
+        ("self.rows = torch.cat((self.rows, rows))", "net(x)", False),
+    ],
+)
+def test_a_bank_that_another_file_fills_row_by_row(tmp_path: Path, added: str, each: str, told: bool) -> None:
+    files = {"bank.py": BANK.format(added=added), "fill.py": FILL.format(each=each)}
+    found = Project(tmp_path, files).found()
+    assert [one for one in found if "TLK401" in one] == ["bank.py: TLK401 note"] * told

@@ -66,7 +66,7 @@ class Callers:
         self._reached: dict[str, frozenset[str]] = {}
         self._known_importers: dict[str, tuple[str, ...]] = {}
         self._open_calls: dict[str, frozenset[str]] = {}
-        self._called_in_loops: dict[str, frozenset[str]] = {}
+        self._called_in_loops: dict[str, dict[str, list[tuple[int, ...]]]] = {}
         self._imported: dict[str, tuple[frozenset[str], Collection[tuple[str, str]]]] = {}
         self._from_afar: dict[tuple[str, str], Guarding] = {}
 
@@ -174,22 +174,27 @@ class Callers:
                         return other
         return None
 
-    def repeats(self, path: str, name: str) -> bool:
-        """Whether another file that reaches ``path``, and no other definition of ``name``, calls that in a loop."""
+    def repeats(self, path: str, name: str, without: Sequence[str] = ()) -> bool:
+        """Whether another file that reaches ``path``, and no other definition of ``name``, calls that in a loop.
+
+        In that loop, and those in it, none of the names of ``without`` may be called.
+        """
         self._sights.ask_everybody()
         with self._sights.unnoted():
             others = (other for other in self._given if other != path and f"{name}(" in self._text_of(other))
             return any(
                 path in self._reached_by(other)
                 and self._reached_by(other).isdisjoint(self._defining_files.get(name, set()) - {path})
-                and name in self._in_loops(other)
+                and self._is_in_loop(other, name, without)
                 for other in others
             )
 
-    def _in_loops(self, path: str) -> frozenset[str]:
+    def _is_in_loop(self, path: str, name: str, without: Sequence[str]) -> bool:
         if path not in self._called_in_loops:
             self._called_in_loops[path] = called_in_loops(self._tree_of(path) or ast.Module([], []))
-        return self._called_in_loops[path]
+        called = self._called_in_loops[path]
+        taken = {loop for one in without for loops in called.get(one, ()) for loop in loops}
+        return any(loops[-1] not in taken for loops in called.get(name, ()))
 
     def trains_without(self, path: str, attribute: str) -> bool:
         """Whether a file that reaches ``path`` trains, and no other file uses an ``attribute`` of any object.

@@ -12,20 +12,26 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
-def called_in_loops(tree: ast.Module) -> frozenset[str]:
-    """The last parts of the names that are called in the body of a loop which stands in the same function."""
-    found: set[str] = set()
-    pending: list[tuple[ast.AST, bool]] = [(tree, False)]
+def called_in_loops(tree: ast.Module) -> dict[str, list[tuple[int, ...]]]:
+    """What is called in the body of a loop which stands in the same function.
+
+    Returns:
+        by the last part of the name that is called, for each call the numbers of the loops around it, innermost last.
+    """
+    found: dict[str, list[tuple[int, ...]]] = {}
+    pending: list[tuple[ast.AST, tuple[int, ...]]] = [(tree, ())]
+    count = 0
     while pending:
-        node, is_inside = pending.pop()
-        if isinstance(node, ast.Call) and is_inside:
-            found.add(last_name(node.func))
+        node, loops = pending.pop()
+        if isinstance(node, ast.Call) and loops:
+            found.setdefault(last_name(node.func), []).append(loops)
         if isinstance(node, _DEFINITIONS):
-            is_inside = False
+            loops = ()
         if isinstance(node, _LOOPS):
+            count += 1
             header = node.test if isinstance(node, ast.While) else node.iter
-            pending.append((header, is_inside))
-            pending += [(one, True) for one in node.body] + [(one, is_inside) for one in node.orelse]
+            pending.append((header, loops))
+            pending += [(one, (*loops, count)) for one in node.body] + [(one, loops) for one in node.orelse]
         else:
-            pending += [(child, is_inside) for child in children(node)]
-    return frozenset(found)
+            pending += [(child, loops) for child in children(node)]
+    return found

@@ -176,9 +176,9 @@ class Project:
         """See :meth:`Callers.train_on`."""
         return self._callers.train_on(os.path.abspath(path), attribute)
 
-    def repeats(self, path: str, name: str) -> bool:
+    def repeats(self, path: str, name: str, without: Sequence[str] = ()) -> bool:
         """See :meth:`Callers.repeats`."""
-        return self._callers.repeats(os.path.abspath(path), name)
+        return self._callers.repeats(os.path.abspath(path), name, without)
 
     def importers(self, path: str) -> tuple[str, ...]:
         """See :meth:`Callers.importers`."""
@@ -352,8 +352,8 @@ class _FileImports:
     def train_on(self, attribute: str) -> bool:
         return self.project.train_on(self.path, attribute)
 
-    def repeats(self, name: str) -> bool:
-        return self.project.repeats(self.path, name)
+    def repeats(self, name: str, without: Sequence[str] = ()) -> bool:
+        return self.project.repeats(self.path, name, without)
 
     def passed(self, name: str) -> Sequence[Passing]:
         return self.project.passed(self.path, name)

@@ -66,8 +66,18 @@ class JoinedInTurn:
             for found in self._copied(call, olds[0], news[0], repetition):
                 if seen is not None:
                     yield found
-                elif found.way is Collecting.UNTIL_HOST:
+                elif found.way is Collecting.UNTIL_HOST or self._is_filled_by_others(olds[0], call.function):
                     yield replace(found, supposed=True)
+
+    def _is_filled_by_others(self, old: Value, method: Function) -> bool:
+        """Whether another file calls the method of a collector in a loop, and there none that reads what it has."""
+        places = set(places_of(self.solution, old))
+        readers = {
+            value.function
+            for value in self.facts.graph.values
+            if value.op in (Op.READ, Op.ATTRIBUTE) and not places.isdisjoint(places_of(self.solution, value))
+        }
+        return self.facts.repeats(method.name, sorted({reader.name for reader in readers if reader is not method}))
 
     def _joins(self) -> Iterator[tuple[Value, list[Value]]]:
         """Each call that joins tensors, itself or by a function of the project, and what it joins."""

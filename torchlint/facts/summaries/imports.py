@@ -82,8 +82,8 @@ class Imports(Protocol):
     def train_on(self, attribute: str) -> bool:
         """Whether another file of the run that reaches this one trains, and goes on with such an attribute."""
 
-    def repeats(self, name: str) -> bool:
-        """Whether another file of the run calls a function or a method of this one in a loop."""
+    def repeats(self, name: str, without: Sequence[str] = ()) -> bool:
+        """Whether another file of the run calls a function of this one in a loop that calls none of these."""
 
     def passed(self, name: str) -> Sequence[Passing]:
         """What the other files of the run pass to a function or a class of this one, call by call."""
@@ -121,7 +121,7 @@ class NoImports:
         """Nobody else is seen."""
         return False
 
-    def repeats(self, name: str) -> bool:
+    def repeats(self, name: str, without: Sequence[str] = ()) -> bool:
         """Nobody else is seen."""
         return False
 
