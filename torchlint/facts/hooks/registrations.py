@@ -19,7 +19,7 @@ from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import HOPS, Repetition, Turn
 from torchlint.facts.values.domain import History, Instance, Module, Tensor
 from torchlint.facts.values.frameworks import is_module_class
-from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
 from torchlint.facts.values.homes import stored_at
 from torchlint.hook_names import OF_ALL, OF_OBJECTS, OF_TENSORS
 from torchlint.tree import dotted, walk
@@ -132,7 +132,8 @@ class HookLifetimes:
         if repetition is None and registration.by is not None:
             return None
         if repetition is None:
-            return self._supposed(registration) or self._left_by_object(registration)
+            by_others = self._repeated_by_others(registration)
+            return self._supposed(registration) or by_others or self._left_by_object(registration)
         entered = [link for link in repetition.chain if call in self.facts.identity.roots(link)]
         if any(map(self.handles.is_managed, entered)) or self.handles.is_removed(call, repetition):
             return None
@@ -253,6 +254,27 @@ class HookLifetimes:
             return None
         return PiledHook(registration, self._subject(registration), function, True, not call.is_bare)
 
+    def _repeated_by_others(self, registration: Registration) -> PiledHook | None:
+        """A method that hooks what its object holds, keeps the handle, and is called in a loop of another file.
+
+        Where that loop also calls a method which takes hooks away, nothing is said. That the handle is dropped is said
+        there.
+        """
+        call, function = registration.call, registration.call.function
+        owner = function.owner
+        if registration.subject is None or registration.is_of_tensor or owner is None or is_module_class(owner):
+            return None
+        if function.name.startswith("__") or self.solution.callers.get(function) or self.handles.is_managed(call):
+            return None
+        at = self.walk_over(call, registration.subject)
+        if self._is_chosen(at, function.syntax) or at.loop is not None or call.is_bare:
+            return None
+        removing = sorted(method.name for method in _methods(owner) if _removes(method))
+        is_left = function.name not in removing and self._stays(registration, Repetition(function, Turn.OTHER, (call,)))
+        if not is_left or not self.facts.repeats(function.name, removing):
+            return None
+        return PiledHook(registration, self._subject(registration), function, is_supposed=True, kept=True)
+
     def _is_of(self, callee: Value, function: Function) -> bool:
         """Whether what is called is an object that an attribute of ``self`` holds: ``self.model(x)``."""
         is_own = callee.op is Op.ATTRIBUTE and callee.inputs[0] in _own(function)
@@ -309,9 +331,7 @@ class HookLifetimes:
     def _is_ended(self, call: Value) -> bool:
         """Whether the hook, or another method of its class, takes hooks away: by tables, by a name, by handles."""
         owner = call.function.owner
-        methods = [method for cls in owner.lineage() for method in cls.methods.values()] if owner is not None else []
-        nodes = (node for method in methods for node in walk(method.syntax))
-        return any(isinstance(node, cst.Attribute) and node.attr.value == "remove" for node in nodes)
+        return owner is not None and any(map(_removes, _methods(owner)))
 
     # -- on what --------------------------------------------------------------------------------------------------
 
@@ -344,6 +364,15 @@ class HookLifetimes:
 
     def _is_module(self, value: Value) -> bool:
         return all(isinstance(atom, Module | Instance) for atom in self.solution.final(value))
+
+
+def _methods(owner: Class) -> list[Function]:
+    return [method for cls in owner.lineage() for method in cls.methods.values()]
+
+
+def _removes(method: Function) -> bool:
+    """Whether a method calls ``remove`` of anything."""
+    return any(isinstance(node, cst.Attribute) and node.attr.value == "remove" for node in walk(method.syntax))
 
 
 def _asks_for_type(test: cst.BaseExpression) -> bool:

@@ -1,0 +1,76 @@
+"""Hooks that a method of another file's object registers, and a loop here that calls it again and again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import Project
+
+MONITOR = """
+    import torch
+    from torch import nn
+
+    class Monitor:
+        def __init__(self, net):
+            self.net, self.handles, self.norms = net, [], []
+
+        def note(self, layer, args, out):
+            self.norms.append(out.detach().norm().item())
+
+        def start(self):
+            {started}
+
+        def stop(self):
+            for handle in self.handles:
+                handle.remove()
+            self.handles.clear()
+"""
+
+WATCH = """
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+    from monitor import Monitor
+
+    def watch(loader, data):
+        net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        monitor = Monitor(net)
+        {before}
+        for x, y in DataLoader(data):
+            {each}
+            loss = nn.functional.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        monitor.stop()
+"""
+
+ALL = "for layer in self.net:\n                self.handles.append(layer.register_forward_hook(self.note))"
+
+
+@pytest.mark.parametrize(
+    ("monitor", "watch", "told"),
+    [
+        ({}, {"each": "monitor.start()"}, ["monitor.py: TLK303 note"]),
+        ({"started": ALL}, {"each": "monitor.start()"}, ["monitor.py: TLK303 note"]),
+        ({"started": "self.net[0].register_forward_hook(self.note)"}, {"each": "monitor.start()"},
+         ["watch.py: TLK303 warning"]),
+        ({}, {"before": "monitor.start()"}, []),
+        ({}, {"each": "monitor.start(); net(x); monitor.stop()"}, []),
+        ({"started": "self.net[0].register_forward_hook(self.note).remove()"}, {"each": "monitor.start()"}, []),
+        ({"started": "if not self.handles: self.handles += [self.net[0].register_forward_hook(self.note)]"},
+         {"each": "monitor.start()"}, []),
+    ],
+)  # fmt: skip
+def test_a_method_that_hooks_what_its_object_holds(
+    tmp_path: Path, monitor: dict[str, str], watch: dict[str, str], told: list[str]
+) -> None:
+    of_monitor = {"started": "self.handles.append(self.net[0].register_forward_hook(self.note))", **monitor}
+    files = {
+        "monitor.py": MONITOR.format(**of_monitor),
+        "watch.py": WATCH.format(**{"before": "pass", "each": "pass", **watch}),
+    }
+    found = Project(tmp_path, files).found()
+    assert [one for one in found if "TLK303" in one] == told
