@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from torchlint.imported import imported_names
 from torchlint.project.excerpt import Outline
+from torchlint.project.loops import called_in_loops
 from torchlint.project.modules import Location, Modules
 from torchlint.project.project import Project
 from torchlint.project.trees import KEPT, Trees
@@ -185,3 +187,21 @@ def test_packages_that_import_all_of_each_other_are_searched_once(tmp_path: Path
     project._modules = Counting()
     assert project.find(str(tmp_path / "main.py"), "parts.Nobody") is None
     assert "parts.Nobody" in located
+
+
+def test_what_is_called_in_loops_with_the_loops_around_it() -> None:
+    text = """
+for x in before():
+    step(x)
+    while asked():
+        deeper()
+print([kept(x) for x in rows() if chosen(x)])
+def apart():
+    return {key(): value() for row in table() for one in cells(row)}
+"""
+    called = called_in_loops(ast.parse(text))
+    around = {name: [len(loops) for loops in calls] for name, calls in called.items()}
+    assert around == {
+        "step": [1], "asked": [1], "deeper": [2], "kept": [1], "chosen": [1], "key": [1], "value": [1], "cells": [1],
+    }  # fmt: skip
+    assert called["deeper"][0][0] == called["step"][0][-1] != called["kept"][0][-1]

@@ -10,10 +10,11 @@ __all__ = ["called_in_loops"]
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def called_in_loops(tree: ast.Module) -> dict[str, list[tuple[int, ...]]]:
-    """What is called in the body of a loop which stands in the same function.
+    """What is called in the body of a loop, or in a comprehension, which stands in the same function.
 
     Returns:
         by the last part of the name that is called, for each call the numbers of the loops around it, innermost last.
@@ -27,7 +28,13 @@ def called_in_loops(tree: ast.Module) -> dict[str, list[tuple[int, ...]]]:
             found.setdefault(last_name(node.func), []).append(loops)
         if isinstance(node, _DEFINITIONS):
             loops = ()
-        if isinstance(node, _LOOPS):
+        if isinstance(node, _COMPREHENSIONS):
+            count += 1
+            pending.append((node.generators[0].iter, loops))
+            inside = [*node.generators[0].ifs, *node.generators[1:]]
+            inside += [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+            pending += [(one, (*loops, count)) for one in inside]
+        elif isinstance(node, _LOOPS):
             count += 1
             header = node.test if isinstance(node, ast.While) else node.iter
             pending.append((header, loops))
