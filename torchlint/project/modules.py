@@ -86,7 +86,7 @@ class Modules:
             return None
         roots = self._roots(folder)
         # `scripts/train.py` of a project without a root puts the folder above on the path, or is run from there.
-        searched = roots if len(roots) > 1 else (*roots, os.path.dirname(roots[0]))
+        searched = (*roots, os.path.dirname(folder)) if roots == (folder,) else roots
         found = (self._below(root, parts) for root in searched)
         return next((location for location in found if location is not None), None)
 
@@ -98,7 +98,8 @@ class Modules:
         """The folders from which absolute imports start, the likeliest first."""
         package, above = self._package_of(folder)
         higher = self._project_above(above)
-        return (above, *higher) if package else (folder, *higher)
+        # A file of a package may be run as a script, which finds what lies beside it.
+        return (above, *higher, folder) if package else (folder, *higher)
 
     def _package_of(self, folder: str) -> tuple[str, str]:
         """The dotted name of the package that a folder is ("" for none), and the folder that the package lies in."""

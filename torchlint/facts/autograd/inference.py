@@ -21,7 +21,7 @@ from torchlint.facts.autograd.served import Served
 from torchlint.facts.autograd.unseen_methods import UnseenMethods
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps
-from torchlint.facts.values.domain import FunctionReference, Instance, Module, surely_graphless
+from torchlint.facts.values.domain import FunctionReference, Instance, Module, Tool, surely_graphless
 from torchlint.facts.values.frameworks import is_module, is_module_class, trains_on_result
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.overrides import has_unseen_base
@@ -218,6 +218,9 @@ class Inferences:
         """
         if self.steps.trains(function) or trains_on_result(function) or function.parent is None:
             return True
+        made = (atom for call in self.steps.calls_in(function) for atom in self.solution.final(call))
+        if any(isinstance(atom, Tool) and atom.kind == "optimizer" for atom in made):
+            return True  # whoever steps it
         return any(inner.parent is function and self.steps.trains(inner) for inner in self.solution.graph.functions)
 
     def _infers(self, call: Value) -> bool:

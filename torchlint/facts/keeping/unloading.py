@@ -258,7 +258,8 @@ class Unloadings:
         held = frozenset(made for value in stored for made in self.holders.objects(value))
         if any(self._is_moved_away(value, drop) for value in stored):
             return None
-        holders = [*self._in_attributes(drop, places, held), *self._in_variables(drop, held)]
+        variables = self._in_variables(drop, held) if self._is_needed_after(drop) else ()
+        holders = [*self._in_attributes(drop, places, held), *variables]
         return Unloading(drop, tuple(holders)) if holders else None
 
     def _in_attributes(self, drop: Drop, places: list[Place], held: frozenset[Value]) -> Iterator[Holder]:

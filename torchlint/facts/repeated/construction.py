@@ -180,6 +180,8 @@ class _Search:
         sources = self.repetitions.sources(made_of, repetition.chain)
         if any(self._is_trained_thing(s) and s.loop is not None and loop in s.loop.around() for s in sources):
             return True  # an optimizer for what is new as well
+        if product.kind == "iterator" and any(s.op is Op.ELEMENT and s.loop is loop for s in call.computed_from()):
+            return True  # ``for loader in loaders: first = next(iter(loader))``
         if loop.iterable is not None and self.steps.is_loader(loop.iterable):
             return False
         if product.kind == "loader" and repetition.turn is Turn.TRAINS and not self._reads_other_data(call, loop):
