@@ -57,7 +57,7 @@ class GraphRetained(Rule):
     level = Level.ERROR
     harms = (Harm.PEAK, Harm.BYTES)
     symptoms = (Symptom.GROWS_EVERY_STEP,)
-    triggers = (Trigger(calls=frozenset(["backward", "grad"]) | method_names(Holds.BACKWARD)),)
+    triggers = (Trigger(calls=frozenset(["backward", "grad"]) | method_names(Holds.BACKWARD)), Trigger(imports=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each backward that keeps its graph for nothing."""
@@ -70,11 +70,13 @@ def _finding(facts: Facts, retaining: Retaining) -> Finding:
     root = retaining.backward.root
     name = facts.name_in(call, root)
     cost = f"; `{retaining.stored}` keeps it, so GPU memory grows each step" if retaining.stored else ""
+    where = "this backward" if retaining.by is None else f"the backward of {facts.done_by(call, retaining.by)}"
+    there = "" if retaining.by is None else " there"
     return Finding(
         node=facts.statement_of(call),
         message=(
-            f"`{name}` keeps all its activations on the GPU after this backward, which runs with `retain_graph=True`, ",
-            f"and no other backward uses them{cost}; drop the argument",
+            f"`{name}` keeps all its activations on the GPU after {where}, which runs with `retain_graph=True`, ",
+            f"and no other backward uses them{cost}; drop the argument{there}",
         ),
         level=Level.ERROR if retaining.stored else Level.WARNING,
         memory=Memory.DEVICE_GROWS if retaining.stored else Memory.PEAK,

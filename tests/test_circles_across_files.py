@@ -201,3 +201,39 @@ def test_an_object_of_another_file_hooks_the_tensor_that_it_keeps(
     files = {"seen.py": SEEN.format(**given), "look.py": LOOK.format(features=features)}
     found = [one for one in Project(tmp_path, files).found("look.py") if "TLK407" in one]
     assert found == ["look.py: TLK407 error"] * circles
+
+
+STUDY = """
+    from nets.net import Net
+    import torch
+
+    def study(data):
+        net = Net()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for x in data:
+            loss = net(x).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return {returned}
+"""
+
+
+@pytest.mark.parametrize(
+    ("each", "returned", "circles"),
+    [
+        ("for data in sets: print(study(data))", "loss.item()", 1),
+        ("print([study(data) for data in sets])", "loss.item()", 1),
+        ("print(study(sets[0]))", "loss.item()", 0),
+        ("for data in sets: print(study(data))", "net", 0),
+    ],
+)
+def test_who_makes_one_is_asked_again_by_a_third_file(tmp_path: Path, each: str, returned: str, circles: int) -> None:
+    net = NET.format(low="nn.Linear(3, 3)", registered="self.low.register_forward_hook(self.note)", kept="print(task)")
+    files = {
+        "nets/net.py": net,
+        "study.py": STUDY.format(returned=returned),
+        "run.py": f"from study import study\n\ndef run(sets):\n    {each}\n",
+    }
+    found = [one for one in Project(tmp_path, files).found() if "TLK407" in one]
+    assert found == ["study.py: TLK407 note"] * circles

@@ -130,7 +130,7 @@ def test_who_guards_a_function_imports_it(tmp_path: Path) -> None:
     """
     shop = "from tagger import predict\nfrom elsewhere import made\n"
     files = {"tagger.py": function, "shop.py": shop, "counter.py": COUNTER.format(method="predict")}
-    assert Project(tmp_path, files).found() == ["tagger.py: TLK201 warning"]
+    assert "tagger.py: TLK201 warning" in Project(tmp_path, files).found()
 
 
 CLERK = """

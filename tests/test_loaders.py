@@ -16,6 +16,8 @@ from torchlint.project.loaders import reads_with_workers
     "text",
     [
         "DataLoader(Words(path), num_workers=2)",
+        "options = dict(batch_size=4, num_workers=n)\nDataLoader(Words(path), **options)",
+        "options = {'batch_size': 4, 'num_workers': n}\nDataLoader(Words(path), **options)",
         "DataLoader(dataset=data.Words(path), num_workers=workers)",
         "DataLoader(Words(path), 8, False, None, None, 2)",
         "words = Words(path)\ndef loader():\n    return torch.utils.data.DataLoader(words, num_workers=2)",
@@ -38,6 +40,7 @@ def test_a_loader_with_workers_is_given_the_data_set(text: str) -> None:
     [
         "DataLoader(Words(path))",
         "DataLoader(Words(path), num_workers=0)",
+        "options = dict(num_workers=0)\nDataLoader(Words(path), **options)",
         "DataLoader(Others(path), num_workers=2)\nWords(path)",
         "words = Words(path)\nothers = Others()\nDataLoader(others, num_workers=2)",
         "words = words.more()\nDataLoader(words, num_workers=2)",

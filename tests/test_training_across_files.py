@@ -475,3 +475,48 @@ def test_what_is_passed_to_the_method_of_an_object_that_one_statement_makes(
     monkeypatch.chdir(tmp_path)
     found = check_paths(["tasks.py", "main.py"])
     assert [one.code for one in found] == ["TLK102"] * leaks
+
+
+UPDATES = """
+    def update(optimizer, loss, retain={default}):
+        optimizer.zero_grad()
+        loss.backward(retain_graph={flag})
+        optimizer.step()
+"""
+
+USE_OF_UPDATES = """
+    import torch
+    from torch import nn
+    from updates import update
+
+    def train(data):
+        net, head = nn.Linear(8, 8), nn.Linear(8, 1)
+        one = torch.optim.SGD(net.parameters(), lr=0.1)
+        two = torch.optim.SGD(head.parameters(), lr=0.1)
+        for x, y in data:
+            hidden = net(x)
+            loss = (hidden - y).square().mean()
+            {run}
+"""
+
+
+@pytest.mark.parametrize(
+    ("default", "flag", "run", "told"),
+    [
+        ("False", "True", "update(one, loss)", True),
+        ("False", "retain", "update(one, loss, retain=True)", True),
+        ("False", "retain", "update(one, loss)", False),
+        ("False", "False", "update(one, loss)", False),
+        ("False", "True", "update(one, loss); head(hidden).sum().backward()", False),
+        ("False", "True", "update(one, loss); update(two, head(hidden).sum())", False),
+    ],
+)
+def test_a_helper_of_another_file_keeps_the_graph_for_its_caller(
+    tmp_path: Path, default: str, flag: str, run: str, *, told: bool
+) -> None:
+    files = {
+        "updates.py": UPDATES.format(default=default, flag=flag),
+        "train.py": USE_OF_UPDATES.format(run=run),
+    }
+    found = [one for one in Project(tmp_path, files).found() if "TLK107" in one]
+    assert found == ["train.py: TLK107 warning"] * told

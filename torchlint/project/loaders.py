@@ -18,7 +18,8 @@ DATASET, NUM_WORKERS = (0, "dataset"), (5, "num_workers")
 def reads_with_workers(tree: ast.Module, name: str) -> bool:
     """Whether a file gives an instance of the class ``name``, or what it makes of one, to a loader with workers."""
     loaders = [node for node in walk(tree) if isinstance(node, ast.Call) and last_name(node.func) == LOADER]
-    given = [dataset for call in loaders if _has_workers(call) and (dataset := _argument(call, *DATASET)) is not None]
+    loaders = [call for call in loaders if _has_workers(call) or _has_workers_by_spread(tree, call)]
+    given = [dataset for call in loaders if (dataset := _argument(call, *DATASET)) is not None]
     return bool(given) and _reaches(tree, name, given)
 
 
@@ -26,6 +27,22 @@ def _has_workers(call: ast.Call) -> bool:
     """Whether workers are asked for; a number that is not written there counts as some."""
     workers = _argument(call, *NUM_WORKERS)
     return workers is not None and not (isinstance(workers, ast.Constant) and workers.value in (0, None))
+
+
+def _has_workers_by_spread(tree: ast.Module, call: ast.Call) -> bool:
+    """``DataLoader(data, **options)`` beside ``options = dict(num_workers=4)``."""
+    spread = {last_name(one.value) for one in call.keywords if one.arg is None} - {""}
+    made = (value for target, value in _assigned(tree) if target in spread) if spread else ()
+    return any(isinstance(value, ast.Call | ast.Dict) and _has_workers(_as_call(value)) for value in made)
+
+
+def _as_call(options: ast.Call | ast.Dict) -> ast.Call:
+    """A dictionary as the call that is given its entries by name."""
+    if isinstance(options, ast.Call):
+        return options
+    entries = zip(options.keys, options.values, strict=True)
+    named = [ast.keyword(str(key.value), value) for key, value in entries if isinstance(key, ast.Constant)]
+    return ast.Call(ast.Name("dict"), [], named)
 
 
 def _argument(call: ast.Call, position: int, keyword: str) -> ast.expr | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.reach import Reach, reaches_of
+from torchlint.facts.autograd.retained_elsewhere import backwards_elsewhere, is_handed_on
 from torchlint.facts.building.names import target_names
 from torchlint.facts.values.domain import Tool
 from torchlint.facts.values.graph import Backward, Op, Value
@@ -19,6 +20,7 @@ from torchlint.tree import dotted, walk_statements
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.summaries.effects import Effect
 
 PARAMETERS = frozenset(["parameters", "named_parameters"])
 """Methods of modules that hand out what can be differentiated by."""
@@ -36,12 +38,14 @@ class Retaining:
         call: the call that runs it.
         by_keyword: True when ``retain_graph=True`` is written there.
         stored: the name of what keeps the loss, and with it the graph, from step to step; "" where nothing does.
+        by: what runs it, where that stands in another file.
     """
 
     backward: Backward
     call: Value
     by_keyword: bool
     stored: str
+    by: Effect | None = None
 
 
 def retained_in_vain(facts: Facts) -> list[Retaining]:
@@ -60,7 +64,17 @@ def retained_in_vain(facts: Facts) -> list[Retaining]:
             if not stored and _is_deleted(call):
                 continue
             found.append(Retaining(backward, call, by_keyword, stored))
-    return found
+    return [*found, *_retained_elsewhere(facts)]
+
+
+def _retained_elsewhere(facts: Facts) -> Iterator[Retaining]:
+    """The calls of helpers of other files that do so."""
+    runs = backwards_elsewhere(facts)
+    for effect, backward in runs:
+        call, others = effect.call, [one for _, one in runs if one is not backward]
+        for reach in reaches_of(facts, backward)[:1]:
+            if _is_in_vain(facts, backward, call, reach) and not is_handed_on(facts, call, reach, others):
+                yield Retaining(backward, call, False, _stored(facts, reach), effect)
 
 
 def _is_in_vain(facts: Facts, backward: Backward, call: Value, reach: Reach) -> bool:

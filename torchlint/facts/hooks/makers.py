@@ -58,8 +58,17 @@ class Makers:
             return repetition.by, False
         calls = self._calls_of(owner) if at is None else [at]
         let_go = (one for call in calls for one in self._given_up(call, BUILDERS))
-        trials = (self.repetitions.trial_of(call) or self._rollout_of(call) or self._step_by(call) for call in let_go)
-        return next((loop for loop in trials if loop is not None), None), True
+        ways = (self.repetitions.trial_of, self._rollout_of, self._step_by, self._asked_by_others)
+        trials = (found for call in let_go for way in ways if (found := way(call)) is not None)
+        return next(trials, None), True
+
+    def _asked_by_others(self, call: Value) -> Function | None:
+        """The function in which ``call`` stands, where nobody here calls it, and another file does in a loop."""
+        function = call.function
+        is_asked = function.parent is not None and function.owner is None and call.loop is None
+        if not is_asked or self.solution.callers.get(function) or self.facts.skipping.is_skipped(call, function):
+            return None
+        return function if self.facts.repeats(function.name) else None
 
     def _step_by(self, call: Value) -> Loop | Function | None:
         """What asks in each step for an instance that a function of many turns makes: ``flight = fly(env, net)``."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.gradients import zeroing_at, zeros_for
+from torchlint.facts.autograd.retained_elsewhere import retained_in
 from torchlint.facts.keeping.caching import remembered_in
 from torchlint.facts.keeping.filled_caches import FilledCaches
 from torchlint.facts.keeping.joining import joined_by
@@ -36,7 +37,7 @@ POSSIBLE = (EffectKind.CLOSES, EffectKind.GIVES_LOADED)
 
 OF_EACH = (
     EffectKind.HOOKS, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS, EffectKind.ZEROES, EffectKind.STARTS,
-    EffectKind.CACHES, EffectKind.CACHES_OUTPUTS, EffectKind.CACHES_BY_TEXT,
+    EffectKind.CACHES, EffectKind.CACHES_OUTPUTS, EffectKind.CACHES_BY_TEXT, EffectKind.RETAINS,
 )  # fmt: skip
 """What is asked of each function anew, whatever those do that it calls."""
 
@@ -138,6 +139,7 @@ class Doings:
                 *self._filled.by(function),
                 *self._zeroed_in(function),
                 *self._started_in(function),
+                *retained_in(self.facts, function),
             )
             done = tuple(dict.fromkeys(done))
             calls = tuple(effect for effect in done if effect.kind is EffectKind.CALLS)
@@ -201,6 +203,9 @@ class Doings:
             if product is not None and self._is_sure(call, function, EffectKind.STARTS):
                 if call.arguments[0].arguments[0].op in (Op.ATTRIBUTE, Op.PARAMETER):
                     yield EffectSummary(EffectKind.STARTS, WORKERS if product.starts_workers else "")
+            for callee in self.facts.solution.functions_of(call):
+                if callee.owner is not None and self._is_sure(call, function, EffectKind.STARTS):
+                    yield from (done for done in self.of(callee) if done.kind is EffectKind.STARTS)
 
     def _zeroed_in(self, function: Function) -> Iterator[EffectSummary]:
         """The gradients that a function, no step itself, fills with zeros."""

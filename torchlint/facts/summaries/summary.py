@@ -247,6 +247,9 @@ class EffectKind(Symbol):
     """The same with what a network computes."""
     CACHES_BY_TEXT = "caches by text"
     """The same, where the key is a text that a tokenizer reads."""
+    RETAINS = "retains"
+    """It runs a backward over what it is given for the first of the parameters, and keeps the graph; where there is a
+    second one, if that is true."""
     CALLS = "calls"
     """It calls a function that its file imports, which may do any of these."""
 

@@ -35,6 +35,9 @@ DEPTH = 4
 COMPILER = "torch.compile"
 """It gives what runs as what it was given."""
 
+TAKING = "builtins.next"
+"""It gives one item of what it is given, and goes over none of the rest."""
+
 SIZES = frozenset(["size", "shape", "len"])
 """What tells how large something is."""
 
@@ -171,7 +174,7 @@ class Steps:
                 continue
             seen.add(current)
             yield current
-            if current.op is Op.CALL and current.callee.op is Op.EXTERNAL:
+            if current.op is Op.CALL and current.callee.op is Op.EXTERNAL and current.callee.name != TAKING:
                 pending.extend(current.arguments[:1])
             elif current.op is Op.PHI:
                 pending.extend(current.inputs)

@@ -1,0 +1,59 @@
+"""Helpers that run a backward and keep its graph, ``update(loss)``: whether that is in vain, their callers see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchlint.facts.autograd.reach import Reach, reaches_of
+from torchlint.facts.summaries.summary import EffectKind, EffectSummary
+from torchlint.facts.values.graph import Backward, Function, Op, Value
+from torchlint.facts.values.literals import is_true
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+    from torchlint.facts.summaries.effects import Effect
+
+POSITION = 1
+"""Where the method of a tensor takes ``retain_graph``, after the gradient."""
+
+
+def retained_in(facts: Facts, function: Function) -> Iterator[EffectSummary]:
+    """That a function runs its only backward over a parameter and keeps the graph, always or where it is told to."""
+    backwards = [backward for backward in facts.graph.backwards if backward.function is function]
+    call = backwards[0].call if len(backwards) == 1 else None
+    if call is None or backwards[0].root not in function.parameters or facts.skipping.is_skipped(call, function):
+        return
+    flag, root = call.argument(POSITION, "retain_graph"), function.parameters.index(backwards[0].root)
+    if flag is None or call.argument(-1, "create_graph") is not None:
+        return
+    if is_true(flag):
+        yield EffectSummary(EffectKind.RETAINS, "backward", (root,))
+    elif flag.op is Op.PARAMETER and flag in function.parameters:
+        yield EffectSummary(EffectKind.RETAINS, "backward", (root, function.parameters.index(flag)))
+
+
+def backwards_elsewhere(facts: Facts) -> list[tuple[Effect, Backward]]:
+    """The calls by which functions of other files run such a backward, each with that as one of this file."""
+    found = []
+    for effect in facts.effects.of(EffectKind.RETAINS):
+        call, (root, *flags) = effect.call, effect.done.of
+        given = facts.solution.passed(call, effect.function, root)
+        told = (facts.solution.passed(call, effect.function, flag) for flag in flags)
+        if given is None or call.statement is None or not all(map(is_true, told)):
+            continue
+        found.append((effect, Backward(given, True, call.function, call.loop, call.statement, call=call)))
+    return found
+
+
+def is_handed_on(facts: Facts, call: Value, reach: Reach, others: list[Backward]) -> bool:
+    """Whether another backward, or a later function of another file, gets a part of the graph of such a call."""
+    if any(reach.values & further.values for other in others for further in reaches_of(facts, other)):
+        return True
+    later = (one for one in facts.steps.calls_in(call.function) if one.index > call.index)
+    return any(
+        argument in reach.values or not reach.values.isdisjoint(facts.flows.ancestry.of(argument))
+        for one in later
+        if any(function.is_foreign for function in facts.solution.functions_of(one))
+        for argument in one.arguments
+    )
