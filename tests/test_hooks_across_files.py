@@ -74,3 +74,38 @@ def test_a_method_that_hooks_what_its_object_holds(
     }
     found = Project(tmp_path, files).found()
     assert [one for one in found if "TLK303" in one] == told
+
+
+TAPS = """
+    import torch
+    from torch import nn
+
+    class Taps:
+        def __init__(self, net):
+            self.seen = []
+            for layer in net:
+                layer.register_forward_hook(self.note)
+
+        def note(self, layer, args, out):
+            self.seen.append(out.mean().item())
+
+    class Pair:
+        def __init__(self, net):
+            self.taps = Taps(net)
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "told"),
+    [
+        ("def main(net):\n    taps = Taps(net)\n", False),
+        ("import builder\ntaps = Pair(builder.net)\n", False),
+        ("def look(net):\n    return Taps(net)\n", True),
+        ("def main(nets):\n    return [Pair(net) for net in nets]\n", True),
+        ("def main(net):\n    print(net)\n", True),
+    ],
+)
+def test_an_object_that_leaves_hooks_and_is_made_once(tmp_path: Path, use: str, told: bool) -> None:
+    files = {"taps.py": TAPS, "use.py": f"from taps import Pair, Taps\n{use}"}
+    found = [one for one in Project(tmp_path, files).found() if "TLK303" in one]
+    assert found == ["taps.py: TLK303 note"] * told

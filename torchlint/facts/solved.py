@@ -35,6 +35,7 @@ class Solved(Repairs):
         solution: the abstract value of each value.
         loaded_in: the other file of the run in which workers read a data set of this one, by its name.
         repeats: whether another file of the run calls a function of this one, by its name, in a loop.
+        others_call_once: whether other files of the run call what this one defines by a name, each of them once.
         others_train_on: whether another file of the run trains, and goes on with an attribute of a name.
         trains_without: whether another file of the run trains what is made here, and none uses an attribute of a name.
         modes, flows, steps, lifetimes, unit_tests: the queries.
@@ -51,6 +52,7 @@ class Solved(Repairs):
             self.solution = self.solution.anew(frozen)
         self.loaded_in = project.loaded_in
         self.repeats = project.repeats
+        self.others_call_once = project.call_once
         self.others_train_on = project.train_on
         self.trains_without = project.trains_without
         self.modes = Modes(self.solution, project.guarding)

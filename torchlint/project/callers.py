@@ -18,7 +18,7 @@ from torchlint.guarding import Guarding
 from torchlint.imported import imported_names
 from torchlint.project.attributes import BY_NAME, GUARDS, uses_attribute
 from torchlint.project.loaders import LOADER, reads_with_workers
-from torchlint.project.loops import called_in_loops
+from torchlint.project.loops import called_in_loops, is_called_once
 from torchlint.project.modules import INITIALIZER, Modules
 from torchlint.project.sights import Sights, given_state
 from torchlint.python_tree import children, last_name, walk
@@ -188,6 +188,15 @@ class Callers:
                 and self._is_in_loop(other, name, without)
                 for other in others
             )
+
+    def call_once(self, path: str, name: str) -> bool:
+        """Whether other files that import ``path`` call ``name``, and each of them once as a program runs."""
+        self._sights.ask_everybody()
+        with self._sights.unnoted():
+            others = (o for o in self._given if o != path and f"{name}(" in self._text_of(o) and self._imports(o, path))
+            trees = [tree for other in others if (tree := self._tree_of(other)) is not None]
+            found = {is_called_once(tree, name) for tree in trees} - {None}
+            return found == {True}
 
     def _is_in_loop(self, path: str, name: str, without: Sequence[str]) -> bool:
         if path not in self._called_in_loops:

@@ -6,7 +6,10 @@ import ast
 
 from torchlint.python_tree import children, last_name
 
-__all__ = ["called_in_loops"]
+__all__ = ["called_in_loops", "is_called_once"]
+
+MAIN = "main"
+"""What a program calls its function that runs once."""
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -41,4 +44,20 @@ def called_in_loops(tree: ast.Module) -> dict[str, list[tuple[int, ...]]]:
             pending += [(one, (*loops, count)) for one in node.body] + [(one, loops) for one in node.orelse]
         else:
             pending += [(child, loops) for child in children(node)]
+    return found
+
+
+def is_called_once(tree: ast.Module, name: str) -> bool | None:
+    """Whether each call of a name stands in a file's body, or its ``main``, and in no loop; None where it has none."""
+    found: bool | None = None
+    pending: list[tuple[ast.AST, bool]] = [(tree, True)]
+    while pending:
+        node, is_once = pending.pop()
+        if isinstance(node, ast.Call) and last_name(node.func) == name:
+            found = is_once and found is not False
+        if isinstance(node, _DEFINITIONS):
+            is_once = is_once and getattr(node, "name", "") == MAIN
+        elif isinstance(node, (*_LOOPS, *_COMPREHENSIONS)):
+            is_once = False
+        pending += [(child, is_once) for child in children(node)]
     return found

@@ -172,6 +172,10 @@ class Project:
         """See :meth:`Callers.trains_without`."""
         return self._callers.trains_without(os.path.abspath(path), attribute)
 
+    def call_once(self, path: str, name: str) -> bool:
+        """See :meth:`Callers.call_once`."""
+        return self._callers.call_once(os.path.abspath(path), name)
+
     def train_on(self, path: str, attribute: str) -> bool:
         """See :meth:`Callers.train_on`."""
         return self._callers.train_on(os.path.abspath(path), attribute)
@@ -348,6 +352,9 @@ class _FileImports:
 
     def trains_without(self, attribute: str) -> bool:
         return self.project.trains_without(self.path, attribute)
+
+    def call_once(self, name: str) -> bool:
+        return self.project.call_once(self.path, name)
 
     def train_on(self, attribute: str) -> bool:
         return self.project.train_on(self.path, attribute)

@@ -306,9 +306,12 @@ class HookLifetimes:
         return len(frozenset().union(*roots)) == sum(map(len, roots))
 
     def _runs_once(self, function: Function, hops: int = HOPS) -> bool:
-        """Whether each call of a function is made once as a script runs, be it by functions that are called so."""
+        """Whether each call of a function is made once as a script runs, by functions that are called so, or others."""
         calls = list(self.solution.callers.get(function, ()))
-        if not calls or any(call.loop is not None for call in calls):
+        if not calls:
+            is_init = function.owner is not None and function.name == "__init__"
+            return self.facts.others_call_once(function.owner.name if is_init and function.owner else function.name)
+        if any(call.loop is not None for call in calls):
             return False
         others = [call.function for call in calls if call.function.parent is not None]
         return not others or (hops > 0 and all(self._runs_once(other, hops - 1) for other in others))

@@ -79,6 +79,9 @@ class Imports(Protocol):
     def trains_without(self, attribute: str) -> bool:
         """Whether another file of the run that reaches this one trains, and none uses such an attribute of objects."""
 
+    def call_once(self, name: str) -> bool:
+        """Whether other files of the run call a function or a class of this one, each of them once in a program."""
+
     def train_on(self, attribute: str) -> bool:
         """Whether another file of the run that reaches this one trains, and goes on with such an attribute."""
 
@@ -114,6 +117,10 @@ class NoImports:
         return None
 
     def trains_without(self, attribute: str) -> bool:
+        """Nobody else is seen."""
+        return False
+
+    def call_once(self, name: str) -> bool:
         """Nobody else is seen."""
         return False
 
