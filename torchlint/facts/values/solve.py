@@ -193,6 +193,7 @@ class Solution(Known):
         for loop in graph.loops:
             loop.phis = []
         graph.foreign.realise = None
+        graph.foreign.makers.clear()  # they ask the linker, which holds all that it has linked
         vars(self).clear()
 
     def _settle(self) -> bool:
