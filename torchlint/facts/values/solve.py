@@ -264,8 +264,8 @@ class Solution(Known):
         return UNKNOWN if realise is None else realise(value)
 
     def _drain(self) -> None:
-        while self._dirty:
-            self._run(self._dirty.pop())
+        for value in self._dirty:
+            self._run(value)
 
     def _run(self, value: Value) -> None:
         old = self.abstract.get(value, BOTTOM)
