@@ -284,7 +284,10 @@ class Class:
 
     def method(self, name: str) -> Function | None:
         """The method that an instance finds under ``name``, or None."""
-        return next((cls.methods[name] for cls in self.lineage() if name in cls.methods), None)
+        for cls in self._lineage or self.lineage():
+            if name in cls.methods:
+                return cls.methods[name]
+        return None
 
     def all_bases(self) -> tuple[str, ...]:
         """Full dotted names of all bases outside this file."""
