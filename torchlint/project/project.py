@@ -65,9 +65,8 @@ class Project:
         self._limit = limit
         self._sights = Sights(accounts=accounts)
         self._modules = Modules(self._sights)
-        self._callers = Callers(
-            tuple(sorted(map(os.path.abspath, given))), self._modules, self._text, self._tree, self._sights
-        )
+        self._given = frozenset(map(os.path.abspath, given))
+        self._callers = Callers(tuple(sorted(self._given)), self._modules, self._text, self._tree, self._sights)
         self._bases = Bases(self._modules, self._outline, self._tree)
         self._texts: dict[str, str] = {}
         self._trees = Trees()
@@ -75,6 +74,7 @@ class Project:
         self._torch_users: dict[str, tuple[bool, Collection[tuple[str, str]]]] = {}
         self._outlines: dict[str, Outline | None] = {}
         self._passed: dict[str, dict[str, tuple[PassedArguments, ...]]] = {}
+        self._finds: dict[tuple[str, str], tuple[Found | None, Collection[tuple[str, str]]]] = {}
         self._excerpts: dict[tuple[str, str], str | None] = {}
         self._summaries: dict[tuple[str, str], Summary | None] = {}
 
@@ -188,7 +188,7 @@ class Project:
         return [
             Passing(caller, self.imports_of(caller), self._known_makers(caller, call))
             for caller in self.importers(path)
-            if f"{name}(" in self._text(caller)
+            if self._may_call(caller, name)
             for call in self._passed_in(caller).get(name, ())
             if self._leads_to(caller, call.callee, place, name)
         ]
@@ -201,12 +201,19 @@ class Project:
         found = (self.find(user, f":{cls}") for user, cls in below[:MOST_SUBCLASSES])
         return [one for one in found if one is not None]
 
+    def _may_call(self, path: str, name: str) -> bool:
+        self._sights.note(path)
+        return self._callers.may_call(path, name)
+
     def _passed_in(self, path: str) -> dict[str, tuple[PassedArguments, ...]]:
+        outline = self._outline(path)
         if path not in self._passed:
-            tree, outline = self._tree(path), self._outline(path)
-            is_wanted = partial(_is_imported, outline)
-            self._passed[path] = {} if tree is None else passed_arguments(tree, is_wanted)
+            self._passed[path] = {} if outline is None else self._passed_by(self._tree(path), outline)
         return self._passed[path]
+
+    def _passed_by(self, tree: ast.Module | None, outline: Outline) -> dict[str, tuple[PassedArguments, ...]]:
+        with deep_recursion():
+            return {} if tree is None else passed_arguments(tree, partial(_is_imported, outline))
 
     def _leads_to(self, caller: str, callee: str, path: str, name: str) -> bool:
         full = self._full_name(caller, callee)
@@ -232,6 +239,9 @@ class Project:
 
     def find(self, importer: str, name: str) -> Found | None:
         """The definition that ``name``, imported in the file ``importer``, stands for; ":Name" is one of its own."""
+        return self._sights.remembered(self._finds, (importer, name), partial(self._find, importer, name))
+
+    def _find(self, importer: str, name: str) -> Found | None:
         own = name.removeprefix(":")
         location = self._modules.locate(importer, name) if own == name else Location(importer, (own,))
         return None if location is None else self._define(location, REEXPORTS, {})
@@ -266,8 +276,7 @@ class Project:
         path, tree = os.path.abspath(source.path), self._trees.of(source.text)
         # An editor's buffer that is not saved is nothing that other files see.
         if path not in self._outlines and self._text(path) == source.text:
-            self._outlines[path] = Outline(source.text, tree)
-            self._bases.learn(path, tree, may_guard=may_guard(source.text))
+            self._learn(path, source.text, tree)
         return tree
 
     def _outline(self, path: str) -> Outline | None:
@@ -285,9 +294,15 @@ class Project:
             self._outlines.setdefault(path, None)
             return None
         if path not in self._outlines:
-            self._outlines[path] = Outline(text, tree)
-            self._bases.learn(path, tree, may_guard=may_guard(text))
+            self._learn(path, text, tree)
         return tree
+
+    def _learn(self, path: str, text: str, tree: ast.Module) -> None:
+        """Note all that others may ask of a file while its tree is at hand: by then it may be gone."""
+        outline = self._outlines[path] = Outline(text, tree)
+        self._bases.learn(path, tree, may_guard=may_guard(text))
+        if path in self._given and self._callers.imports_others(path):
+            self._passed[path] = self._passed_by(tree, outline)
 
     def _found(self, path: str, name: str, rest: tuple[str, ...], outline: Outline) -> Found:
         from torchlint.facts.summaries.imports import Found, Kind
