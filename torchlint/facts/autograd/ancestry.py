@@ -36,7 +36,7 @@ class Ancestry:
             homes: list[Place | Value] = [holder, *places_of(solution, holder)]
             for home in homes:
                 self._into[home] += [value for value in written if value not in self._into[home]]
-        reads = (v for v in solution.graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
+        reads = solution.graph.of(Op.READ, Op.ATTRIBUTE)
         kept = [v for v in reads if any(place in self._into for place in places_of(solution, v))]
         self._holding = made_of(solution, [*(one for one in self._into if isinstance(one, Value)), *kept])
         self._ends = self._ends_of_gradients()
@@ -187,7 +187,7 @@ class Ancestry:
             return frozenset()
         ends = {value for backward in graph.backwards for value in backward.inputs if not backward.retains}
         places = {place for value in ends for place in places_of(self.solution, value)}
-        alike = (v for v in graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
+        alike = graph.of(Op.READ, Op.ATTRIBUTE) if places else ()
         return frozenset(ends | {v for v in alike if any(place in places for place in places_of(self.solution, v))})
 
 
