@@ -73,6 +73,7 @@ class Steps:
         self._forwarding: dict[Function, bool] = {}
         self._steps: dict[Loop, bool] = {}
         self._networks: dict[Class, bool] = {}
+        self._of_modules: dict[Value, bool] = {}
 
     def _is_optimizer_step(self, value: Value) -> bool:
         if value.op is not Op.CALL or value.callee.op is not Op.ATTRIBUTE or value.callee.name != "step":
@@ -211,10 +212,12 @@ class Steps:
         """Whether what is called is a module (or its ``forward``)."""
         if call.op is not Op.CALL:
             return False
-        if self.calls_network(call):
-            return True
-        atoms = self.solution.final(called_object(call))
-        return any(isinstance(atom, Module) and atom.has_parameters for atom in atoms)
+        if call not in self._of_modules:
+            atoms = self.solution.final(called_object(call))
+            self._of_modules[call] = self.calls_network(call) or any(
+                isinstance(atom, Module) and atom.has_parameters for atom in atoms
+            )
+        return self._of_modules[call]
 
     def runs_module(self, call: Value) -> bool:
         """Whether a module is called, or a method of one of which a framework says that it runs it: ``generate``.
