@@ -97,11 +97,12 @@ class Linker:
             return UNKNOWN
         shape, unit = known
         atoms = Atoms(self)  # not kept: the two would go round in a circle, and hold the whole tree
-        told = {part: atoms.atom(part, unit, value) for part in shape}
-        made = [atom for part, atom in told.items() if part.kind is PartKind.MADE]
-        used = [atom for part, atom in told.items() if part.kind is PartKind.MODULE]
-        found = frozenset(told.values())
-        if made and used and PartKind.UNKNOWN not in {part.kind for part in shape}:
+        told = [atoms.atom(part, unit, value) for part in shape]
+        kinds = [part.kind for part in shape]
+        found = frozenset(told)
+        if PartKind.MADE in kinds and PartKind.MODULE in kinds and PartKind.UNKNOWN not in kinds:
+            made = [atom for kind, atom in zip(kinds, told, strict=True) if kind is PartKind.MADE]
+            used = [atom for kind, atom in zip(kinds, told, strict=True) if kind is PartKind.MODULE]
             # It is known by its use where who makes it is not seen, and else by that.
             is_seen = not UNKNOWN.intersection(made)
             found -= frozenset(used) - frozenset(made) if is_seen else UNKNOWN

@@ -307,7 +307,7 @@ class Calls:
         self.solution.watch(result, value)
         returned = self.solution.of(result)
         summary = join(self.substitute(value, atom, function, binding) for atom in returned)
-        if function.is_foreign and Unknown() in returned:
+        if function.is_foreign and not returned.isdisjoint(UNKNOWN):
             # What a function that is not seen whole gives back may have been frozen there, or quantized.
             summary = frozenset(atom for atom in summary if not isinstance(atom, Module | Instance) or atom in returned)
             summary -= frozenset([Module(), Module(has_parameters=False)])

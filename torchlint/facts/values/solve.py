@@ -33,7 +33,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.evidence import Evidence
 from torchlint.facts.values.graph import Class, Function, Key, Op, Place, Store, Value, ValueGraph
 from torchlint.facts.values.known import Known
-from torchlint.facts.values.transfer import transfer
+from torchlint.facts.values.transfer import HANDLERS, transfer
 from torchlint.facts.values.worklist import WorkList
 
 ROUNDS = 20
@@ -270,7 +270,7 @@ class Solution(Known):
     def _run(self, value: Value) -> None:
         old = self.abstract.get(value, BOTTOM)
         evidence = self.evidence.get(value)
-        new = transfer(self, value)
+        new = HANDLERS[value.op](self, value)
         if len(self.graph.foreign.values) != self._linked:
             self._adopt()
         if evidence:
