@@ -184,7 +184,9 @@ class Solution(Known):
         """
         graph = self.graph
         for value in graph.all_values():
-            value.inputs, value.users, value.syntax, value.statement = (), [], None, None
+            value.users.clear()
+            if value.op is Op.PHI:
+                value.inputs = ()  # all others are made of older values alone
         for function in chain(graph.functions, graph.foreign.files):
             function.parameters, function.result, function.opener = [], None, None
         for cls in chain(graph.classes, graph.foreign.classes):
