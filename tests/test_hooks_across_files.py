@@ -98,7 +98,7 @@ TAPS = """
 @pytest.mark.parametrize(
     ("use", "told"),
     [
-        ("def main(net):\n    taps = Taps(net)\n", False),
+        ("def main(net):\n    taps = Pair(net)\n", False),
         ("import builder\ntaps = Pair(builder.net)\n", False),
         ("def look(net):\n    return Taps(net)\n", True),
         ("def main(nets):\n    return [Pair(net) for net in nets]\n", True),

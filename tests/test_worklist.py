@@ -20,28 +20,29 @@ def test_values_are_run_in_the_order_of_the_file_each_once(values: list[Value]) 
     work = WorkList()
     work.add(reversed(values))
     work.add(values)
-    assert [work.pop() for _ in values] == values
-    assert not work
+    assert list(work) == values
+    assert list(work) == []
 
 
 def test_what_changes_ahead_is_run_in_the_same_sweep(values: list[Value]) -> None:
     first, second, third = values[:3]
     work = WorkList()
     work.add([first, third])
-    assert work.pop() is first
+    running = iter(work)
+    assert next(running) is first
     work.add([second])
-    assert [work.pop(), work.pop()] == [second, third]
+    assert list(running) == [second, third]
 
 
 def test_what_changes_behind_waits_for_the_next_sweep(values: list[Value]) -> None:
     first, second, third = values[:3]
     work = WorkList()
     work.add([second, third])
-    assert work.pop() is second
+    running = iter(work)
+    assert next(running) is second
     work.add([first, second])
-    assert [work.pop() for _ in range(3)] == [third, first, second]
+    assert list(running) == [third, first, second]
 
 
 def test_an_empty_list_gives_nothing() -> None:
-    with pytest.raises(IndexError):
-        WorkList().pop()
+    assert list(WorkList()) == []

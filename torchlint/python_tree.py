@@ -40,6 +40,13 @@ def last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
+_NO_CODE = frozenset(
+    ["ctx", "op", "ops", "type_comment", "type_ignores", "id", "attr", "arg", "asname", "module", "level", "kind",
+     "is_async", "conversion", "simple"]
+)  # fmt: skip
+"""Fields that hold operators, words and flags, whatever node they are of."""
+
+
 @cache
 def _fields_of(kind: type[ast.AST]) -> tuple[str, ...]:
-    return tuple(name for name in kind._fields if name not in ("ctx", "op", "ops", "type_comment", "type_ignores"))
+    return tuple(name for name in kind._fields if name not in _NO_CODE)

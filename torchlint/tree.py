@@ -7,10 +7,9 @@ A libcst visitor costs as much as parsing; these walks read the fields that can 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import libcst as cst
 
@@ -25,29 +24,58 @@ _PUNCTUATION = (
 
 _SCALARS = frozenset([type(None), str, bool, int, cst.MaybeSentinel])
 
+_Reader: TypeAlias = "Callable[[Any], list[cst.CSTNode]]"
 
-@cache
-def _reader(kind: type[cst.CSTNode]) -> Callable[[Any], tuple[Any, ...]]:
+
+def reader_of(kind: type[cst.CSTNode]) -> _Reader:
+    """What reads :func:`children` from a node of exactly this class, as its fields tell."""
     names = [f.name for f in dataclasses.fields(kind) if not f.name.startswith(_PUNCTUATION)]
     if not names:
-        return lambda node: ()
-    if len(names) == 1:
-        get = attrgetter(names[0])
-        return lambda node: (get(node),)
-    return attrgetter(*names)
+        return lambda node: []
+    get = attrgetter(*names)
+    read_all = get if len(names) > 1 else lambda node: (get(node),)
+
+    def read(node: cst.CSTNode) -> list[cst.CSTNode]:
+        found: list[cst.CSTNode] = []
+        # libcst's classes are abstract base classes, of which `isinstance` is slow to tell: exact types do as well.
+        for value in read_all(node):
+            kind = value.__class__
+            if kind is tuple or kind is list:
+                found.extend(value)
+            elif kind not in _SCALARS:
+                found.append(value)
+        return found
+
+    return read
+
+
+class _Readers(dict[type[cst.CSTNode], _Reader]):
+    def __missing__(self, kind: type[cst.CSTNode]) -> _Reader:
+        return self.setdefault(kind, reader_of(kind))
+
+
+READERS: Mapping[type[cst.CSTNode], _Reader] = _Readers({
+    cst.Attribute: lambda node: [node.value, node.attr],
+    cst.Call: lambda node: [node.func, *node.args],
+    cst.Arg: lambda node: [node.value] if node.keyword is None else [node.value, node.keyword],
+    cst.Subscript: lambda node: [node.value, *node.slice],
+    cst.Comparison: lambda node: [node.left, *node.comparisons],
+    cst.ComparisonTarget: lambda node: [node.comparator],
+    cst.UnaryOperation: lambda node: [node.expression],
+    cst.Assign: lambda node: [*node.targets, node.value],
+    cst.AssignTarget: lambda node: [node.target],
+    cst.SubscriptElement: lambda node: [node.slice],
+    **dict.fromkeys([cst.Expr, cst.Index, cst.Element], lambda node: [node.value]),
+    **dict.fromkeys([cst.BinaryOperation, cst.BooleanOperation], lambda node: [node.left, node.right]),
+    **dict.fromkeys([cst.Tuple, cst.List, cst.Dict], lambda node: list(node.elements)),
+    **dict.fromkeys([cst.SimpleStatementLine, cst.IndentedBlock], lambda node: list(node.body)),
+})  # fmt: skip
+"""What reads the children of a node, by its class; four of five nodes are of these, which are spelled out."""
 
 
 def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     """The nodes of code directly under ``node``, in source order; no white space, punctuation or operators."""
-    found: list[cst.CSTNode] = []
-    # libcst's classes are abstract base classes, of which `isinstance` is slow to tell: exact types do as well.
-    for value in _reader(type(node))(node):
-        kind = value.__class__
-        if kind is tuple or kind is list:
-            found.extend(value)
-        elif kind not in _SCALARS:
-            found.append(value)
-    return found
+    return READERS[node.__class__](node)
 
 
 LEAVES = frozenset(
@@ -68,8 +96,9 @@ def walk(node: cst.CSTNode, into: Callable[[cst.CSTNode], bool] | None = None) -
     while pending:
         current = pending.pop()
         yield current
-        if current.__class__ not in LEAVES and (into is None or current is node or into(current)):
-            pending.extend(reversed(children(current)))
+        kind = current.__class__
+        if kind not in LEAVES and (into is None or current is node or into(current)):
+            pending += READERS[kind](current)[::-1]
 
 
 def nodes_of(kind: type[Node], under: cst.CSTNode) -> Iterator[Node]:
@@ -88,7 +117,7 @@ def walk_scope(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         yield current
         kind = current.__class__
         if kind not in LEAVES and (kind not in NEW_SCOPES or current is node):
-            pending.extend(reversed(children(current)))
+            pending += READERS[kind](current)[::-1]
 
 
 _HOLD_STATEMENTS = frozenset(
@@ -113,7 +142,7 @@ def parents(module: cst.Module) -> dict[cst.CSTNode, cst.CSTNode]:
     pending: list[cst.CSTNode] = [module]
     while pending:
         node = pending.pop()
-        for child in children(node):
+        for child in READERS[node.__class__](node):
             table[child] = node
             if child.__class__ not in LEAVES:
                 pending.append(child)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -36,6 +37,30 @@ def _maker_of_one(kind: type[Node], set_value: Callable[[Node, object], None]) -
     def make(value: object) -> Node:
         node = object.__new__(kind)
         set_value(node, value)
+        return node
+
+    return make
+
+
+def copier(template: Node, *fields: str) -> Callable[..., Node]:
+    """A function that makes nodes like ``template``, white space included, but with other values of ``fields``.
+
+    What is not in ``fields`` is shared with the template.
+    """
+    kind = type(template)
+    set_fields = tuple(getattr(kind, name).__set__ for name in fields)
+    shared = [
+        (getattr(kind, each.name).__set__, getattr(template, each.name))
+        for each in dataclasses.fields(template)
+        if each.name not in fields
+    ]
+
+    def make(*values: object) -> Node:
+        node = object.__new__(kind)
+        for set_value, value in shared:
+            set_value(node, value)
+        for set_value, value in zip(set_fields, values, strict=True):
+            set_value(node, value)
         return node
 
     return make

@@ -130,13 +130,9 @@ class Wording:
             node = self.parents.get(node)
         return False
 
-    def calls(self) -> tuple[Value, ...]:
+    def calls(self) -> Sequence[Value]:
         """Every call of the file in the order of the walk."""
-        return self._calls
-
-    @cached_property
-    def _calls(self) -> tuple[Value, ...]:
-        return tuple(value for value in self.graph.values if value.op is Op.CALL)
+        return self.graph.of(Op.CALL)
 
     def computed_in(self, statement: cst.CSTNode | None) -> Sequence[Value]:
         """The values that a statement computes, in the order of the walk."""

@@ -16,7 +16,18 @@ __all__ = ["ROWS", "SERVING", "Holds", "Row", "method_names", "names", "packages
 @cache
 def rows_named(full_name: str) -> tuple[Row, ...]:
     """All rows of a class or function with this full dotted name."""
-    return tuple(row for row in ROWS if row.names(full_name))
+    is_known = full_name.partition(".")[0] in _packages()  # next to no name is of one
+    return tuple(row for row in (ROWS if is_known else _distinctive_rows()) if row.names(full_name))
+
+
+@cache
+def _packages() -> frozenset[str]:
+    return frozenset(name.partition(".")[0] for row in ROWS for name in row.of)
+
+
+@cache
+def _distinctive_rows() -> tuple[Row, ...]:
+    return tuple(row for row in ROWS if row.distinctive)
 
 
 @cache

@@ -33,7 +33,18 @@ WRAPPERS = frozenset([
 MOST_MAKERS = 4
 """An argument that more calls may have made is not known."""
 
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+_SCOPES = (*_Function, ast.ClassDef, ast.Lambda)
+_BINDING = (
+    ast.Assign,
+    ast.AnnAssign,
+    ast.NamedExpr,
+    ast.AugAssign,
+    ast.For,
+    ast.AsyncFor,
+    ast.comprehension,
+    ast.withitem,
+)
 
 
 class Maker(NamedTuple):
@@ -109,16 +120,23 @@ def passed_arguments(tree: ast.Module, is_wanted: Callable[[str], bool]) -> dict
 
 def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, ast.AST, ast.ClassDef | None]]:
     """The calls of a file, each with the function, or the module, and the class around it."""
-    pending: list[tuple[ast.AST, ast.AST, ast.ClassDef | None]] = [(tree, tree, None)]
+    where: ast.AST = tree
+    cls: ast.ClassDef | None = None
+    pending: list[ast.AST | tuple[ast.AST, ast.ClassDef | None]] = [tree]
     while pending:
-        node, where, cls = pending.pop()
+        node = pending.pop()
+        if isinstance(node, tuple):  # the end of a definition
+            where, cls = node
+            continue
         if isinstance(node, ast.Call):
             yield node, where, cls
         elif isinstance(node, _Function):
+            pending.append((where, cls))
             where = node
         elif isinstance(node, ast.ClassDef):
+            pending.append((where, cls))
             cls = node
-        pending += [(child, where, cls) for child in children(node)]
+        pending += children(node)
 
 
 class _Makers:
@@ -263,15 +281,16 @@ def _bindings(where: ast.AST, nodes: list[ast.AST]) -> Iterator[tuple[str, ast.e
             if one is not None:
                 yield one.arg, None
     for node in nodes:
-        yield from _bound_by(node)
+        if isinstance(node, _BINDING):
+            yield from _bound_by(node)
 
 
 def _own_nodes(where: ast.AST) -> Iterator[ast.AST]:
     """What stands in a function, or a module, nested functions and classes left out."""
-    pending: list[ast.AST] = list(where.body) if isinstance(where, _Function | ast.Module) else []
+    pending: list[ast.AST] = list(where.body) if isinstance(where, (*_Function, ast.Module)) else []
     while pending:
         node = pending.pop()
-        if not isinstance(node, _Function | ast.ClassDef | ast.Lambda):
+        if not isinstance(node, _SCOPES):
             yield node
             pending += children(node)
 

@@ -29,6 +29,8 @@ _GUARD = re.compile("no_grad|inference_mode|set_grad_enabled")
 
 _DEFINITION = re.compile(r"\bdef\s+(\w+)")
 
+_CALL = re.compile(r"\b(\w+)\(")
+
 _BACKWARD = re.compile(r"\bbackward\(")
 
 _READING_BY_NAME = re.compile(rf"\b({'|'.join(sorted(BY_NAME))})\(")
@@ -162,6 +164,15 @@ class Callers:
                     found.setdefault(path, []).append(importer)
         return found
 
+    def imports_others(self, path: str) -> bool:
+        """Whether a file imports another one of the run, whose functions it may call."""
+        with self._sights.unnoted():
+            return any(other in self._all_given and other != path for other in self._imported_by(path))
+
+    @cached_property
+    def _all_given(self) -> frozenset[str]:
+        return frozenset(self._given)
+
     def loaded_in(self, path: str, name: str) -> str | None:
         """The first of the other files in which workers read a data set ``name``, a class of the file ``path``."""
         self._sights.ask_everybody()
@@ -181,10 +192,11 @@ class Callers:
         """
         self._sights.ask_everybody()
         with self._sights.unnoted():
-            others = (other for other in self._given if other != path and f"{name}(" in self._text_of(other))
+            others = self._calling_files.get(name, set()) - {path}
+            elsewhere = self._defining_files.get(name, set()) - {path} if others else ()
             return any(
                 path in self._reached_by(other)
-                and self._reached_by(other).isdisjoint(self._defining_files.get(name, set()) - {path})
+                and self._reached_by(other).isdisjoint(elsewhere)
                 and self._is_in_loop(other, name, without)
                 for other in others
             )
@@ -193,10 +205,24 @@ class Callers:
         """Whether other files that import ``path`` call ``name``, and each of them once as a program runs."""
         self._sights.ask_everybody()
         with self._sights.unnoted():
-            others = (o for o in self._given if o != path and f"{name}(" in self._text_of(o) and self._imports(o, path))
+            others = [one for one in self._calling_files.get(name, ()) if one != path and self._imports(one, path)]
             trees = [tree for other in others if (tree := self._tree_of(other)) is not None]
             found = {is_called_once(tree, name) for tree in trees} - {None}
             return found == {True}
+
+    def may_call(self, path: str, name: str) -> bool:
+        """Whether a file of the run calls what has this name, as far as its text tells."""
+        return path in self._calling_files.get(name, ())
+
+    @cached_property
+    def _calling_files(self) -> dict[str, set[str]]:
+        """The files that call or define what has a name, by that name."""
+        found: dict[str, set[str]] = defaultdict(set)
+        with self._sights.unnoted():
+            for path in self._given:
+                for name in set(_CALL.findall(self._text_of(path))):
+                    found[name].add(path)
+        return found
 
     def _is_in_loop(self, path: str, name: str, without: Sequence[str]) -> bool:
         if path not in self._called_in_loops:

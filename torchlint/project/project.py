@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from torchlint.project.arguments import Maker, PassedArguments, passed_arguments
 from torchlint.project.bases import REEXPORTS, Bases
 from torchlint.project.callers import Callers, may_guard
 from torchlint.project.excerpt import Outline
+from torchlint.project.file_imports import FileImports
 from torchlint.project.modules import INITIALIZER, LIBRARIES, Location, Modules
 from torchlint.project.sights import Consulted, Sights
 from torchlint.project.trees import Trees
@@ -65,9 +66,8 @@ class Project:
         self._limit = limit
         self._sights = Sights(accounts=accounts)
         self._modules = Modules(self._sights)
-        self._callers = Callers(
-            tuple(sorted(map(os.path.abspath, given))), self._modules, self._text, self._tree, self._sights
-        )
+        self._given = frozenset(map(os.path.abspath, given))
+        self._callers = Callers(tuple(sorted(self._given)), self._modules, self._text, self._tree, self._sights)
         self._bases = Bases(self._modules, self._outline, self._tree)
         self._texts: dict[str, str] = {}
         self._trees = Trees()
@@ -75,6 +75,7 @@ class Project:
         self._torch_users: dict[str, tuple[bool, Collection[tuple[str, str]]]] = {}
         self._outlines: dict[str, Outline | None] = {}
         self._passed: dict[str, dict[str, tuple[PassedArguments, ...]]] = {}
+        self._finds: dict[tuple[str, str], tuple[Found | None, Collection[tuple[str, str]]]] = {}
         self._excerpts: dict[tuple[str, str], str | None] = {}
         self._summaries: dict[tuple[str, str], Summary | None] = {}
 
@@ -109,7 +110,7 @@ class Project:
 
     def imports_of(self, path: str) -> Imports:
         """What the file ``path`` may import; the file itself need not exist."""
-        return _FileImports(self, os.path.abspath(path))
+        return FileImports(self, os.path.abspath(path))
 
     def imports_torch(self, source: Source) -> bool:
         """Whether a file imports, directly or through a package that re-exports it, a module that uses torch."""
@@ -199,7 +200,7 @@ class Project:
         return [
             Passing(caller, self.imports_of(caller), self._known_makers(caller, call))
             for caller in self.importers(path)
-            if f"{named}(" in self._text(caller) and f"{method}(" in self._text(caller)
+            if self._may_call(caller, named) and (not method or self._may_call(caller, method))
             for call in self._passed_in(caller).get(name, ())
             if self._leads_to(caller, call.callee, place, named)
         ]
@@ -212,12 +213,19 @@ class Project:
         found = (self.find(user, f":{cls}") for user, cls in below[:MOST_SUBCLASSES])
         return [one for one in found if one is not None]
 
+    def _may_call(self, path: str, name: str) -> bool:
+        self._sights.note(path)
+        return self._callers.may_call(path, name)
+
     def _passed_in(self, path: str) -> dict[str, tuple[PassedArguments, ...]]:
+        outline = self._outline(path)
         if path not in self._passed:
-            tree, outline = self._tree(path), self._outline(path)
-            is_wanted = partial(_is_imported, outline)
-            self._passed[path] = {} if tree is None else passed_arguments(tree, is_wanted)
+            self._passed[path] = {} if outline is None else self._passed_by(self._tree(path), outline)
         return self._passed[path]
+
+    def _passed_by(self, tree: ast.Module | None, outline: Outline) -> dict[str, tuple[PassedArguments, ...]]:
+        with deep_recursion():
+            return {} if tree is None else passed_arguments(tree, partial(_is_imported, outline))
 
     def _leads_to(self, caller: str, callee: str, path: str, name: str) -> bool:
         full = self._full_name(caller, callee)
@@ -243,6 +251,9 @@ class Project:
 
     def find(self, importer: str, name: str) -> Found | None:
         """The definition that ``name``, imported in the file ``importer``, stands for; ":Name" is one of its own."""
+        return self._sights.remembered(self._finds, (importer, name), partial(self._find, importer, name))
+
+    def _find(self, importer: str, name: str) -> Found | None:
         own = name.removeprefix(":")
         location = self._modules.locate(importer, name) if own == name else Location(importer, (own,))
         return None if location is None else self._define(location, REEXPORTS, {})
@@ -277,8 +288,7 @@ class Project:
         path, tree = os.path.abspath(source.path), self._trees.of(source.text)
         # An editor's buffer that is not saved is nothing that other files see.
         if path not in self._outlines and self._text(path) == source.text:
-            self._outlines[path] = Outline(source.text, tree)
-            self._bases.learn(path, tree, may_guard=may_guard(source.text))
+            self._learn(path, source.text, tree)
         return tree
 
     def _outline(self, path: str) -> Outline | None:
@@ -296,9 +306,15 @@ class Project:
             self._outlines.setdefault(path, None)
             return None
         if path not in self._outlines:
-            self._outlines[path] = Outline(text, tree)
-            self._bases.learn(path, tree, may_guard=may_guard(text))
+            self._learn(path, text, tree)
         return tree
+
+    def _learn(self, path: str, text: str, tree: ast.Module) -> None:
+        """Note all that others may ask of a file while its tree is at hand: by then it may be gone."""
+        outline = self._outlines[path] = Outline(text, tree)
+        self._bases.learn(path, tree, may_guard=may_guard(text))
+        if path in self._given and self._callers.imports_others(path):
+            self._passed[path] = self._passed_by(tree, outline)
 
     def _found(self, path: str, name: str, rest: tuple[str, ...], outline: Outline) -> Found:
         from torchlint.facts.summaries.imports import Found, Kind
@@ -332,44 +348,6 @@ class Project:
         outline = self._outline(path)
         is_global = outline is not None and outline.definition(name) not in DEFINITIONS
         return outline is not None and is_global and outline.empties(name)
-
-
-@dataclass(frozen=True)
-class _FileImports:
-    """What one file imports."""
-
-    project: Project
-    path: str
-
-    def absolute(self, name: str) -> str:
-        return self.project.absolute(self.path, name)
-
-    def guarding(self, name: str) -> Guarding:
-        return self.project.guarding(self.path, name)
-
-    def loaded_in(self, name: str) -> str | None:
-        return self.project.loaded_in(self.path, name)
-
-    def trains_without(self, attribute: str) -> bool:
-        return self.project.trains_without(self.path, attribute)
-
-    def call_once(self, name: str) -> bool:
-        return self.project.call_once(self.path, name)
-
-    def train_on(self, attribute: str) -> bool:
-        return self.project.train_on(self.path, attribute)
-
-    def repeats(self, name: str, without: Sequence[str] = ()) -> bool:
-        return self.project.repeats(self.path, name, without)
-
-    def passed(self, name: str) -> Sequence[Passing]:
-        return self.project.passed(self.path, name)
-
-    def subclasses(self, name: str) -> Sequence[Found]:
-        return self.project.subclasses(self.path, name)
-
-    def find(self, name: str) -> Found | None:
-        return self.project.find(self.path, name)
 
 
 def _is_imported(outline: Outline | None, name: str) -> bool:

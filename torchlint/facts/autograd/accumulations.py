@@ -97,9 +97,9 @@ class Accumulations:
             if (store.kind is not Kind.INSERT or store.is_item) and store.value not in found:
                 for accumulation in self._of_place(store):
                     found.setdefault(accumulation.update, accumulation)
-        for value in self.solution.graph.values:
-            if value not in found and (owned := self._of_owned(value)) is not None:
-                found[value] = owned
+        for call in self.solution.graph.of(Op.CALL):
+            if call not in found and (owned := self._of_owned(call)) is not None:
+                found[call] = owned
         return found
 
     def _of_variable(self, loop: Loop, phi: Value) -> list[Accumulation]:
@@ -228,12 +228,12 @@ class Accumulations:
                     pending.extend(value.inputs)
         return found
 
-    def _of_owned(self, value: Value) -> Accumulation | None:
+    def _of_owned(self, call: Value) -> Accumulation | None:
         """``t.mul_(m).add_(s)`` on a parameter or buffer that a module owns: the copy becomes part of a graph."""
-        in_place = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.name.endswith("_")
-        if not in_place or not self.flows.is_arithmetic(value):
+        in_place = call.callee.op is Op.ATTRIBUTE and call.name.endswith("_")
+        if not in_place or not self.flows.is_arithmetic(call):
             return None
-        owner = value.callee.inputs[0]
+        owner = call.callee.inputs[0]
         while owner.op is Op.CALL and owner.name.endswith("_") and owner.callee.op is Op.ATTRIBUTE:
             if owner.name == "detach_":
                 return None  # each turn begins without the history of the last one
@@ -242,14 +242,14 @@ class Accumulations:
         is_item = owner.op is Op.ELEMENT and _is_owned_by_module(owner)
         if not (is_statistic or is_item or self._is_given_buffer(owner)):
             return None
-        added = tuple(use for use in operands(value)[1:] if self.brings(use.value))
-        statement = value.statement
-        if not added or statement is None or not self.flows.modes.records(value):
+        added = tuple(use for use in operands(call)[1:] if self.brings(use.value))
+        statement = call.statement
+        if not added or statement is None or not self.flows.modes.records(call):
             return None
-        if not self.lifetimes.outlives([], value.function, value.loop):
+        if not self.lifetimes.outlives([], call.function, call.loop):
             return None
         name = text_of(owner.syntax if isinstance(owner.syntax, cst.Name) else None, owner)
-        return Accumulation(value, added, name, value, statement, None, is_state=True)
+        return Accumulation(call, added, name, call, statement, None, is_state=True)
 
     def _is_given_buffer(self, owner: Value) -> bool:
         """Whether a parameter is a buffer of a module for all who are seen to call: ``self.track(self.mean, x)``."""

@@ -25,6 +25,7 @@ class Ancestry:
         self._repackaging = Repackaging(solution)
         self._into: dict[Place | Value, list[Value]] = defaultdict(list)
         self._sources: dict[Value, list[Value]] = {}
+        self._brings_none: dict[Value, bool] = {}
         self._ancestors: dict[Value, frozenset[Value]] = {}
         self._given_on: dict[Function, frozenset[Value] | None] = {}
         for store in solution.graph.stores:
@@ -36,7 +37,7 @@ class Ancestry:
             homes: list[Place | Value] = [holder, *places_of(solution, holder)]
             for home in homes:
                 self._into[home] += [value for value in written if value not in self._into[home]]
-        reads = (v for v in solution.graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
+        reads = solution.graph.of(Op.READ, Op.ATTRIBUTE)
         kept = [v for v in reads if any(place in self._into for place in places_of(solution, v))]
         self._holding = made_of(solution, [*(one for one in self._into if isinstance(one, Value)), *kept])
         self._ends = self._ends_of_gradients()
@@ -71,10 +72,10 @@ class Ancestry:
             value, may_ascend = pending.pop()
             if value in seen and (seen[value] or not may_ascend):
                 continue
-            abstract = self.solution.final(value)
-            if all(map(is_graphless, abstract)) and not self._may_hold(value):
-                continue
-            if value.op is Op.CALL and (self._repackaging.ends_graphs(value) or self._is_guarded_method(value)):
+            brings_none = self._brings_none.get(value)
+            if brings_none is None:
+                brings_none = self._brings_none[value] = self._is_without_graph(value)
+            if brings_none:
                 continue
             seen[value] = may_ascend
             if value in self._ends or value in unread:
@@ -90,6 +91,11 @@ class Ancestry:
                 stays = through_place or source.function is value.function or _is_lasting(value, source)
                 pending.append((source, may_ascend and stays))
         return frozenset(seen)
+
+    def _is_without_graph(self, value: Value) -> bool:
+        if all(map(is_graphless, self.solution.final(value))) and not self._may_hold(value):
+            return True
+        return value.op is Op.CALL and (self._repackaging.ends_graphs(value) or self._is_guarded_method(value))
 
     def _is_guarded_method(self, call: Value) -> bool:
         """Whether an unseen method of a module is called with gradients off: what it computes has no graph."""
@@ -187,7 +193,7 @@ class Ancestry:
             return frozenset()
         ends = {value for backward in graph.backwards for value in backward.inputs if not backward.retains}
         places = {place for value in ends for place in places_of(self.solution, value)}
-        alike = (v for v in graph.values if v.op in (Op.READ, Op.ATTRIBUTE))
+        alike = graph.of(Op.READ, Op.ATTRIBUTE) if places else ()
         return frozenset(ends | {v for v in alike if any(place in places for place in places_of(self.solution, v))})
 
 

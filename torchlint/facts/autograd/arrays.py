@@ -23,7 +23,7 @@ def read_as_arrays(flows: Flows) -> frozenset[Value]:
     detaches one of them.
     """
     found: set[Value] = set()
-    pending = [value for call in flows.solution.graph.values if call.op is Op.CALL for value in _given(call)]
+    pending = [value for call in flows.solution.graph.of(Op.CALL) for value in _given(call)]
     while pending:
         value = pending.pop()
         if value not in found and not _is_known_without(flows, value):

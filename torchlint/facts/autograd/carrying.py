@@ -180,10 +180,9 @@ class CarriedStates:
     def _reads_of(self) -> dict[object, list[Value]]:
         """For each place the values that read it."""
         found: dict[object, list[Value]] = {}
-        for value in self.solution.graph.values:
-            if value.op in (Op.READ, Op.ATTRIBUTE, Op.SUBSCRIPT):
-                for place in places_of(self.solution, value):
-                    found.setdefault(place, []).append(value)
+        for value in self.solution.graph.of(Op.READ, Op.ATTRIBUTE, Op.SUBSCRIPT):
+            for place in places_of(self.solution, value):
+                found.setdefault(place, []).append(value)
         return found
 
     @cached_property

@@ -39,7 +39,7 @@ def needs_newer_torch(solution: Solution) -> bool:
     """Whether a file uses what came with torch 0.4: what it writes for older ones has no effect."""
     return any(
         (value.op is Op.EXTERNAL and value.name in SINCE_VOLATILE) or _reads_item(solution, value)
-        for value in solution.graph.values
+        for value in solution.graph.of(Op.EXTERNAL, Op.CALL)
     )
 
 

@@ -124,13 +124,13 @@ class Flows(Liveness):
     @cached_property
     def inspected(self) -> frozenset[Value]:
         """All that flows into a value whose graph the program looks at: it wants one."""
-        values = self.solution.graph.values
-        read = [v.inputs[0] for v in values if v.op is Op.ATTRIBUTE and v.name in GRAPH_READERS]
-        return self.ancestry.of_all([*read, *(loss for value in values for loss in self._given_back(value))])
+        graph = self.solution.graph
+        read = [v.inputs[0] for v in graph.of(Op.ATTRIBUTE) if v.name in GRAPH_READERS]
+        return self.ancestry.of_all([*read, *(loss for call in graph.of(Op.CALL) for loss in self._given_back(call))])
 
     def _given_back(self, call: Value) -> list[Value]:
         """``learner.adapt(loss(learner(x)))``, for nothing but what that does to the learner: it differentiates."""
-        if call.op is not Op.CALL or call.callee.op is not Op.ATTRIBUTE or call.users or call.callee.name in SINKS:
+        if call.callee.op is not Op.ATTRIBUTE or call.users or call.callee.name in SINKS:
             return []
         owner = call.callee.inputs[0]
         if self.solution.functions_of(call) or owner.op is Op.READ:
@@ -144,9 +144,9 @@ class Flows(Liveness):
     @cached_property
     def detached(self) -> frozenset[Value]:
         """All that flows into a value of which the program takes ``.detach()`` or ``.data``: it knows of a graph."""
-        values = self.solution.graph.values
-        calls = (v.callee.inputs[0] for v in values if v.op is Op.CALL and v.name == "detach" and v.callee.inputs)
-        reads = (v.inputs[0] for v in values if v.op is Op.ATTRIBUTE and v.name == "data")
+        graph = self.solution.graph
+        calls = (v.callee.inputs[0] for v in graph.of(Op.CALL) if v.name == "detach" and v.callee.inputs)
+        reads = (v.inputs[0] for v in graph.of(Op.ATTRIBUTE) if v.name == "data")
         return self.ancestry.of_all([*calls, *reads])
 
     @cached_property
@@ -181,9 +181,8 @@ class Flows(Liveness):
         """
         graph = self.solution.graph
         put = [store.value for store in graph.stores if self._is_put_into_what_was_given(store)]
-        calls = (value for value in graph.values if value.op is Op.CALL)
         keeping = {f for f, keeps in graph.foreign.keeps.items() if not all(keep.of for keep in keeps)}
-        kept = (c for c in calls if not keeping.isdisjoint(self.solution.functions_of(c)))
+        kept = (c for c in graph.of(Op.CALL) if not keeping.isdisjoint(self.solution.functions_of(c)))
         return self.ancestry.of_all([*put, *(argument for call in kept for argument in call.arguments)])
 
     @cached_property

@@ -286,10 +286,9 @@ class Inferences:
 
         What normalizes or augments the input of a network seldom has parameters.
         """
-        calls = [call for call in self.solution.graph.values if call.op is Op.CALL]
         return self.flows.ancestry.of_all(
             argument
-            for call in calls
+            for call in self.solution.graph.of(Op.CALL)
             if (self.steps.calls_module(call) and (call.mode in WITHIN or not self.flows.modes.records(call)))
             or (call.mode in WITHIN and self.flows.is_unknown_call(call))
             for argument in call.arguments

@@ -68,7 +68,8 @@ class Insertions:
     def found(self) -> list[Insertion]:
         """Every insertion of a live tensor into a container that outlives a step."""
         found = [i for store in self.solution.graph.stores if (i := self._of_store(store)) is not None]
-        found += [i for value in self.solution.graph.values if (i := self._of_comprehension(value)) is not None]
+        made = self.solution.graph.of(Op.CONTAINER)
+        found += [i for container in made if (i := self._of_comprehension(container)) is not None]
         return found
 
     def homes_beyond_step(self, store: Store) -> list[Place | Value]:
@@ -125,7 +126,7 @@ class Insertions:
 
     def _of_comprehension(self, value: Value) -> Insertion | None:
         """``[step(x) for x in loader]``: the list outlives the loop in it."""
-        if value.op is not Op.CONTAINER or not isinstance(value.syntax, cst.ListComp | cst.SetComp | cst.DictComp):
+        if not isinstance(value.syntax, cst.ListComp | cst.SetComp | cst.DictComp):
             return None
         item = value.inputs[0]
         parts = self.flows.live_parts(item)
@@ -264,7 +265,7 @@ class Insertions:
     @cached_property
     def _told_counters(self) -> frozenset[str]:
         """The attributes that count the steps in the frameworks that the file imports."""
-        names = (value.name for value in self.solution.graph.values if value.op is Op.EXTERNAL)
+        names = (value.name for value in self.solution.graph.of(Op.EXTERNAL))
         packages = {name.partition(".")[0] for name in names}
         rows = (row for row in rows_holding(Holds.COUNTS) if any(own.partition(".")[0] in packages for own in row.of))
         return frozenset(method for row in rows for method in row.methods)

@@ -9,7 +9,7 @@ from torchlint.facts.values.graph import Op, Value
 
 def layers(flows: Flows) -> frozenset[Value]:
     """All that flows into what torch's containers of modules are made of; these take no tensors."""
-    calls = (value for value in flows.solution.graph.values if value.op is Op.CALL)
+    calls = flows.solution.graph.of(Op.CALL)
     return flows.ancestry.of_all(given for call in calls if _makes_container(call) for given in call.arguments)
 
 

@@ -47,8 +47,7 @@ class OlderTorch:
     @cached_property
     def _rewarded(self) -> frozenset[Value]:
         """All that a draw is computed from, where some draw is rewarded."""
-        values = self.solution.graph.values
-        methods = [value for value in values if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE]
+        methods = [call for call in self.solution.graph.of(Op.CALL) if call.callee.op is Op.ATTRIBUTE]
         rewards = (value for value in methods if value.callee.name == "reinforce")
         if not any(len(one.arguments) == 1 and not self.solution.functions_of(one) for one in rewards):
             return frozenset()
@@ -61,16 +60,16 @@ def _needs_older_torch(solution: Solution) -> bool:
 
     Or it draws as one could before, by ``probabilities.multinomial()``.
     """
-    if any(_draws_one(value) for value in solution.graph.values):
+    if any(map(_draws_one, solution.graph.of(Op.CALL))):
         return True
     trained = {part for backward in solution.graph.backwards for part in _same_but_for_scale(backward.root)}
-    read = [value.inputs[0] for value in solution.graph.values if value.op is Op.SUBSCRIPT and value.keys[0] == 0]
+    read = [value.inputs[0] for value in solution.graph.of(Op.SUBSCRIPT) if value.keys[0] == 0]
     return any(one.op is Op.ATTRIBUTE and one.name == "data" and one.inputs[0] in trained for one in read)
 
 
-def _draws_one(value: Value) -> bool:
-    is_method = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE
-    return is_method and value.callee.name == "multinomial" and not value.arguments
+def _draws_one(call: Value) -> bool:
+    callee = call.callee
+    return callee.op is Op.ATTRIBUTE and callee.name == "multinomial" and not call.arguments
 
 
 def _same_but_for_scale(loss: Value) -> Iterator[Value]:

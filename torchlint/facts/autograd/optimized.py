@@ -216,9 +216,7 @@ class Optimized:
         """The modules whose parameters go anywhere, and those that are given to code that is not seen."""
         graph = self.solution.graph
         found: list[Value] = []
-        for call in graph.values:
-            if call.op is not Op.CALL:
-                continue
+        for call in graph.of(Op.CALL):
             if call.callee.op is Op.ATTRIBUTE and call.callee.name in PARAMETERS and self._goes_on(call):
                 found += self._with_owners(call.callee.inputs[0])
             elif not call.is_bare and self._may_build_optimizer(call):
@@ -285,7 +283,7 @@ class Optimized:
     @cached_property
     def _read_later(self) -> dict[Value, list[Value]]:
         """For what a variable of a script or a captured one holds, the values that read it in other functions."""
-        reads = [value for value in self.solution.graph.values if value.op is Op.READ]
+        reads = self.solution.graph.of(Op.READ)
         return {
             store.value: [read for read in reads if read.place == store.place]
             for store in self.solution.graph.stores

@@ -91,7 +91,7 @@ def _is_worked_out_here(facts: Facts, backward: Backward) -> bool:
     function = backward.function
     if function.parent is None or facts.solution.callers.get(function) or facts.unit_tests.may_have(function):
         return False
-    reads = any(v.op is Op.ATTRIBUTE and v.name == "grad" and v.function is function for v in facts.graph.values)
+    reads = any(v.name == "grad" and v.function is function for v in facts.graph.of(Op.ATTRIBUTE))
     behind = facts.flows.ancestry.of(backward.root)
     is_given = any(called_object(v) in function.parameters for v in behind if v.op is Op.CALL)
     return reads and is_given and next(_resets(facts), None) is None

@@ -35,7 +35,7 @@ class Suppositions:
     def accumulations(self) -> list[Accumulation]:
         """Updates from tensors that may have a graph, where no operand surely brings one."""
         certain = {accumulation.statement for accumulation in self.facts.accumulations}
-        trains = any(value.op is Op.ATTRIBUTE and value.name == "training" for value in self.facts.graph.values)
+        trains = any(value.name == "training" for value in self.facts.graph.of(Op.ATTRIBUTE))
         lifetimes = self.facts.lifetimes
         beside = Accumulations(lifetimes, self.comes_beside_loss).found if self.flows.spent_roots else []
         states = Accumulations(lifetimes, self.is_from_layer_input).found if trains else []

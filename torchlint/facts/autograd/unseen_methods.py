@@ -52,7 +52,7 @@ class UnseenMethods:
     @cached_property
     def _guarded_methods(self) -> frozenset[str]:
         """The names of the methods of models that are called under a guard somewhere in the file."""
-        guarded = (call for call in self.solution.graph.values if call.op is Op.CALL and call.mode is Mode.OFF)
+        guarded = (call for call in self.solution.graph.of(Op.CALL) if call.mode is Mode.OFF)
         names = {call.callee.name for call in guarded if self._is_of_module(call)}
         return frozenset(names - torch_api.module_methods() - method_names(Holds.GUARDED))
 

@@ -31,10 +31,8 @@ def written_into(solution: Solution) -> dict[Value, list[Value]]:
 
 def _writes(solution: Solution) -> list[tuple[Value, Value]]:
     found = [(s.holder, s.value) for s in solution.graph.stores if s.is_item and s.holder is not None]
-    for call in solution.graph.values:
-        operation = (
-            torch_api.method(call.callee.name) if call.op is Op.CALL and call.callee.op is Op.ATTRIBUTE else None
-        )
+    for call in solution.graph.of(Op.CALL):
+        operation = torch_api.method(call.callee.name) if call.callee.op is Op.ATTRIBUTE else None
         if operation is not None and operation.history is torch_api.History.SELF:
             found += [(call.callee.inputs[0], argument) for argument in call.arguments]
     return found

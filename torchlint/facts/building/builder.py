@@ -48,7 +48,7 @@ def _asking_their_subclasses(graph: ValueGraph) -> list[Class]:
     }
     if not any(left.values()):
         return []
-    called = (v.callee for v in graph.values if v.op is Op.CALL and v.callee.op is Op.ATTRIBUTE)
+    called = (v.callee for v in graph.of(Op.CALL) if v.callee.op is Op.ATTRIBUTE)
     asked = {(one.function.owner, one.name) for one in called}
     return [cls for cls, names in left.items() if any((cls, name) in asked for name in names)]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.tree import LEAVES, NEW_SCOPES, children, dotted, walk, walk_scope
+from torchlint.tree import LEAVES, NEW_SCOPES, READERS, children, dotted, walk, walk_scope
 
 BUILTINS = frozenset(dir(builtins))
 
@@ -259,7 +259,7 @@ def _read_scope(scope: cst.CSTNode, names: ScopeNames) -> tuple[list[cst.CSTNode
             names.is_generator = True
         elif kind is cst.Global or kind is cst.Nonlocal:
             names.declared.update(item.name.value for item in node.names)  # type: ignore[attr-defined]
-        pending += children(node)
+        pending += READERS[kind](node)
     return inner, used
 
 

@@ -36,7 +36,7 @@ class Guards:
     def __init__(self, graph: ValueGraph, parents: Mapping[cst.CSTNode, cst.CSTNode]) -> None:
         """Prepare to look up the values of calls and of imported names."""
         self.parents = parents
-        self.values = {v.syntax: v for v in graph.values if v.op in (Op.CALL, Op.EXTERNAL) and v.syntax is not None}
+        self.values = {v.syntax: v for v in graph.of(Op.CALL, Op.EXTERNAL) if v.syntax is not None}
         self._scopes: dict[Function, dict[str, str]] = {}
 
     def named_by(self, node: cst.BaseExpression, function: Function) -> Guard | None:

@@ -82,7 +82,7 @@ class IdleGuard:
 
 def idle_guards(facts: Facts) -> list[IdleGuard]:
     """Every guard of a file that does not do what it is written for, in no particular order."""
-    mentioned = any(v.op is Op.EXTERNAL and (v.name in SWITCHES or v.name in SETTERS) for v in facts.graph.values)
+    mentioned = any(v.name in SWITCHES or v.name in SETTERS for v in facts.graph.of(Op.EXTERNAL))
     found = _Search(facts).found() if mentioned else _Search(facts).overrides()
     return [replace(guard, followed=bool(statements_after(facts, guard.node))) for guard in found]
 

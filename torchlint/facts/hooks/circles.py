@@ -311,7 +311,7 @@ class Circles:
     @cached_property
     def _definitions(self) -> dict[object, Value]:
         """The value of each function's definition."""
-        return {value.reference: value for value in self.facts.graph.values if value.op is Op.FUNCTION}
+        return {value.reference: value for value in self.facts.graph.of(Op.FUNCTION)}
 
     # -- words ----------------------------------------------------------------------------------------------------
 

@@ -76,7 +76,7 @@ class Handles:
     @cached_property
     def mentions_tables(self) -> bool:
         """Whether the file goes to where modules keep their hooks."""
-        return any(value.op is Op.ATTRIBUTE and value.name in TABLES for value in self.facts.graph.values)
+        return any(value.name in TABLES for value in self.facts.graph.of(Op.ATTRIBUTE))
 
     def is_managed(self, call: Value) -> bool:
         """Whether the handle is entered: ``with module.register_forward_hook(hook):``."""
@@ -132,7 +132,7 @@ class Handles:
     @cached_property
     def _removers(self) -> dict[Value, set[Value]]:
         """For each ``x.remove`` all that ``x`` may be."""
-        reads = [value for value in self.facts.graph.values if value.op is Op.ATTRIBUTE and value.name == "remove"]
+        reads = [value for value in self.facts.graph.of(Op.ATTRIBUTE) if value.name == "remove"]
         return {read: set(reached([read.inputs[0]], self.facts.flows.ancestry.sources)) for read in reads}
 
     def is_removed(self, call: Value, repetition: Repetition) -> bool:
@@ -157,7 +157,7 @@ class Handles:
             return False
         if function.owner is None or function.name.startswith("__"):
             return function.owner is not None or function.parent is None or function.parent.parent is not None
-        handed = (v for v in self.facts.graph.values if v.op is Op.ATTRIBUTE and v.name == function.name)
+        handed = (v for v in self.facts.graph.of(Op.ATTRIBUTE) if v.name == function.name)
         return any(user.op is not Op.CALL or user.callee is not value for value in handed for user in value.users)
 
     def _run_in(self, loop: Loop) -> set[Function]:

@@ -71,8 +71,8 @@ class _Search:
 
     def comprehended(self) -> Iterator[Collection]:
         """``outs = [net(x) for x in loader]``."""
-        for value in self.facts.graph.values:
-            if value.op is not Op.CONTAINER or not isinstance(value.syntax, cst.ListComp) or value.statement is None:
+        for value in self.facts.graph.of(Op.CONTAINER):
+            if not isinstance(value.syntax, cst.ListComp) or value.statement is None:
                 continue
             item = value.inputs[0]
             loop = item.loop

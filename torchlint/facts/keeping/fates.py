@@ -86,10 +86,9 @@ class Fates:
     @cached_property
     def _readers(self) -> dict[Place, list[Value]]:
         table: dict[Place, list[Value]] = defaultdict(list)
-        for value in self.solution.graph.values:
-            if value.op in (Op.READ, Op.ATTRIBUTE):
-                for place in places_of(self.solution, value):
-                    table[place].append(value)
+        for value in self.solution.graph.of(Op.READ, Op.ATTRIBUTE):
+            for place in places_of(self.solution, value):
+                table[place].append(value)
         return table
 
     @cached_property

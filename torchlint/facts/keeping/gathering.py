@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -40,14 +39,10 @@ class Gathering:
 
     def position(self, store: Store) -> Value:
         """A value that stands for the place of a store; its statement need not compute one that is not known yet."""
-        known = self._positions.get(store.statement)
-        if known is not None:
-            return known
+        known = self.facts.computed_in(store.statement)
+        if known and store.statement is not None:
+            return known[-1]
         return Value(-1, Op.CONSTANT, (), store.function, store.loop, store.mode, statement=store.statement)
-
-    @cached_property
-    def _positions(self) -> dict[cst.CSTNode, Value]:
-        return {v.statement: v for v in self.facts.graph.values if v.statement is not None}
 
     def adds_item(self, store: Store, by: Loop | Function) -> bool:
         """Whether ``d[i] = out`` has another key in each turn."""

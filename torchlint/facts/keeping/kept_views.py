@@ -180,8 +180,8 @@ class _Search:
 
     def comprehended(self) -> Iterator[KeptView]:
         """``[net(x)[:, 0] for x in loader]``."""
-        for value in self.facts.graph.values:
-            if value.op is not Op.CONTAINER or not isinstance(value.syntax, cst.ListComp) or value.statement is None:
+        for value in self.facts.graph.of(Op.CONTAINER):
+            if not isinstance(value.syntax, cst.ListComp) or value.statement is None:
                 continue
             item = value.inputs[0]
             view = self.views.of(item)

@@ -14,7 +14,17 @@ from torchlint.facts.building.names import constant_of
 from torchlint.facts.keeping.adopting import adopts
 from torchlint.facts.summaries.effects import returns
 from torchlint.facts.summaries.summary import EffectKind
-from torchlint.facts.values.domain import Atom, Container, External, Instance, Module, Tensor, Tool, sorted_values
+from torchlint.facts.values.domain import (
+    Atom,
+    Container,
+    External,
+    Instance,
+    Module,
+    Partial,
+    Tensor,
+    Tool,
+    sorted_values,
+)
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Key, Kind, Op, Place, Store, Value
@@ -304,10 +314,9 @@ class Loads:
     @cached_property
     def _readers(self) -> dict[Place | Value, list[Value]]:
         table: dict[Place | Value, list[Value]] = defaultdict(list)
-        for value in self.facts.graph.values:
-            if value.op in (Op.READ, Op.ATTRIBUTE):
-                for place in places_of(self.solution, value):
-                    table[place].append(value)
+        for value in self.facts.graph.of(Op.READ, Op.ATTRIBUTE):
+            for place in places_of(self.solution, value):
+                table[place].append(value)
         return table
 
     @cached_property
@@ -332,6 +341,8 @@ def external_names(facts: Facts, call: Value) -> list[str]:
     """The full dotted names of all that it may be, also of what was given arguments by name before."""
     if call.callee.op is Op.EXTERNAL:
         return [call.callee.name]
+    if not any(isinstance(atom, (External, Partial)) for atom in facts.solution.of(call.callee)):
+        return []  # the most
     bounds = (bound for bound in called(facts.solution, call) if bound.by_name_only)
     return list(dict.fromkeys(bound.atom.name for bound in bounds if isinstance(bound.atom, External)))
 

@@ -145,10 +145,9 @@ class Purposes:
     def _used_of(self) -> dict[Value, set[str]]:
         """The attributes that the program reads of each object."""
         table: dict[Value, set[str]] = defaultdict(set)
-        for value in self.facts.graph.values:
-            if value.op is Op.ATTRIBUTE:
-                for root in self.facts.identity.roots(value.inputs[0]):
-                    table[root].add(value.name)
+        for value in self.facts.graph.of(Op.ATTRIBUTE):
+            for root in self.facts.identity.roots(value.inputs[0]):
+                table[root].add(value.name)
         return table
 
     def _gives_to_model(self, call: Value, parts: Parts) -> bool:

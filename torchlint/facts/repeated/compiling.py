@@ -75,7 +75,7 @@ class Compilation:
 def compilations(facts: Facts) -> list[Compilation]:
     """Everything that is compiled again and again; of nested calls the outermost."""
     found: dict[cst.CSTNode, Compilation] = {}
-    for value in facts.graph.values:
+    for value in facts.graph.of(Op.CALL, Op.FUNCTION):
         name = _compiler(facts, value)
         if name is None:
             continue

@@ -368,9 +368,8 @@ class Keeps:
     def _reading(self) -> dict[Function, list[Value]]:
         """The values by which each function reads attributes and globals."""
         table: dict[Function, list[Value]] = defaultdict(list)
-        for value in self.facts.graph.values:
-            if value.op in (Op.READ, Op.ATTRIBUTE):
-                table[value.function].append(value)
+        for value in self.facts.graph.of(Op.READ, Op.ATTRIBUTE):
+            table[value.function].append(value)
         return table
 
     def _places_behind(self, method: Function) -> frozenset[Place]:

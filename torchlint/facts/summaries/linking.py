@@ -15,19 +15,10 @@ import libcst as cst
 from torchlint.facts.summaries.atoms import Atoms
 from torchlint.facts.summaries.bodies import Bodies
 from torchlint.facts.summaries.imports import Found, Imports, Kind, Passing
-from torchlint.facts.summaries.skeletons import class_syntax, function_syntax
-from torchlint.facts.summaries.summary import (
-    ClassSummary,
-    FunctionSummary,
-    Part,
-    PartKind,
-    Shape,
-)
+from torchlint.facts.summaries.skeletons import class_named, class_syntax, function_named
+from torchlint.facts.summaries.summary import FunctionSummary, Part, PartKind, Shape
 from torchlint.facts.summaries.units import Methods, Unit
-from torchlint.facts.values.domain import (
-    UNKNOWN,
-    Abstract,
-)
+from torchlint.facts.values.domain import UNKNOWN, Abstract
 from torchlint.facts.values.foreign import Foreign
 from torchlint.facts.values.graph import Backward, Class, Function, Loop, Mode, Op, Place, Value
 
@@ -109,11 +100,12 @@ class Linker:
             return UNKNOWN
         shape, unit = known
         atoms = Atoms(self)  # not kept: the two would go round in a circle, and hold the whole tree
-        told = {part: atoms.atom(part, unit, value) for part in shape}
-        made = [atom for part, atom in told.items() if part.kind is PartKind.MADE]
-        used = [atom for part, atom in told.items() if part.kind is PartKind.MODULE]
-        found = frozenset(told.values())
-        if made and used and PartKind.UNKNOWN not in {part.kind for part in shape}:
+        told = [atoms.atom(part, unit, value) for part in shape]
+        kinds = [part.kind for part in shape]
+        found = frozenset(told)
+        if PartKind.MADE in kinds and PartKind.MODULE in kinds and PartKind.UNKNOWN not in kinds:
+            made = [atom for kind, atom in zip(kinds, told, strict=True) if kind is PartKind.MADE]
+            used = [atom for kind, atom in zip(kinds, told, strict=True) if kind is PartKind.MODULE]
             # It is known by its use where who makes it is not seen, and else by that.
             is_seen = not UNKNOWN.intersection(made)
             found -= frozenset(used) - frozenset(made) if is_seen else UNKNOWN
@@ -172,9 +164,7 @@ class Linker:
         return unit.classes[name]
 
     def _new_class(self, name: str, unit: Unit) -> None:
-        cls = unit.classes[name] = Class(
-            name, class_syntax(ClassSummary(name)), FIRST_INDEX + len(self.foreign.classes)
-        )
+        cls = unit.classes[name] = Class(name, class_named(name), FIRST_INDEX + len(self.foreign.classes))
         cls.is_foreign, cls.opener = True, partial(self._open_class, cls, unit)
         self.foreign.nodes.add(cls.syntax)
         self.foreign.classes.append(cls)
@@ -250,7 +240,7 @@ class Linker:
 
     def new_function(self, name: str, owner: Class | None, unit: Unit) -> Function:
         """A function of another file of which nothing is known yet but its name."""
-        function = Function(name, function_syntax(FunctionSummary(name)), owner, unit.module, is_foreign=True)
+        function = Function(name, function_named(name), owner, unit.module, is_foreign=True)
         self.foreign.called_elsewhere[function] = partial(unit.found.imports.guarding, name)
         self.foreign.nodes.add(function.syntax)
         self.foreign.files[function] = os.path.basename(unit.found.path)

@@ -95,7 +95,7 @@ class _Summariser:
         top = facts.graph.module
         self.functions = [f for f in facts.graph.functions if f.parent is top and f.name != "<lambda>"]
         at_top = {f.owner for f in self.functions if f.owner is not None}
-        bound = {v.reference for v in facts.graph.values if v.op is Op.CLASS and v.function is top}
+        bound = {v.reference for v in facts.graph.of(Op.CLASS) if v.function is top}
         self.classes = [c for c in facts.graph.classes if c in bound or c in at_top]
         self.shapes = Shapes(facts.flows, frozenset(self.classes))
         self._sizes, self._views = Sizes(facts), Views(facts.solution, facts.steps)

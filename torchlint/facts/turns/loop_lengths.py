@@ -33,7 +33,11 @@ class LoopLengths:
     def __init__(self, facts: Facts) -> None:
         """Work on ``facts``."""
         self.facts = facts
-        self._values = {v.syntax: v for v in facts.graph.values if v.syntax is not None}
+
+    @cached_property
+    def _values(self) -> dict[cst.CSTNode, Value]:
+        """The value of each expression."""
+        return {v.syntax: v for v in self.facts.graph.values if v.syntax is not None}
 
     def is_short(self, loop: Loop) -> bool:
         """Whether ``loop`` ends after a few turns that the program counts out."""

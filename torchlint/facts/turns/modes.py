@@ -58,8 +58,8 @@ class Modes:
         """
         resolved = {call for calls in self.solution.callers.values() for call in calls}
         found: dict[str, list[Value]] = {}
-        for value in self.solution.graph.values:
-            if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value not in resolved:
+        for value in self.solution.graph.of(Op.CALL):
+            if value.callee.op is Op.ATTRIBUTE and value not in resolved:
                 found.setdefault(value.callee.name, []).append(value)
         return found
 

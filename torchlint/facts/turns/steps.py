@@ -53,7 +53,7 @@ class Steps:
         self.solution = solution
         self.flows = flows
         self._calls: dict[Function, list[Value]] = defaultdict(list)
-        for value in solution.graph.all_values():
+        for value in (*solution.graph.of(Op.CALL), *solution.graph.foreign.values):
             if value.op is Op.CALL:
                 self._calls[value.function].append(value)
         self._training_loops: dict[Function, list[Loop | None]] = defaultdict(list)
@@ -62,7 +62,7 @@ class Steps:
                 self._training_loops[backward.function].append(backward.loop)
         self._optimizer_loops: dict[Function, list[Loop | None]] = defaultdict(list)
         told = list[Value]()
-        for value in solution.graph.values:
+        for value in solution.graph.of(Op.CALL):
             if self._is_optimizer_step(value):
                 self._training_loops[value.function].append(value.loop)
                 self._optimizer_loops[value.function].append(value.loop)
@@ -76,6 +76,7 @@ class Steps:
         self._forwarding: dict[Function, bool] = {}
         self._steps: dict[Loop, bool] = {}
         self._networks: dict[Class, bool] = {}
+        self._of_modules: dict[Value, bool] = {}
 
     def _is_optimizer_step(self, value: Value) -> bool:
         if value.op is not Op.CALL or value.callee.op is not Op.ATTRIBUTE or value.callee.name != "step":
@@ -199,8 +200,8 @@ class Steps:
     def _elements(self) -> dict[Loop, list[Value]]:
         """The items that each loop runs over."""
         found: dict[Loop, list[Value]] = {}
-        for value in self.solution.graph.values:
-            if value.op is Op.ELEMENT and value.loop is not None and value.function is value.loop.function:
+        for value in self.solution.graph.of(Op.ELEMENT):
+            if value.loop is not None and value.function is value.loop.function:
                 found.setdefault(value.loop, []).append(value)
         return found
 
@@ -214,10 +215,12 @@ class Steps:
         """Whether what is called is a module (or its ``forward``)."""
         if call.op is not Op.CALL:
             return False
-        if self.calls_network(call):
-            return True
-        atoms = self.solution.final(called_object(call))
-        return any(isinstance(atom, Module) and atom.has_parameters for atom in atoms)
+        if call not in self._of_modules:
+            atoms = self.solution.final(called_object(call))
+            self._of_modules[call] = self.calls_network(call) or any(
+                isinstance(atom, Module) and atom.has_parameters for atom in atoms
+            )
+        return self._of_modules[call]
 
     def runs_module(self, call: Value) -> bool:
         """Whether a module is called, or a method of one of which a framework says that it runs it: ``generate``.
@@ -267,7 +270,7 @@ class Steps:
     def _handovers(self) -> tuple[tuple[Function, bool], ...]:
         """Functions that a framework is given to call in steps, each with whether the event is restricted to some."""
         found: list[tuple[Function, bool]] = []
-        for call in (value for value in self.solution.graph.values if value.op is Op.CALL):
+        for call in self.solution.graph.of(Op.CALL):
             row = contract_of(self.solution, call, Holds.EACH_STEP) if call.callee.op is Op.EXTERNAL else None
             found += [(function, False) for function in self._given_function(call, row)]
             handlers = handlers_of(self.solution, call, Holds.EACH_STEP)
@@ -277,7 +280,7 @@ class Steps:
     @cached_property
     def request_handlers(self) -> frozenset[Function]:
         """Functions that a server is given to call for each request, ``button.click(answer)``, or knows by name."""
-        calls = (value for value in self.solution.graph.values if value.op is Op.CALL)
+        calls = self.solution.graph.of(Op.CALL)
         handed = ((call, contract_of(self.solution, call, Holds.HANDLERS)) for call in calls)
         given = (function for call, row in handed for function in self._given_function(call, row))
         return frozenset([*given, *filter(answers_requests, self.solution.graph.functions)])

@@ -80,11 +80,10 @@ class UnitTests:
     def _made(self) -> dict[Class, list[Value]]:
         """The calls that make instances of a class, or of one that inherits from it."""
         table: dict[Class, list[Value]] = defaultdict(list)
-        for call in self.solution.graph.values:
-            if call.op is Op.CALL:
-                named = [a.cls for a in self.solution.final(call.callee) if isinstance(a, ClassReference)]
-                for cls in dict.fromkeys(above for one in named for above in one.lineage()):
-                    table[cls].append(call)
+        for call in self.solution.graph.of(Op.CALL):
+            named = [a.cls for a in self.solution.final(call.callee) if isinstance(a, ClassReference)]
+            for cls in dict.fromkeys(above for one in named for above in one.lineage()):
+                table[cls].append(call)
         return table
 
     def _compute(self, function: Function) -> bool:
@@ -127,7 +126,7 @@ class UnitTests:
     @cached_property
     def _imported(self) -> set[str]:
         """The dotted names of other packages that the file uses."""
-        return {value.name for value in self.solution.graph.values if value.op is Op.EXTERNAL}
+        return {value.name for value in self.solution.graph.of(Op.EXTERNAL)}
 
 
 def _is_test_case(cls: Class) -> bool:

@@ -300,15 +300,14 @@ class Calls:
     def _run(self, value: Value, function: Function, binding: dict[Value, Value | None]) -> Abstract:
         self.solution.add_call(value, function, binding)
         for parameter, argument in binding.items():
-            self.passed.note(value, parameter, argument)
-            self.passed.give(parameter, argument)
+            self.passed.hand(value, parameter, argument)
         result = function.result
         if result is None or not result.inputs:
             return UNKNOWN if is_left_open(function) else PLAIN
         self.solution.watch(result, value)
         returned = self.solution.of(result)
         summary = join(self.substitute(value, atom, function, binding) for atom in returned)
-        if function.is_foreign and Unknown() in returned:
+        if function.is_foreign and not returned.isdisjoint(UNKNOWN):
             # What a function that is not seen whole gives back may have been frozen there, or quantized.
             summary = frozenset(atom for atom in summary if not isinstance(atom, Module | Instance) or atom in returned)
             summary -= frozenset([Module(), Module(has_parameters=False)])
@@ -322,7 +321,7 @@ class Calls:
         for function, bound in bound_handlers(self.solution, value, Holds.HANDS_ITSELF):
             parameter = receiving_parameter(function, bound=bound)
             if parameter is not None:
-                self.passed.give(parameter, value.callee.inputs[0])
+                self.passed.give(parameter, self.solution.of(value.callee.inputs[0]))
 
     def substitute(self, value: Value, atom: Atom, function: Function, binding: dict[Value, Value | None]) -> Abstract:
         """One alternative of a summary as it is at this call: parameters replaced, grad mode settled."""

@@ -11,9 +11,9 @@ has run, the activations are freed) is no property of the value but of the momen
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from torchlint.symbol import Symbol
 
@@ -164,6 +164,7 @@ Atom: TypeAlias = (
     Plain | Unknown | Tensor | Module | Tool | Instance | FunctionReference | Partial | ClassReference | External
     | Container | Carrier | Argument | Derived | Differentiable | FrameworkObject
 )  # fmt: skip
+AnyAtom = TypeVar("AnyAtom", bound=Atom)
 Abstract: TypeAlias = frozenset[Atom]
 
 BOTTOM: Abstract = frozenset()
@@ -202,7 +203,7 @@ def _index(atom: Tensor) -> int:
     return atom.origin.index if atom.origin is not None else -1
 
 
-def sorted_values(abstract: Abstract) -> list[Atom]:
+def sorted_values(abstract: Collection[AnyAtom]) -> list[AnyAtom]:
     """The alternatives in an order that does not depend on hashing."""
     return sorted(abstract, key=_order) if len(abstract) > 1 else list(abstract)
 

@@ -77,14 +77,14 @@ class Evidence:
     def draw(self) -> bool:
         """Add what follows from the present solution; True when that was new."""
         self.changed = retract_named(self.solution)
-        for value in self.solution.graph.values:
-            if value.op is Op.CALL:
-                self._from_contract(value)
-                self._from_transform(value)
-                if value.callee.op is Op.ATTRIBUTE:
-                    self._from_method(value)
-                elif self._is_loaded(value.callee):
-                    self._prove(value.callee, Module())
+        for call in self.solution.graph.of(Op.CALL):
+            callee = call.callee
+            self._from_contract(call)
+            self._from_transform(call)
+            if callee.op is Op.ATTRIBUTE:
+                self._from_method(call)
+            elif self._is_loaded(callee):
+                self._prove(callee, Module())
         for parameter in self.solution.graph.foreign.modules:
             self._prove(parameter, Module())
         for backward in self.solution.graph.all_backwards():

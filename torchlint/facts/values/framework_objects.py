@@ -21,7 +21,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.frameworks import promises
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
-from torchlint.frameworks import Holds, Row, rows_named
+from torchlint.frameworks import Holds, Row, method_names, rows_named
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -82,10 +82,12 @@ def _contracts_of(solution: Solution, call: Value, holds: Holds) -> Iterator[Row
     if callee.op is Op.EXTERNAL:
         yield from (row for row in promises(callee.name, holds) if not row.methods)
         return
-    if callee.op is Op.ATTRIBUTE:
+    methods = method_names(holds)
+    if callee.op is Op.ATTRIBUTE and callee.name in methods:
         rows = _rows_of(solution, callee.inputs[0], holds)
         yield from (row for row in rows if callee.name in row.methods)
-    yield from (row for row in _rows_of(solution, callee, holds) if "__call__" in row.methods)
+    if "__call__" in methods:
+        yield from (row for row in _rows_of(solution, callee, holds) if "__call__" in row.methods)
 
 
 _OBJECTS = (FrameworkObject, Instance)

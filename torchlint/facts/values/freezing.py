@@ -28,14 +28,15 @@ def frozen_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
         nowhere made to require grad again, as the networks of a GAN are in turn.
     """
     switched: dict[bool, set[Value | Place | Class]] = {False: set(), True: set()}
-    for value in solution.graph.values:
-        if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "requires_grad_":
-            flag = value.argument(0, "requires_grad")
-            switched[flag is None or flag.name != "False"] |= _subjects(solution, value.callee.inputs[0])
-        elif _detaches_parameter(value):
-            switched[False] |= _subjects(solution, value.callee.inputs[0])
-        elif value.op is Op.CALL and value.callee.name in FREEZING:
-            switched[False].add(value)
+    for call in solution.graph.of(Op.CALL):
+        callee = call.callee
+        if callee.op is Op.ATTRIBUTE and callee.name == "requires_grad_":
+            flag = call.argument(0, "requires_grad")
+            switched[flag is None or flag.name != "False"] |= _subjects(solution, callee.inputs[0])
+        elif _detaches_parameter(call):
+            switched[False] |= _subjects(solution, callee.inputs[0])
+        elif callee.name in FREEZING:
+            switched[False].add(call)
     for parameter in solution.graph.foreign.frozen:
         for call, binding in solution.callers[parameter.function].items():
             given = binding.get(parameter)

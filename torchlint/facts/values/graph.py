@@ -6,7 +6,7 @@ the queries of this package. What it is made of is in ``program.py``, what is do
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -55,6 +55,17 @@ class ValueGraph:
     decorated: list[tuple[Value, Function]] = field(default_factory=list)
     foreign: Foreign = field(default_factory=Foreign)
     trusts_annotations: bool = True
+    _found: dict[tuple[Op, ...], list[Value]] = field(default_factory=dict)
+    _found_among: int = 0
+
+    def of(self, *ops: Op) -> Sequence[Value]:
+        """The file's own values that come to be in one of these ways, in the order of the walk."""
+        if self._found_among != len(self.values):
+            self._found.clear()  # the file is not built to its end
+            self._found_among = len(self.values)
+        if ops not in self._found:
+            self._found[ops] = [value for value in self.values if value.op in ops]
+        return self._found[ops]
 
     def all_values(self) -> Iterator[Value]:
         """The file's own values and those of other files."""

@@ -65,8 +65,9 @@ class Known:
 
     def places(self, base: Value, attribute: str) -> list[Place]:
         """Where the attribute of ``base`` is kept: with the class of an instance, else with the value itself."""
-        owners = [a.cls.root() for a in sorted_values(self.of(base)) if isinstance(a, OF_CLASSES)]
-        if owners:
+        instances = [atom for atom in self.of(base) if isinstance(atom, OF_CLASSES)]
+        if instances:
+            owners = [atom.cls.root() for atom in sorted_values(instances)]
             return [Place(owner, attribute) for owner in dict.fromkeys(owners)]
         if base.name == STATE and is_state_of_application(self, base):
             return [Place(self.graph.module, f"<application>.{STATE}.{attribute}")]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.values.domain import (
     BOTTOM,
+    Abstract,
     Argument,
     ClassReference,
     Container,
@@ -14,12 +15,11 @@ from torchlint.facts.values.domain import (
     External,
     FrameworkObject,
     FunctionReference,
-    History,
     Instance,
     Module,
     Partial,
-    Tensor,
     Tool,
+    is_live,
 )
 from torchlint.facts.values.frameworks import is_told_number
 from torchlint.facts.values.graph import Value
@@ -41,25 +41,14 @@ class PassedObjects:
         """Tell ``solution`` what parameters are; nothing is passed yet."""
         self._solution = solution
         self._passing: dict[Value, set[Value]] = defaultdict(set)
+        self._told: dict[Value, bool] = {}
 
     def begin(self) -> None:
         """Forget what calls pass: all values are computed anew."""
         self._passing.clear()
 
-    def give(self, parameter: Value, argument: Value | None) -> None:
-        """Let the objects that ``argument`` may be reach a parameter."""
-        given = self._solution.of(argument) if argument is not None else BOTTOM
-        objects = [atom for atom in given if atom.__class__ in PASSED]
-        if any(a.__class__ is Tensor and a.history is History.LIVE for a in given) and is_told_number(parameter):
-            objects.append(Argument(parameter))  # what is passed counts for more than the annotation
-        if objects:
-            old = self._solution.objects.get(parameter, BOTTOM)
-            if not old.issuperset(objects):
-                self._solution.objects[parameter] = old.union(objects)
-        self._solution.revisit_if_stale(parameter)
-
-    def note(self, call: Value, parameter: Value, argument: Value | None) -> None:
-        """Note whether a call passes an object for a parameter.
+    def hand(self, call: Value, parameter: Value, argument: Value | None) -> None:
+        """Let the objects that a call passes reach a parameter, and note whether it passes any.
 
         All calls of a function would be gone through for each of them else: thousands, in a generated file.
         """
@@ -68,8 +57,34 @@ class PassedObjects:
             self._passing[parameter].add(call)
         else:
             self._passing[parameter].discard(call)
+        self.give(parameter, given)
+
+    def give(self, parameter: Value, given: Abstract) -> None:
+        """Let the objects among ``given`` reach a parameter."""
+        solution = self._solution
+        objects = [atom for atom in given if atom.__class__ in PASSED]
+        if any(map(is_live, given)) and is_told_number(parameter):
+            objects.append(Argument(parameter))  # what is passed counts for more than the annotation
+        old = solution.objects.get(parameter, BOTTOM)
+        is_new = not old.issuperset(objects)
+        if is_new:
+            solution.objects[parameter] = old.union(objects)
+        if is_new or self._may_be_stale(parameter):
+            solution.revisit_if_stale(parameter)
+
+    def _may_be_stale(self, parameter: Value) -> bool:
+        """Whether a parameter may come out otherwise though no other objects reach it."""
+        told = self._told.get(parameter)
+        is_told_otherwise = told is not None and told != self._are_all(parameter)
+        solution = self._solution
+        # Evidence stands beside what is computed, and what other files pass may have been linked meanwhile.
+        return is_told_otherwise or parameter in solution.evidence or parameter in solution.graph.foreign.passed
 
     def are_all(self, parameter: Value) -> bool:
         """Whether every call in this file passes an object for ``parameter`` and never a tensor."""
+        told = self._told[parameter] = self._are_all(parameter)
+        return told
+
+    def _are_all(self, parameter: Value) -> bool:
         calls = len(self._solution.callers.get(parameter.function, ()))
         return calls > 0 and len(self._passing.get(parameter, ())) == calls

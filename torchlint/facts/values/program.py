@@ -247,6 +247,7 @@ class Class:
     opener: Callable[[], None] | None = None
     is_opening: bool = False
     _lineage: tuple[Class, ...] = ()
+    _all_bases: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         return f"<class {self.name}>"
@@ -270,7 +271,7 @@ class Class:
 
     def forget_lineage(self) -> None:
         """Look it up again when it is next asked for."""
-        self._lineage = ()
+        self._lineage, self._all_bases = (), None
 
     def _open(self) -> None:
         if self.opener is not None:
@@ -284,8 +285,16 @@ class Class:
 
     def method(self, name: str) -> Function | None:
         """The method that an instance finds under ``name``, or None."""
-        return next((cls.methods[name] for cls in self.lineage() if name in cls.methods), None)
+        for cls in self._lineage or self.lineage():
+            if name in cls.methods:
+                return cls.methods[name]
+        return None
 
     def all_bases(self) -> tuple[str, ...]:
         """Full dotted names of all bases outside this file."""
-        return tuple(base for cls in self.lineage() for base in cls.bases)
+        if self._all_bases is not None:
+            return self._all_bases
+        bases = tuple(base for cls in self.lineage() for base in cls.bases)
+        if self._lineage:
+            self._all_bases = bases
+        return bases

@@ -115,9 +115,9 @@ class Residences:
     def _moves(self) -> dict[Value | Place, list[Value]]:
         """The calls that move what is in a variable or an attribute to where it stays."""
         table: dict[Value | Place, list[Value]] = defaultdict(list)
-        for call in self.solution.graph.values:
-            callee = call.callee if call.op is Op.CALL else call
-            if callee.op is Op.ATTRIBUTE and callee.name in MOVES and callee is not call:
+        for call in self.solution.graph.of(Op.CALL):
+            callee = call.callee
+            if callee.op is Op.ATTRIBUTE and callee.name in MOVES:
                 if any(map(is_module, self.solution.final(callee.inputs[0]))):
                     for key in self._keys(callee.inputs[0]):
                         table[key].append(call)

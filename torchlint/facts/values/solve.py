@@ -33,7 +33,7 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.evidence import Evidence
 from torchlint.facts.values.graph import Class, Function, Key, Op, Place, Store, Value, ValueGraph
 from torchlint.facts.values.known import Known
-from torchlint.facts.values.transfer import transfer
+from torchlint.facts.values.transfer import HANDLERS, transfer
 from torchlint.facts.values.worklist import WorkList
 
 ROUNDS = 20
@@ -184,7 +184,9 @@ class Solution(Known):
         """
         graph = self.graph
         for value in graph.all_values():
-            value.inputs, value.users, value.syntax, value.statement = (), [], None, None
+            value.users.clear()
+            if value.op is Op.PHI:
+                value.inputs = ()  # all others are made of older values alone
         for function in chain(graph.functions, graph.foreign.files):
             function.parameters, function.result, function.opener = [], None, None
         for cls in chain(graph.classes, graph.foreign.classes):
@@ -193,6 +195,7 @@ class Solution(Known):
         for loop in graph.loops:
             loop.phis = []
         graph.foreign.realise = None
+        graph.foreign.makers.clear()  # they ask the linker, which holds all that it has linked
         vars(self).clear()
 
     def _settle(self) -> bool:
@@ -263,13 +266,13 @@ class Solution(Known):
         return UNKNOWN if realise is None else realise(value)
 
     def _drain(self) -> None:
-        while self._dirty:
-            self._run(self._dirty.pop())
+        for value in self._dirty:
+            self._run(value)
 
     def _run(self, value: Value) -> None:
         old = self.abstract.get(value, BOTTOM)
         evidence = self.evidence.get(value)
-        new = transfer(self, value)
+        new = HANDLERS[value.op](self, value)
         if len(self.graph.foreign.values) != self._linked:
             self._adopt()
         if evidence:

@@ -98,7 +98,7 @@ class Tensors:
     @cached_property
     def _decorated_by(self) -> dict[Function, list[Function]]:
         """For each function of the file that is used as a decorator, what it decorates."""
-        named = {v.name: v.reference for v in self.solution.graph.values if v.op is Op.FUNCTION}
+        named = {v.name: v.reference for v in self.solution.graph.of(Op.FUNCTION)}
         found: dict[Function, list[Function]] = {}
         for function in self.solution.graph.functions:
             for name in function.decorators:

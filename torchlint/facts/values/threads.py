@@ -26,16 +26,18 @@ def handed_over(call: Value) -> tuple[Value, Sequence[Value]] | None:
 
     Whether the object of such a method is a pool of threads is not asked.
     """
-    callee, task, given = call.callee, None, call.arguments[1:]
-    if callee.op is Op.EXTERNAL and callee.name in THREADS:
-        task, arguments = call.argument(*THREADS[callee.name]), call.argument(-1, "args")
+    callee = call.inputs[0]
+    name = callee.name
+    given: Sequence[Value]
+    if callee.op is Op.EXTERNAL and name in THREADS:
+        task, arguments = call.argument(*THREADS[name]), call.argument(-1, "args")
         given = arguments.inputs if arguments is not None and arguments.op is Op.CONTAINER else ()
-    elif callee.op is Op.ATTRIBUTE and callee.name == IN_EXECUTOR:
+    elif callee.op is Op.ATTRIBUTE and name == IN_EXECUTOR:
         task, given = call.argument(1, "func"), call.arguments[2:]
-    elif (callee.op is Op.EXTERNAL and callee.name in THREAD_CALLS) or (
-        callee.op is Op.ATTRIBUTE and callee.name in POOL_METHODS
-    ):
-        task = call.argument(0)
+    elif (callee.op is Op.EXTERNAL and name in THREAD_CALLS) or (callee.op is Op.ATTRIBUTE and name in POOL_METHODS):
+        task, given = call.argument(0), call.arguments[1:]
+    else:
+        return None
     if task is not None and task.op is Op.CALL and task.callee.name == "functools.partial" and task.arguments:
         task, given = task.arguments[0], task.arguments[1:]
     return None if task is None else (task, given)

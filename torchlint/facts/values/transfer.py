@@ -60,8 +60,7 @@ LONGEST_CHAIN = 8
 
 def transfer(solution: Solution, value: Value) -> Abstract:
     """The abstract value of ``value`` by its operation and its inputs' abstract values."""
-    handler = _HANDLERS.get(value.op)
-    return UNKNOWN if handler is None else handler(solution, value)
+    return HANDLERS[value.op](solution, value)
 
 
 def external(name: str) -> Abstract:
@@ -308,10 +307,13 @@ def _narrowed(solution: Solution, value: Value) -> Abstract:
     return after or (UNKNOWN if before else BOTTOM)
 
 
-_HANDLERS: dict[Op, Callable[[Solution, Value], Abstract]] = {
+def _unknown(solution: Solution, value: Value) -> Abstract:
+    return UNKNOWN
+
+
+HANDLERS: dict[Op, Callable[[Solution, Value], Abstract]] = {
     Op.CONSTANT: _constant, Op.EXTERNAL: _external, Op.FUNCTION: _function, Op.CLASS: _class,
     Op.PARAMETER: _parameter, Op.PHI: _phi, Op.READ: _read, Op.ATTRIBUTE: _attribute, Op.SUBSCRIPT: _subscript,
     Op.ELEMENT: _element, Op.OPERATION: _operation, Op.COMPARISON: _comparison, Op.CONTAINER: _container,
-    Op.CALL: _call, Op.GIVEN: _given,
-    Op.NARROWED: _narrowed,
+    Op.CALL: _call, Op.GIVEN: _given, Op.NARROWED: _narrowed, Op.UNKNOWN: _unknown,
 }  # fmt: skip

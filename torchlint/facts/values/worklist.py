@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 
 from torchlint.facts.values.graph import Value
@@ -28,31 +28,28 @@ class WorkList:
         self._next: set[Value] = set()
         self._here = -1
 
-    def __bool__(self) -> bool:
-        """Whether there is anything to run."""
-        return bool(self._added or self._sweep or self._next)
-
     def add(self, values: Iterable[Value]) -> None:
         """Have these run, each once."""
         self._added.update(values)
 
-    def pop(self) -> Value:
-        """The value to run now.
-
-        Raises:
-            IndexError: there is none.
-        """
-        for value in self._added:
-            number = value.index
-            if number <= self._here:
-                self._next.add(value)
-            elif number not in self._in_sweep:
-                self._in_sweep[number] = value
-                heappush(self._sweep, number)
-        self._added.clear()
-        if not self._sweep:
-            self._in_sweep = {value.index: value for value in self._next}
-            self._sweep = sorted(self._in_sweep)
-            self._next.clear()
-        self._here = heappop(self._sweep)
-        return self._in_sweep.pop(self._here)
+    def __iter__(self) -> Iterator[Value]:
+        """Each value when it is to be run, until there is none; more may be added while one runs."""
+        added = self._added
+        while True:
+            if added:
+                for value in added:
+                    number = value.index
+                    if number <= self._here:
+                        self._next.add(value)
+                    elif number not in self._in_sweep:
+                        self._in_sweep[number] = value
+                        heappush(self._sweep, number)
+                added.clear()
+            if not self._sweep:
+                if not self._next:
+                    return
+                self._in_sweep = {value.index: value for value in self._next}
+                self._sweep = sorted(self._in_sweep)
+                self._next.clear()
+            self._here = heappop(self._sweep)
+            yield self._in_sweep.pop(self._here)

@@ -1,0 +1,53 @@
+"""What one file imports, as the facts ask for it: the questions go to the project, with the file that asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchlint.guarding import Guarding
+
+if TYPE_CHECKING:
+    from torchlint.facts.summaries.imports import Found, Passing
+    from torchlint.project.project import Project
+
+__all__ = ["FileImports"]
+
+
+@dataclass(frozen=True)
+class FileImports:
+    """What one file imports; see :class:`~torchlint.facts.summaries.imports.Imports`."""
+
+    project: Project
+    path: str
+
+    def absolute(self, name: str) -> str:
+        return self.project.absolute(self.path, name)
+
+    def guarding(self, name: str) -> Guarding:
+        return self.project.guarding(self.path, name)
+
+    def loaded_in(self, name: str) -> str | None:
+        return self.project.loaded_in(self.path, name)
+
+    def trains_without(self, attribute: str) -> bool:
+        return self.project.trains_without(self.path, attribute)
+
+    def call_once(self, name: str) -> bool:
+        return self.project.call_once(self.path, name)
+
+    def train_on(self, attribute: str) -> bool:
+        return self.project.train_on(self.path, attribute)
+
+    def repeats(self, name: str, without: Sequence[str] = ()) -> bool:
+        return self.project.repeats(self.path, name, without)
+
+    def passed(self, name: str) -> Sequence[Passing]:
+        return self.project.passed(self.path, name)
+
+    def subclasses(self, name: str) -> Sequence[Found]:
+        return self.project.subclasses(self.path, name)
+
+    def find(self, name: str) -> Found | None:
+        return self.project.find(self.path, name)
