@@ -194,6 +194,18 @@ def test_a_whole_model_that_is_loaded_is_there_once() -> None:
     assert levels("model.load_state_dict(torch.load('best.pt'))") == [Level.NOTE]
 
 
+def test_what_is_read_back_from_a_temporary_file_is_a_copy() -> None:
+    text = """
+        import tempfile
+        def twin(net, other):
+            with tempfile.NamedTemporaryFile() as file, tempfile.NamedTemporaryFile() as older:
+                torch.save(net.state_dict(), file.name)
+                other.load_state_dict(torch.load(file.name))
+                other.load_state_dict(torch.load(older.name))
+    """
+    assert [load.device for load in Program(text).facts.loads.found] == ["given", "saved"]
+
+
 @pytest.mark.parametrize(("source", "device"), [("io.BytesIO()", "given"), ("'net.pt'", "saved")])
 def test_what_is_read_back_from_memory_is_a_copy(source: str, device: str) -> None:
     text = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from programs import Program
 
+from torchlint.facts.summaries.imports import NoImports
 from torchlint.facts.values.graph import Function
 
 HEAD = """
@@ -65,6 +66,17 @@ def test_each_turn(body: str, name: str) -> None:
 )
 def test_now_and_then_or_something_else(body: str) -> None:
     assert in_loop(body, "@functools.cache\ndef made():\n    return torch.compile(net)\n") == []
+
+
+@pytest.mark.parametrize(("made", "found"), [("net", ["torch.jit.script by check"]), ("model", [])])
+def test_a_function_that_others_ask_compiles_what_each_of_them_gives_it(
+    monkeypatch: pytest.MonkeyPatch, made: str, found: list[str]
+) -> None:
+    monkeypatch.setattr(NoImports, "repeats", lambda self, name, without=(): name == "check")
+    text = (
+        f"def check(model, x):\n    quick = jit.script({made})\n    with torch.no_grad():\n        return net(x), quick"
+    )
+    assert compiled(text) == found
 
 
 def test_a_loop_over_models() -> None:

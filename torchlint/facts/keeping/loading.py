@@ -161,12 +161,15 @@ class Loads:
         return self._told(call) is not None
 
     def _is_from_memory(self, call: Value) -> bool:
-        """Whether a load reads what the same function has written, to copy it: the copy belongs beside the original."""
+        """Whether a load reads what the same function has written, to copy it: the copy belongs beside the original.
+
+        It goes through a buffer in memory, or through a temporary file.
+        """
         source = call.argument(0)
-        written = (other.argument(1) for other in self.facts.steps.calls_in(call.function) if _saves(other))
-        if source is None or not any(part.op is Op.EXTERNAL and part.name == "io.BytesIO" for part in _behind(source)):
+        written = [other.argument(1) for other in self.facts.steps.calls_in(call.function) if _saves(other)]
+        if source is None or not any(part.op is Op.EXTERNAL and _is_for_copies(part.name) for part in _behind(source)):
             return False
-        return any(one is source for one in written)
+        return any(one is not None and _is_same_target(one, source) for one in written)
 
     # -- what it is for ----------------------------------------------------------------------------------------------
 
@@ -367,6 +370,17 @@ def _beyond(starts: Iterable[Value], edges: dict[Value, set[Value]]) -> set[Valu
     """Where ``edges`` lead to from ``starts``; to one of these only if they lead back."""
     first = (value for start in starts for value in edges.get(start, ()))
     return set(reached(first, lambda value: edges.get(value, ())))
+
+
+def _is_for_copies(name: str) -> bool:
+    """Whether a full dotted name is that of what makes a place to write to and to read back from at once."""
+    return name == "io.BytesIO" or name.startswith("tempfile.")
+
+
+def _is_same_target(written: Value, source: Value) -> bool:
+    """Whether two values are one, or the same attribute of one: ``file.name``."""
+    is_attribute = written.op is source.op is Op.ATTRIBUTE and written.name == source.name
+    return written is source or (is_attribute and written.inputs[0] is source.inputs[0])
 
 
 def _saves(call: Value) -> bool:

@@ -126,7 +126,14 @@ def _repeated_by(facts: Facts, value: Value, subjects: tuple[Value, ...]) -> Loo
         # Each of many models, or one for each shape, is compiled once.
         if any(_is_the_turns_own(facts, subject, by) for subject in subjects):
             return None
+    elif not facts.solution.callers.get(by) and any(_is_given_to(facts, subject, by) for subject in subjects):
+        return None  # each of its callers, in other files, may have another model
     return by
+
+
+def _is_given_to(facts: Facts, subject: Value, function: Function) -> bool:
+    """Whether what is compiled is what a function is given."""
+    return any(origin in function.parameters for origin in origins(facts, subject))
 
 
 def _is_the_turns_own(facts: Facts, subject: Value, loop: Loop) -> bool:
