@@ -683,3 +683,38 @@ def main(x):
     print({read})
 """
     assert len(Program(source).facts.unloadings) == count
+
+
+@pytest.mark.parametrize(("decorator", "holders"), [("", ["pipe: out graph"]), ("@torch.no_grad()", [])])
+def test_what_an_object_answers_that_may_guard_itself_holds_nothing_for_certain(
+    decorator: str, holders: list[str]
+) -> None:
+    source = f"""
+        class Pipe(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Linear(3, 3)
+            {decorator}
+            def __call__(self, x):
+                return self.net(x)
+
+        def ask(x, path):
+            for pipe in (Pipe(), torch.load(path).eval()):
+                out = pipe(x)
+                del pipe
+                gc.collect()
+    """
+    assert found(source) == holders
+
+
+def test_an_attribute_that_is_deleted_where_the_function_ends_goes_with_its_variables() -> None:
+    source = """
+        def split(pipe, x):
+            pipe.net = nn.Linear(3, 3)
+            first = second = pipe.net
+            print(first.weight.sum(), second.bias.sum())
+            del pipe.net
+            {after}
+    """
+    assert found(source.format(after="del pipe")) == []
+    assert found(source.format(after="pipe.other(x)")) == ["pipe.net: first itself, second itself"]

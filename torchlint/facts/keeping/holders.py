@@ -15,7 +15,7 @@ from torchlint import torch_api
 from torchlint.facts.hooks.holding import Holding
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Container, Instance, Tool
-from torchlint.facts.values.graph import Function, Kind, Op, Place, Value
+from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Value
 from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
 from torchlint.facts.values.reaching import ends
@@ -144,7 +144,9 @@ class Holders:
             found = self._how_by_function(call, function, held, depth, seen)
             if found:
                 return found
-        if self.facts.flows.live(call) is not None and self._is_computed_with(call, held, depth, seen):
+        # Where one of them guards itself, that it is another one which runs is not certain.
+        is_live = self.facts.flows.live(call) is not None and all(f.guard is not Mode.OFF for f in functions)
+        if is_live and self._is_computed_with(call, held, depth, seen):
             return "graph"
         if any(isinstance(a, Container) and a.allocation is call for a in self.solution.final(call)):
             items = [item for _, item in self.solution.held.get(call, ())]
