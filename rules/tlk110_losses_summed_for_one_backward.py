@@ -64,7 +64,7 @@ class LossesSummedForOneBackward(Rule):
     level = Level.NOTE
     harms = (Harm.PEAK,)
     symptoms = (Symptom.GROWS_EVERY_STEP,)
-    triggers = (Trigger(calls=frozenset(["backward"]) | method_names(Holds.BACKWARD)),)
+    triggers = (Trigger(calls=frozenset(["backward"]) | method_names(Holds.BACKWARD)), Trigger(defines=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each place at which a loss joins such a sum."""
@@ -73,15 +73,17 @@ class LossesSummedForOneBackward(Rule):
 
 
 def _finding(facts: Facts, loss: SummedLoss) -> Finding:
-    backward = loss.backward.statement
+    backward, is_elsewhere = loss.backward.statement, loss.backward.by_contract
+    until = (
+        (" until the backward of another file",) if is_elsewhere else (" until the backward in line ", LineOf(backward))
+    )
     holder = f"`{loss.name}`" if loss.name else "the sum"
     return Finding(
         node=loss.statement,
         message=(
             f"{holder} holds the graph of every `{facts.name_of(loss.summand)}` of the loop in line ",
             LineOf(loss.loop.syntax),
-            " until the backward in line ",
-            LineOf(backward),
+            *until,
             ": all their activations are on the GPU at once; run each backward (scaled alike) in its turn",
         ),
         level=Level.NOTE,
@@ -89,6 +91,6 @@ def _finding(facts: Facts, loss: SummedLoss) -> Finding:
         evidence=(
             Step(facts.statement_of(loss.summand.value), "each turn computes a graph of its own"),
             Step(loss.statement, "it joins the others here"),
-            Step(backward, "one backward runs over all of them"),
+            Step(backward, "what it returns is trained on" if is_elsewhere else "one backward runs over all of them"),
         ),
     )

@@ -520,3 +520,50 @@ def test_a_helper_of_another_file_keeps_the_graph_for_its_caller(
     }
     found = [one for one in Project(tmp_path, files).found() if "TLK107" in one]
     assert found == ["train.py: TLK107 warning"] * told
+
+
+SHARES = """
+    import torch
+    from torch import nn
+
+    def loss_of_all(net: nn.Module, shares):
+        total = 0.0
+        {before}
+        for x, y in shares:
+            total = total + {loss} / len(shares)
+        return total
+"""
+
+FITS = """
+    import torch
+    from torch import nn
+    from shares import loss_of_all
+
+    def fit(groups):
+        net = nn.Linear(4, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for shares in groups:
+            optimizer.zero_grad()
+            {ends}
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("shares", "ends", "told"),
+    [
+        ({}, "loss = loss_of_all(net, shares); loss.backward()", True),
+        ({}, "loss_of_all(net, shares).backward()", True),
+        ({"before": "out = net(shares[0][0])", "loss": "(out - y).square().mean()"},
+         "loss_of_all(net, shares).backward()", False),
+        ({}, "print(loss_of_all(net, shares)); net(shares[0][0]).sum().backward()", False),
+        ({"loss": "net(x).sum().item()"}, "loss = loss_of_all(net, shares); loss.backward()", False),
+    ],
+)  # fmt: skip
+def test_losses_that_a_function_sums_for_the_backward_of_another_file(
+    tmp_path: Path, shares: dict[str, str], ends: str, told: bool
+) -> None:
+    of_shares = {"before": "pass", "loss": "nn.functional.mse_loss(net(x), y)", **shares}
+    files = {"shares.py": SHARES.format(**of_shares), "fits.py": FITS.format(ends=ends)}
+    found = [one for one in Project(tmp_path, files).found() if "TLK110" in one]
+    assert found == ["shares.py: TLK110 note"] * told

@@ -9,8 +9,8 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from torchlint.project.callers import called_guarded
 from torchlint.project.excerpt import Outline
+from torchlint.project.guarded_parts import called_guarded
 from torchlint.project.modules import Location, Modules
 
 __all__ = ["Bases"]

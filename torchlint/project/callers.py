@@ -10,22 +10,22 @@ import ast
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 
 from torchlint.frameworks import Holds, method_names
 from torchlint.guarding import Guarding
 from torchlint.imported import imported_names
 from torchlint.project.attributes import BY_NAME, GUARDS, uses_attribute
+from torchlint.project.guarded_parts import GUARD, MANAGER, guarded_parts, yields_in_guard
 from torchlint.project.loaders import LOADER, reads_with_workers
 from torchlint.project.loops import called_in_loops, is_called_once
 from torchlint.project.modules import INITIALIZER, Modules
 from torchlint.project.sights import Sights, given_state
-from torchlint.python_tree import children, last_name, walk
+from torchlint.project.trained import trains_on_result
+from torchlint.python_tree import last_name, walk
 
-__all__ = ["Callers", "called_guarded", "may_guard"]
-
-_GUARD = re.compile("no_grad|inference_mode|set_grad_enabled")
+__all__ = ["Callers"]
 
 _DEFINITION = re.compile(r"\bdef\s+(\w+)")
 
@@ -37,12 +37,6 @@ _READING_BY_NAME = re.compile(rf"\b({'|'.join(sorted(BY_NAME))})\(")
 
 IMPORT_STEPS = 3
 """So many imports lie between a file that calls a method and the one that defines it, at most."""
-
-MANAGER = "contextmanager"
-"""The decorator that makes a guard of one's own: its body switches gradients off and yields."""
-
-SETTER = "set_grad_enabled"
-"""What switches gradients off or on, for all that comes after it."""
 
 
 class Callers:
@@ -210,6 +204,14 @@ class Callers:
             found = {is_called_once(tree, name) for tree in trees} - {None}
             return found == {True}
 
+    def train_on_result(self, path: str, name: str) -> bool:
+        """Whether a file that imports ``path`` runs a backward over what its function ``name`` returns."""
+        self._sights.ask_everybody()
+        with self._sights.unnoted():
+            others = (one for one in self._calling_files.get(name, ()) if one != path and self._imports(one, path))
+            trees = (self._tree_of(other) for other in others if _BACKWARD.search(self._text_of(other)))
+            return any(tree is not None and trains_on_result(tree, name) for tree in trees)
+
     def may_call(self, path: str, name: str) -> bool:
         """Whether a file of the run calls what has this name, as far as its text tells."""
         return path in self._calling_files.get(name, ())
@@ -289,18 +291,18 @@ class Callers:
     def _own_guards(self) -> frozenset[str]:
         """The names of the context managers that the files of the run define, and that switch gradients off."""
         texts = ((path, self._text_of(path)) for path in self._given)
-        trees = (self._tree_of(path) for path, text in texts if MANAGER in text and _GUARD.search(text))
+        trees = (self._tree_of(path) for path, text in texts if MANAGER in text and GUARD.search(text))
         return frozenset(
             node.name
             for tree in trees
             for node in walk(tree or ast.Module([], []))
-            if isinstance(node, ast.FunctionDef) and _yields_in_guard(node)
+            if isinstance(node, ast.FunctionDef) and yields_in_guard(node)
         )
 
     @cached_property
     def _guard_names(self) -> re.Pattern[str]:
         """What a file mentions that may switch gradients off."""
-        return re.compile("|".join([_GUARD.pattern, *map(re.escape, sorted(self._own_guards))]))
+        return re.compile("|".join([GUARD.pattern, *map(re.escape, sorted(self._own_guards))]))
 
     def _calls_openly(self, path: str, name: str) -> bool:
         if path not in self._open_calls:
@@ -322,77 +324,8 @@ class Callers:
         tree = self._tree_of(path)
         return frozenset(
             last_name(node.func)
-            for part, is_guarded in _parts(tree or ast.Module([], []), GUARDS | self._own_guards)
+            for part, is_guarded in guarded_parts(tree or ast.Module([], []), GUARDS | self._own_guards)
             if is_guarded is guarded
             for node in walk(part)
             if isinstance(node, ast.Call)
         )
-
-
-def may_guard(text: str) -> bool:
-    """Whether a text mentions what switches gradients off."""
-    return _GUARD.search(text) is not None
-
-
-def called_guarded(cls: ast.ClassDef) -> frozenset[str]:
-    """The methods of ``self`` that the methods of a class call with gradients off."""
-    return frozenset(
-        node.func.attr
-        for part, is_guarded in _parts(cls)
-        if is_guarded
-        for node in walk(part)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and isinstance(node.func.value, ast.Name)
-        and node.func.value.id == "self"
-    )
-
-
-def _yields_in_guard(function: ast.FunctionDef) -> bool:
-    """``@contextmanager`` over a body that yields under a guard of torch."""
-    if not any(last_name(decorator) == MANAGER for decorator in function.decorator_list):
-        return False
-    blocks = (node for node in walk(function) if isinstance(node, ast.With))
-    guarded = (block for block in blocks if any(_is_guard(item.context_expr, GUARDS) for item in block.items))
-    return any(isinstance(node, ast.Yield) for block in guarded for node in walk(block))
-
-
-def _parts(tree: ast.Module | ast.ClassDef, guards: frozenset[str] = GUARDS) -> Iterator[tuple[ast.AST, bool]]:
-    """The parts of a file's statements that hold no further statements, each with whether a guard stands around it."""
-    pending: list[tuple[ast.AST, bool]] = [(tree, False)]
-    while pending:
-        node, is_guarded = pending.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            is_guarded = any(_is_guard(decorator, guards) for decorator in node.decorator_list)
-        elif isinstance(node, ast.With) and any(_is_guard(item.context_expr, guards) for item in node.items):
-            is_guarded = True
-        is_off = is_guarded
-        for child in children(node):  # in the order of the text
-            if isinstance(child, _HOLD_STATEMENTS):
-                pending.append((child, is_off))
-            else:
-                yield child, is_off
-                is_off = _switched(child, is_off, otherwise=is_guarded)
-
-
-_HOLD_STATEMENTS = (
-    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.AsyncFor, ast.While, ast.With,
-    ast.AsyncWith, ast.Try, getattr(ast, "TryStar", ast.Try), ast.ExceptHandler, ast.Match, ast.match_case,
-)  # fmt: skip
-
-
-def _switched(node: ast.AST, is_off: bool, *, otherwise: bool) -> bool:
-    """Whether gradients are off after a statement: ``torch.set_grad_enabled(False)`` holds until they are on again."""
-    call = node.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
-    if call is None or last_name(call.func) != SETTER:
-        return is_off
-    return _is_guard(call, frozenset()) or otherwise
-
-
-def _is_guard(node: ast.expr, guards: frozenset[str]) -> bool:
-    """``torch.no_grad()``, ``no_grad``, ``torch.set_grad_enabled(False)``."""
-    function = node.func if isinstance(node, ast.Call) else node
-    name = last_name(function)
-    if name == SETTER and isinstance(node, ast.Call):
-        return any(isinstance(a, ast.Constant) and a.value is False for a in node.args)
-    return name in guards

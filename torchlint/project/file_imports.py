@@ -37,6 +37,9 @@ class FileImports:
     def call_once(self, name: str) -> bool:
         return self.project.call_once(self.path, name)
 
+    def train_on_result(self, name: str) -> bool:
+        return self.project.train_on_result(self.path, name)
+
     def train_on(self, attribute: str) -> bool:
         return self.project.train_on(self.path, attribute)
 

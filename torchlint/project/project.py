@@ -19,9 +19,10 @@ from torchlint.guarding import Guarding
 from torchlint.imported import imported_names
 from torchlint.project.arguments import Maker, PassedArguments, passed_arguments
 from torchlint.project.bases import REEXPORTS, Bases
-from torchlint.project.callers import Callers, may_guard
+from torchlint.project.callers import Callers
 from torchlint.project.excerpt import Outline
 from torchlint.project.file_imports import FileImports
+from torchlint.project.guarded_parts import may_guard
 from torchlint.project.modules import INITIALIZER, LIBRARIES, Location, Modules
 from torchlint.project.sights import Consulted, Sights
 from torchlint.project.trees import Trees
@@ -176,6 +177,10 @@ class Project:
     def call_once(self, path: str, name: str) -> bool:
         """See :meth:`Callers.call_once`."""
         return self._callers.call_once(os.path.abspath(path), name)
+
+    def train_on_result(self, path: str, name: str) -> bool:
+        """See :meth:`Callers.train_on_result`."""
+        return self._callers.train_on_result(os.path.abspath(path), name)
 
     def train_on(self, path: str, attribute: str) -> bool:
         """See :meth:`Callers.train_on`."""

@@ -16,7 +16,7 @@ from torchlint.facts.autograd.reach import may_be_recorded
 from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.domain import Argument, Tensor, Tool, Unknown
 from torchlint.facts.values.externals import COLLECTIONS
-from torchlint.facts.values.graph import Backward, Loop, Op, Value
+from torchlint.facts.values.graph import Backward, Function, Loop, Op, Value
 from torchlint.facts.values.homes import allocations_of, places_of
 from torchlint.facts.values.writing import Use, operands
 
@@ -47,7 +47,7 @@ class SummedLoss:
     """A loss of each turn of a loop that waits for a backward after the loop.
 
     Attributes:
-        backward: that backward.
+        backward: that backward; one by contract where another file runs it over what the function returns.
         loop: the loop.
         summand: the loss of one turn, as it is written where it joins the sum.
         statement: where that is.
@@ -69,7 +69,19 @@ def summed_losses(facts: Facts) -> list[SummedLoss]:
         if not backward.by_contract and not backward.retains and not is_brief:
             for loss in _Search(facts, backward).found():
                 found.setdefault(loss.statement, loss)
+    for function in facts.graph.functions:
+        if _is_trained_elsewhere(facts, function) and function.result is not None:
+            backward = Backward(function.result, False, function, None, function.syntax, by_contract=True)
+            for loss in _Search(facts, backward).found():
+                found.setdefault(loss.statement, loss)
     return list(found.values())
+
+
+def _is_trained_elsewhere(facts: Facts, function: Function) -> bool:
+    """Whether a function with a loop that nobody here calls gives another file what that runs a backward over."""
+    at_top = function.parent is facts.graph.module and function.owner is None and not function.is_generator
+    has_loop = at_top and any(loop.function is function for loop in facts.graph.loops)
+    return has_loop and not facts.solution.callers.get(function) and facts.others_train_on_result(function.name)
 
 
 class _Search:

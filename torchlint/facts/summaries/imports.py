@@ -82,6 +82,9 @@ class Imports(Protocol):
     def call_once(self, name: str) -> bool:
         """Whether other files of the run call a function or a class of this one, each of them once in a program."""
 
+    def train_on_result(self, name: str) -> bool:
+        """Whether another file of the run runs a backward over what a function of this one returns."""
+
     def train_on(self, attribute: str) -> bool:
         """Whether another file of the run that reaches this one trains, and goes on with such an attribute."""
 
@@ -121,6 +124,10 @@ class NoImports:
         return False
 
     def call_once(self, name: str) -> bool:
+        """Nobody else is seen."""
+        return False
+
+    def train_on_result(self, name: str) -> bool:
         """Nobody else is seen."""
         return False
 

@@ -1,0 +1,90 @@
+"""What a file runs with gradients off: under ``torch.no_grad()``, by a decorator, after ``set_grad_enabled(False)``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchlint.project.attributes import GUARDS
+from torchlint.python_tree import children, last_name, walk
+
+__all__ = ["GUARD", "MANAGER", "called_guarded", "guarded_parts", "may_guard", "yields_in_guard"]
+
+GUARD = re.compile("no_grad|inference_mode|set_grad_enabled")
+"""What a text mentions that may switch gradients off."""
+
+MANAGER = "contextmanager"
+"""The decorator that makes a guard of one's own: its body switches gradients off and yields."""
+
+SETTER = "set_grad_enabled"
+"""What switches gradients off or on, for all that comes after it."""
+
+
+def may_guard(text: str) -> bool:
+    """Whether a text mentions what switches gradients off."""
+    return GUARD.search(text) is not None
+
+
+def called_guarded(cls: ast.ClassDef) -> frozenset[str]:
+    """The methods of ``self`` that the methods of a class call with gradients off."""
+    return frozenset(
+        node.func.attr
+        for part, is_guarded in guarded_parts(cls)
+        if is_guarded
+        for node in walk(part)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "self"
+    )
+
+
+def yields_in_guard(function: ast.FunctionDef) -> bool:
+    """``@contextmanager`` over a body that yields under a guard of torch."""
+    if not any(last_name(decorator) == MANAGER for decorator in function.decorator_list):
+        return False
+    blocks = (node for node in walk(function) if isinstance(node, ast.With))
+    guarded = (block for block in blocks if any(_is_guard(item.context_expr, GUARDS) for item in block.items))
+    return any(isinstance(node, ast.Yield) for block in guarded for node in walk(block))
+
+
+def guarded_parts(tree: ast.Module | ast.ClassDef, guards: frozenset[str] = GUARDS) -> Iterator[tuple[ast.AST, bool]]:
+    """The parts of a file's statements that hold no further statements, each with whether a guard stands around it."""
+    pending: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while pending:
+        node, is_guarded = pending.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            is_guarded = any(_is_guard(decorator, guards) for decorator in node.decorator_list)
+        elif isinstance(node, ast.With) and any(_is_guard(item.context_expr, guards) for item in node.items):
+            is_guarded = True
+        is_off = is_guarded
+        for child in children(node):  # in the order of the text
+            if isinstance(child, _HOLD_STATEMENTS):
+                pending.append((child, is_off))
+            else:
+                yield child, is_off
+                is_off = _switched(child, is_off, otherwise=is_guarded)
+
+
+_HOLD_STATEMENTS = (
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.AsyncFor, ast.While, ast.With,
+    ast.AsyncWith, ast.Try, getattr(ast, "TryStar", ast.Try), ast.ExceptHandler, ast.Match, ast.match_case,
+)  # fmt: skip
+
+
+def _switched(node: ast.AST, is_off: bool, *, otherwise: bool) -> bool:
+    """Whether gradients are off after a statement: ``torch.set_grad_enabled(False)`` holds until they are on again."""
+    call = node.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
+    if call is None or last_name(call.func) != SETTER:
+        return is_off
+    return _is_guard(call, frozenset()) or otherwise
+
+
+def _is_guard(node: ast.expr, guards: frozenset[str]) -> bool:
+    """``torch.no_grad()``, ``no_grad``, ``torch.set_grad_enabled(False)``."""
+    function = node.func if isinstance(node, ast.Call) else node
+    name = last_name(function)
+    if name == SETTER and isinstance(node, ast.Call):
+        return any(isinstance(a, ast.Constant) and a.value is False for a in node.args)
+    return name in guards
