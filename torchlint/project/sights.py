@@ -170,7 +170,9 @@ class Sights:
         """What ``find`` gives, called once for each key; what it looks at counts for everybody who asks."""
         if key not in memory:
             with self._apart() as notes:
-                memory[key] = (find(), notes)
+                found = find()
+            # A set takes four times the memory, for each name of each file that imports it.
+            memory[key] = (found, tuple(notes) if self.accounts else ())
         value, noted = memory[key]
         self._notes.update(noted)
         return value
