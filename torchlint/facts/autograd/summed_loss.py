@@ -70,18 +70,21 @@ def summed_losses(facts: Facts) -> list[SummedLoss]:
             for loss in _Search(facts, backward).found():
                 found.setdefault(loss.statement, loss)
     for function in facts.graph.functions:
-        if _is_trained_elsewhere(facts, function) and function.result is not None:
-            backward = Backward(function.result, False, function, None, function.syntax, by_contract=True)
-            for loss in _Search(facts, backward).found():
-                found.setdefault(loss.statement, loss)
+        for loss in _returned_sums(facts, function):
+            found.setdefault(loss.statement, loss)
     return list(found.values())
 
 
-def _is_trained_elsewhere(facts: Facts, function: Function) -> bool:
-    """Whether a function with a loop that nobody here calls gives another file what that runs a backward over."""
+def _returned_sums(facts: Facts, function: Function) -> list[SummedLoss]:
+    """The losses that a function which nobody here calls sums in a loop for another file, which runs the backward."""
     at_top = function.parent is facts.graph.module and function.owner is None and not function.is_generator
-    has_loop = at_top and any(loop.function is function for loop in facts.graph.loops)
-    return has_loop and not facts.solution.callers.get(function) and facts.others_train_on_result(function.name)
+    if not at_top or function.result is None or facts.solution.callers.get(function):
+        return []
+    if not any(loop.function is function for loop in facts.graph.loops):
+        return []
+    backward = Backward(function.result, False, function, None, function.syntax, by_contract=True)
+    summed = list(_Search(facts, backward).found())
+    return summed if summed and facts.others_train_on_result(function.name) else []
 
 
 class _Search:
