@@ -247,14 +247,13 @@ class Calls:
             return frozenset([Container(value)])
         if name in torch_api.module_methods():
             return UNKNOWN
-        kept_there = join(
-            self._called(value, kept) for kept in self.solution.of(value.callee) if isinstance(kept, Differentiable)
-        )
+        found = sorted_values(self.solution.of(value.callee))
+        kept_there = join(self._called(value, kept) for kept in found if isinstance(kept, Differentiable))
         return kept_there or UNKNOWN
 
     def _apply_to_layers(self, value: Value, module: Atom) -> Abstract:
         """``net.apply(initialize)``: the function is called with each layer, and with the module, which comes back."""
-        for atom in self.solution.of(value.arguments[0]) if value.arguments else ():
+        for atom in sorted_values(self.solution.of(value.arguments[0])) if value.arguments else ():
             if isinstance(atom, FunctionReference):
                 atom.function.open()
                 given = atom.function.parameters[1 if atom.bound else 0 :][:1]
@@ -266,7 +265,7 @@ class Calls:
         if known is not None:
             return known
         kept = self.solution.of(value.callee) if isinstance(atom, Argument | Unknown | Carrier) else BOTTOM
-        return join(self._called(value, k) for k in kept if not isinstance(k, Unknown)) or UNKNOWN
+        return join(self._called(value, k) for k in sorted_values(kept) if not isinstance(k, Unknown)) or UNKNOWN
 
     # -- the file's own functions ---------------------------------------------------------------------------------
 
@@ -278,7 +277,7 @@ class Calls:
 
     def _apply_to_items(self, value: Value) -> Abstract:
         """``map(f, xs)``: each item is what ``f`` gives; when it runs is another matter (``handoffs.py``)."""
-        for atom in self.solution.of(value.arguments[0]) if value.arguments else ():
+        for atom in sorted_values(self.solution.of(value.arguments[0])) if value.arguments else ():
             if isinstance(atom, FunctionReference):
                 atom.function.open()
                 binding = dict.fromkeys(atom.function.parameters[1 if atom.bound else 0 :])

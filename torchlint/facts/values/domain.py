@@ -216,23 +216,20 @@ SYMBOLIC = (Argument, Derived)
 """What hangs on what the callers pass."""
 
 
-def _order(atom: Atom) -> tuple[str, str, int]:
-    kind = type(atom).__name__
+def _order(atom: Atom) -> tuple[str, str, int, str]:
+    kind, decider = type(atom).__name__, getattr(atom, "inherits", None)
+    by = f"{decider.owner}.{decider.name}" if decider is not None else ""
     if isinstance(atom, OF_CLASSES):
-        return kind, atom.cls.name, atom.cls.number
+        return kind, atom.cls.name, atom.cls.number, by
     if isinstance(atom, FunctionReference):
-        return (
-            kind,
-            atom.function.name,
-            atom.function.result.index if atom.function.result is not None else -1,
-        )
+        return kind, atom.function.name, atom.function.result.index if atom.function.result is not None else -1, by
     if isinstance(atom, Tensor):
-        return kind, atom.history.value, _index(atom)
+        return kind, atom.history.value, _index(atom), by
     for name in ("allocation", "origin", "parameter"):
         value = getattr(atom, name, None)
         if value is not None:
-            return kind, "", value.index
-    return kind, str(getattr(atom, "name", getattr(atom, "kind", ""))), 0
+            return kind, "", value.index, by
+    return kind, str(getattr(atom, "name", getattr(atom, "kind", ""))), 0, by
 
 
 def is_live(atom: Atom) -> bool:

@@ -87,7 +87,7 @@ def bound_handlers(solution: Solution, call: Value, holds: Holds) -> list[tuple[
 
 
 def _rows(solution: Solution, call: Value, holds: Holds) -> Iterator[Row]:
-    for atom in solution.of(call.callee.inputs[0]):
+    for atom in sorted_values(solution.of(call.callee.inputs[0])):
         if isinstance(atom, FrameworkObject):
             yield from (row for row in promises(atom.name, holds) if call.callee.name in row.methods)
 
