@@ -7,7 +7,9 @@ module and as the body of a function, where all variables are local.
 from __future__ import annotations
 
 import pytest
-from programs import check_exact, check_one_of_several, check_unknown, defects, snippets
+from programs import Program, check_exact, check_one_of_several, check_unknown, defects, snippets
+
+from torchlint.facts.values.domain import Derived, sorted_values
 
 pytest.importorskip("torch")
 
@@ -423,3 +425,10 @@ def test_what_depends_on_a_condition_is_claimed_as_one_of_several(snippet: str) 
 @pytest.mark.parametrize("snippet", snippets(UNKNOWN), ids=str)
 def test_what_is_not_followed_stays_unknown(snippet: str) -> None:
     check_unknown(snippet)
+
+
+def test_alternatives_are_sorted_by_who_decides_of_them_as_well() -> None:
+    program = Program("def one(x):\n    return x\n\n\ndef other(x):\n    return x\n")
+    one, other = (f for f in program.facts.graph.functions if f.name in ("one", "other"))
+    alternatives = [Derived(one.parameters[0], other), Derived(one.parameters[0], one)]
+    assert sorted_values(alternatives) == sorted_values(alternatives[::-1])

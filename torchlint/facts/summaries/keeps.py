@@ -19,7 +19,7 @@ from torchlint.facts.keeping.views import RESHAPED, Views
 from torchlint.facts.summaries.summary import CALLED, KeepSummary, ViewSummary
 from torchlint.facts.values.choices import held_in
 from torchlint.facts.values.dictionaries import is_dictionary, is_item
-from torchlint.facts.values.domain import Argument, Container, Derived, History, Tensor, is_graphless
+from torchlint.facts.values.domain import Argument, Container, Derived, History, Tensor, is_graphless, sorted_values
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
 from torchlint.facts.values.homes import allocations_of, is_handed_to_method, is_one_place, places_of, targets_of
@@ -255,7 +255,7 @@ class Keeps:
 
     def _positions(self, value: Value, function: Function) -> Iterator[tuple[int, bool]]:
         """The parameters of ``function`` that ``value`` is, or is computed from, on every path; never one by choice."""
-        abstract = self.solution.final(value)
+        abstract = sorted_values(self.solution.final(value))
         for atom in abstract:
             if isinstance(atom, Container) and len(abstract) == 1:
                 for _, item in self.solution.held.get(atom.allocation, ()):
