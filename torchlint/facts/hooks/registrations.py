@@ -132,8 +132,8 @@ class HookLifetimes:
         if repetition is None and registration.by is not None:
             return None
         if repetition is None:
-            by_others = self._repeated_by_others(registration)
-            return self._supposed(registration) or by_others or self._left_by_object(registration)
+            ways = (self._supposed, self._repeated_by_others, self._left_by_object)
+            return next((found for way in ways if (found := way(registration)) is not None), None)
         entered = [link for link in repetition.chain if call in self.facts.identity.roots(link)]
         if any(map(self.handles.is_managed, entered)) or self.handles.is_removed(call, repetition):
             return None
@@ -309,8 +309,8 @@ class HookLifetimes:
         """Whether each call of a function is made once as a script runs, by functions that are called so, or others."""
         calls = list(self.solution.callers.get(function, ()))
         if not calls:
-            is_init = function.owner is not None and function.name == "__init__"
-            return self.facts.others_call_once(function.owner.name if is_init and function.owner else function.name)
+            made = function.owner if function.name == "__init__" else None
+            return self.facts.others_call_once(function.name if made is None else made.name)
         if any(call.loop is not None for call in calls):
             return False
         others = [call.function for call in calls if call.function.parent is not None]

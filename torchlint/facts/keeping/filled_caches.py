@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchlint.facts.keeping.lookups import Lookups
 from torchlint.facts.keeping.requested import RequestedTexts
 from torchlint.facts.summaries.summary import EffectKind, EffectSummary
-from torchlint.facts.values.graph import Function, Kind, Op, Value
+from torchlint.facts.values.graph import Function, Kind, Op, Store, Value
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -31,14 +33,21 @@ class FilledCaches:
         return self._known[function]
 
     def _put_in(self, function: Function) -> Iterator[EffectSummary]:
-        for store in self.facts.graph.stores:
-            if store.function is not function or store.kind is not Kind.INSERT or not store.is_item:
-                continue
+        for store in self._insertions.get(function, ()):
             if store.index is None or store.holder is None or not self._holds_tensors(store.value):
                 continue
             name, positions = _name_of(store.holder, function), _given_in(store.index, function)
             if name and positions and self._lookups.of(store.statement, store.holder, store.value) is not None:
                 yield EffectSummary(self._kind(store.value, store.index), name, positions)
+
+    @cached_property
+    def _insertions(self) -> dict[Function, list[Store]]:
+        """For each function what it puts under a key."""
+        table: dict[Function, list[Store]] = defaultdict(list)
+        for store in self.facts.graph.stores:
+            if store.kind is Kind.INSERT and store.is_item:
+                table[store.function].append(store)
+        return table
 
     def _put_through(self, function: Function) -> Iterator[EffectSummary]:
         for call in self.facts.steps.calls_in(function):

@@ -74,8 +74,8 @@ class JoinedInTurn:
         places = set(places_of(self.solution, old))
         readers = {
             value.function
-            for value in self.facts.graph.values
-            if value.op in (Op.READ, Op.ATTRIBUTE) and not places.isdisjoint(places_of(self.solution, value))
+            for value in self.facts.graph.of(Op.READ, Op.ATTRIBUTE)
+            if not places.isdisjoint(places_of(self.solution, value))
         }
         return self.facts.repeats(method.name, sorted({reader.name for reader in readers if reader is not method}))
 

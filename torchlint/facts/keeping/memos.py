@@ -71,9 +71,7 @@ class Memos:
             homes, lookup = self.lookups.homes(holder), self.lookups.of(statement, holder, value)
             if lookup is None or not (self._holds_tensors(value) or self._is_tensor_key(key)):
                 continue
-            is_output = self.facts.extents.is_output(value)
-            known = self._brings(key, is_output=is_output)
-            by = known or (self._said_by_others(key) if is_output else None)
+            known, by = self._bringing(key, value)
             if by is None or not self._outlives(homes, by):
                 continue
             if self._is_of_call(homes) and not self.gathering.brings_data(by):
@@ -93,9 +91,7 @@ class Memos:
                 continue
             passed = (self.solution.passed(call, kept.function, key) for key in kept.keep.cached_under)
             for key in filter(None, passed):
-                is_output = self.facts.extents.is_output(value)
-                known = self._brings(key, is_output=is_output)
-                by = known or (self._said_by_others(key) if is_output else None)
+                known, by = self._bringing(key, value)
                 if by is not None:
                     statement, name = self.facts.statement_of(call), f"{kept.name}.{kept.keep.attribute}"
                     written = self.facts.name_in(call, key)
@@ -143,6 +139,12 @@ class Memos:
             return True
         methods = (method for name in keep.asked_by if (method := owner.method(name)) is not None)
         return any(not call.function.is_foreign for method in methods for call in self.solution.callers.get(method, ()))
+
+    def _bringing(self, key: Value, value: Value) -> tuple[Function | Loop | None, Function | Loop | None]:
+        """What brings a new key for a value; and that, or what may bring such keys for outputs without end."""
+        is_output = self.facts.extents.is_output(value)
+        known = self._brings(key, is_output=is_output)
+        return known, known or (self._said_by_others(key) if is_output else None)
 
     def _brings(self, key: Value, *, is_output: bool) -> Function | Loop | None:
         """What brings a new key with each turn or call."""

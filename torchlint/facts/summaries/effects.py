@@ -204,8 +204,9 @@ class Doings:
                 if call.arguments[0].arguments[0].op in (Op.ATTRIBUTE, Op.PARAMETER):
                     yield EffectSummary(EffectKind.STARTS, WORKERS if product.starts_workers else "")
             for callee in self.facts.solution.functions_of(call):
-                if callee.owner is not None and self._is_sure(call, function, EffectKind.STARTS):
-                    yield from (done for done in self.of(callee) if done.kind is EffectKind.STARTS)
+                started = [done for done in self.of(callee) if done.kind is EffectKind.STARTS]
+                if started and callee.owner is not None and self._is_sure(call, function, EffectKind.STARTS):
+                    yield from started
 
     def _zeroed_in(self, function: Function) -> Iterator[EffectSummary]:
         """The gradients that a function, no step itself, fills with zeros."""

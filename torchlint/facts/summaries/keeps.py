@@ -67,6 +67,9 @@ class Keeps:
             return  # `self.meters[name].update(value)`: what that keeps is known by itself
         if store.holder is not None and keeps_no_graph(self.solution, store.holder):
             return  # nor does a metric of torchmetrics
+        target = self._target(store)
+        if target is None:
+            return
         kept = store.added if store.added is not None else store.value
         parameters = parameters_with_captured(store.function)
         given = self._whole(kept, store.function)
@@ -77,8 +80,7 @@ class Keeps:
         views = self._views_of(kept, store.function)
         cut = [position for position in views if (position, "") not in given]  # `hidden[:, 0].detach()`
         given |= {(position, ""): True for position in cut}
-        target = self._target(store) if given else None
-        if target is None:
+        if not given:
             return
         into, attribute = target
         grows = averages or self._grows(store)

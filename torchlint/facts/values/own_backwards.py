@@ -52,7 +52,7 @@ def _may_run(known: Known, function: Function, running: set[Function], depth: in
         return True
     if function.is_foreign:  # its summary says whether it trains, and `running` holds it then
         return False
-    calls = [value for value in known.graph.values if value.op is Op.CALL and value.function is function]
+    calls = [call for call in known.graph.of(Op.CALL) if call.function is function]
     return any(_is_unseen(known, call) for call in calls) or any(
         _may_run(known, callee, running, depth - 1)
         for call in calls
