@@ -122,6 +122,35 @@ def test_who_logs_at_the_number_of_a_step_is_called_again_and_again(logging: str
     assert found(HEAD + helper + report + "report(board, x, 1)\n") == 0
 
 
+@pytest.mark.parametrize(
+    ("keeping", "count"),
+    [
+        ("self.losses.append(loss)", 1),
+        ("self.losses.append(2)", 0),
+        ("self.best = loss", 0),
+        ("self.given.append(loss)", 0),
+        ("self.losses.append(loss); plt.close('all')", 0),
+    ],
+)
+def test_who_adds_to_a_history_is_called_again_and_again(keeping: str, count: int) -> None:
+    history = f"""
+class History:
+    def __init__(self, given):
+        self.losses, self.given = [], given
+
+    def add(self, loss):
+        {keeping}
+        self.plot()
+
+    def plot(self):
+        plt.figure()
+        plt.plot(self.losses)
+        plt.savefig('losses.png')
+"""
+    assert found(HEAD + history) == count
+    assert found(HEAD + history + "History([]).add(1)\n") == 0
+
+
 def repaired(*lines: str, unsafe: bool = True) -> list[str]:
     """The lines at the end of each turn as the repairs leave them."""
     rule = rule_of("TLK503")
