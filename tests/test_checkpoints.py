@@ -283,6 +283,22 @@ def test_an_object_that_copies_what_it_is_given_has_it_twice(base: str, body: st
     assert levels(text) == [Level.NOTE]
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("model, state", [Level.NOTE]),
+        ("to_load={'net': model}, checkpoint=state", [Level.NOTE]),
+        ("kept, state", [Level.NOTE]),
+        ("{'net': 3}, state", []),
+    ],
+)
+def test_code_that_is_not_seen_copies_what_was_loaded_into_the_model_that_it_is_given(
+    given: str, expected: list[Level]
+) -> None:
+    text = f"from elsewhere import restore\nkept = {{'net': model}}\nstate = torch.load(path)\nrestore({given})\n"
+    assert levels(text) == expected
+
+
 def test_what_another_load_may_replace_is_given_up_with_the_rest() -> None:
     first = "if sys.argv:\n    s = torch.load(path)\n    w = s['w']\n    model.load_state_dict(w)\n"
     second = "if sys.flags:\n    s = torch.load(other)\n    model.load_state_dict(s)\n"

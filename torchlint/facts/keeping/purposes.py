@@ -162,6 +162,7 @@ class Purposes:
         given = list(call.arguments)
         if call.callee.op is Op.ATTRIBUTE and not name:
             given.append(call.callee.inputs[0])
+        given += [held for value in given for _, held in self.solution.held.get(value, ())]  # `{"model": net}`
         return any(self._is_model(value) for value in given if value not in parts.whole)
 
     def _is_model(self, value: Value) -> bool:
