@@ -1,4 +1,4 @@
-"""Functions that are called again and again although nobody is seen to call them: what they do would make no sense once.
+"""Functions that are called again and again, although nobody is seen to: what they do would make no sense once.
 
 They are told the number of a step and log at it, or they add what they are told to a history that their object keeps.
 """

@@ -45,6 +45,7 @@ from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.values.handing_on import bound_handlers, receiving_parameter
 from torchlint.facts.values.library_calls import given_by_container, given_by_library, given_by_tensor
+from torchlint.facts.values.named_methods import Named, handed_through, named_methods
 from torchlint.facts.values.overriding import Overriding, is_left_open
 from torchlint.facts.values.own_backward import applied, has_own_backward
 from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen, star_of
@@ -87,6 +88,7 @@ class Calls:
                 return BOTTOM
             # In order, since who calls whom is noted on the way.
             parts += [self._called(value, atom) for atom in sorted_values(abstract)]
+            parts += [self._called_by_name(named, value) for named in named_methods(self.solution, value)]
         return join(parts)
 
     def _arguments(self, value: Value) -> list[Abstract]:
@@ -134,6 +136,20 @@ class Calls:
             result = self._external(value, atom.name)
             return result if bound.by_name_only or all(map(is_told, result)) else UNKNOWN
         return UNKNOWN
+
+    def _called_by_name(self, named: Named, call: Value) -> Abstract:
+        """The result of what a CALL runs by a name, of which somebody else may be the caller."""
+        results = []
+        for atom in sorted_values(self.solution.of(named.receiver)):
+            method = atom.cls.method(named.name) if isinstance(atom, Instance) else None
+            if method is not None and not method.is_property:
+                binding = bind(call, method, bound=not method.is_static)
+                if not method.is_static:
+                    binding[method.parameters[0]] = named.receiver
+                handed = handed_through(named.caller, call)
+                binding.update({p: handed[p.name] for p in binding if binding[p] is None and p.name in handed})
+                results.append(self._run(named.caller, method, binding))
+        return join(results)
 
     # -- modules --------------------------------------------------------------------------------------------------
 
