@@ -65,6 +65,20 @@ def test_a_forward_on_made_up_numbers_is_a_probe(probe: str) -> None:
     assert found(f"def f(device):\n    model = load()\n    model.eval()\n    print(model({probe}).shape)\n") == []
 
 
+@pytest.mark.parametrize(
+    ("made", "lines"),
+    [
+        ("return torch.randn(1, 3)", []),
+        ("return torch.randn(int(name), 3)", []),
+        ("return torch.tensor([float(one) for one in open(name)])", [1]),
+        ("return [read(row) for row in csv.reader(name)]", [1]),
+    ],
+)
+def test_what_a_function_of_the_file_makes_up_or_reads(made: str, lines: list[int]) -> None:
+    run = "def f(device):\n    model = load()\n    model.eval()\n    print(model(batch('a.csv')).argmax())\n"
+    assert found(f"{run}import csv\ndef batch(name):\n    {made}\n") == lines
+
+
 def test_a_method_that_is_not_seen_and_detached() -> None:
     body = "def f(model: Model, x):\n    model.eval()\n    return model.encode(x){}\n"
     assert found(body.format(".detach().numpy()")) == [1]

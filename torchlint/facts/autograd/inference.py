@@ -343,7 +343,7 @@ class Inferences:
     def on_a_dummy(self, call: Value) -> bool:
         """Whether a single forward runs on made-up numbers: a shape probe, a summary, an export."""
         given = [one for one in call.arguments if not any(map(is_module, self.solution.final(one)))]
-        return bool(given) and all(Maker.ELSEWHERE not in makers(argument) for argument in given)
+        return bool(given) and all(Maker.ELSEWHERE not in makers(self.solution, argument) for argument in given)
 
     def is_inference(self, value: Value) -> bool:
         """Whether ``value`` is computed in a part of the program that is found here."""

@@ -58,12 +58,14 @@ class InferenceElsewhere:
         """Whether a call in a function of another file runs a forward, under its caller's grad mode, for nothing."""
         if call.mode is not Mode.INHERITED or self._is_used(call):
             return False
+        functions = self.solution.functions_of(call)
+        if any(map(self.steps.trains, functions)):
+            return False  # forces: the forward itself differentiates
         by_method = self.steps.runs_layers_by_method(call)
         if by_method or self.steps.calls_module(call):
             is_known = by_method or evaluating or self.steps.calls_network(call) or self._is_passed_network(call)
             leaves = call in self.solution.graph.foreign.leaving
             return is_known and ((evaluating and not escapes) or not leaves)
-        functions = self.solution.functions_of(call)
         return any(self._infers_in(function, escapes, evaluating) for function in functions)
 
     def _is_passed_network(self, call: Value) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from functools import cached_property
 
 import libcst as cst
@@ -18,6 +18,7 @@ from torchlint.facts.summaries.linking import Linker
 from torchlint.facts.values.graph import (
     Backward,
     Class,
+    Flag,
     Function,
     Key,
     Kind,
@@ -140,10 +141,13 @@ class Context(ABC):
             self.state.variables[one.path] = rest  # what hangs on it stays known
         return before
 
-    def phi(self, name: str, choices: list[Value], resting: Set[Value]) -> Value:
+    def phi(
+        self, name: str, choices: list[Value], resting: Set[Value], decided: Mapping[Value, frozenset[Flag]]
+    ) -> Value:
         """The value of ``name`` where branches with different values of it join; see :func:`merge`."""
         value = self.make(Op.PHI, tuple(choices), None, name=name)
         self.graph.resting_choices.update((value, choice) for choice in resting)
+        self.graph.decided.update({(value, choice): (flags,) for choice, flags in decided.items()})
         return value
 
     def resolve(self, name: str) -> Place | None:
@@ -278,8 +282,13 @@ class Context(ABC):
 
     def hand_out(self, value: Value) -> None:
         """``value`` is returned or yielded."""
-        if self.function.result is not None:
-            self.function.result.feed(value)
+        result = self.function.result
+        if result is not None:
+            flags = self.state.flags if self.state is not None else frozenset()
+            ways = self.graph.decided.get((result, value))
+            if ways is not None or (flags and value not in result.inputs):
+                self.graph.decided[result, value] = (*(ways or ()), flags)
+            result.feed(value)
 
     def run_backward(self, call: Value, receiver: Value) -> None:
         """A call of something named ``backward``: find out what it starts from.

@@ -16,6 +16,7 @@ from torchlint.facts.building.names import (
     named_bounds,
     path_of,
 )
+from torchlint.facts.building.narrowing import flags_of
 from torchlint.facts.building.spreading import SpreadBuilder
 from torchlint.facts.summaries.summary import PartKind
 from torchlint.facts.values.graph import Class, Function, Key, Kind, Loop, Mode, Op, Reset, Value
@@ -147,7 +148,11 @@ class ExpressionBuilder(SpreadBuilder):
             before = self.narrow(test, holds=holds)
             branches.append(self.visit(branch))
             self.state.variables.update(before)
-        return self.make(Op.PHI, tuple(branches), node)
+        chosen = self.make(Op.PHI, tuple(branches), node)
+        if branches[0] is not branches[1]:
+            flags = (flags_of(test, holds=holds) for holds in (True, False))
+            self.graph.decided.update({(chosen, b): (f,) for b, f in zip(branches, flags, strict=True) if f})
+        return chosen
 
     def _named(self, node: cst.NamedExpr) -> Value:
         value = self.visit(node.value)

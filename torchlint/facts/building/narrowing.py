@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint import torch_api
 from torchlint.facts.building.names import constant_of, path_of
 from torchlint.facts.values.externals import OF_PYTHON
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.graph import Flag, Op, Value
 from torchlint.facts.values.kinds import Rest
 from torchlint.facts.values.parameters import is_of_self
 
@@ -57,6 +57,18 @@ def narrowings(test: Value, *, holds: bool) -> Iterator[Narrowing]:
         rest = _left(test, holds)
         if rest is not None:
             yield from _narrowing(syntax.args[0].value, test.arguments[0], rest)
+
+
+def flags_of(test: Value, *, holds: bool) -> frozenset[Flag]:
+    """What the parameters that ``test`` asks for are where it ``holds``, or where it does not."""
+    syntax = test.syntax
+    if test.op is Op.PARAMETER:
+        return frozenset([(test, holds)])
+    if type(syntax) is cst.UnaryOperation and isinstance(syntax.operator, cst.Not) and test.inputs:
+        return flags_of(test.inputs[0], holds=not holds)
+    if type(syntax) is cst.BooleanOperation and test.op is Op.PHI and isinstance(syntax.operator, cst.And) is holds:
+        return frozenset().union(*(flags_of(part, holds=holds) for part in test.inputs))
+    return frozenset()
 
 
 def says_at_rest(test: Value, *, holds: bool) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
-from torchlint.facts.values.graph import Mode, Value
+from torchlint.facts.values.graph import Flag, Mode, Value
+
+Join = Callable[[str, list[Value], Set[Value], Mapping[Value, frozenset[Flag]]], Value]
+"""Makes the value of a variable that differs between branches, see :func:`merge`."""
 
 
 @dataclass
@@ -17,16 +20,18 @@ class State:
         mode: whether gradients are recorded.
         evaluating: the objects on which ``.eval()`` was the last mode switch, as values and as paths.
         rests: whether a condition says that the module whose method this is does not train.
+        flags: the parameters that conditions ask for, each with whether it is true here.
     """
 
     variables: dict[str, Value] = field(default_factory=dict)
     mode: Mode = Mode.INHERITED
     evaluating: frozenset[Value | str] = frozenset()
     rests: bool = False
+    flags: frozenset[Flag] = frozenset()
 
     def copy(self) -> State:
         """An independent copy for a branch."""
-        return State(dict(self.variables), self.mode, self.evaluating, self.rests)
+        return State(dict(self.variables), self.mode, self.evaluating, self.rests, self.flags)
 
     def bind(self, path: str, value: Value) -> None:
         """Make ``path`` stand for ``value`` and forget what hung on the old one."""
@@ -45,13 +50,13 @@ class State:
                 del self.variables[name]
 
 
-def merge(states: Iterable[State | None], phi: Callable[[str, list[Value], Set[Value]], Value]) -> State | None:
+def merge(states: Iterable[State | None], phi: Join) -> State | None:
     """The state where control flow joins; None when no branch reaches it.
 
     Args:
         states: one for each branch, None for one that never arrives.
-        phi: makes the value of a variable that differs between branches, of its choices and of those among them that
-            only come from where a module rests.
+        phi: makes the value of a variable that differs between branches, of its choices, of those among them that
+            only come from where a module rests, and of the flags that hold wherever one of them comes from.
     """
     arriving = [state for state in states if state is not None]
     if len(arriving) < 2:
@@ -61,6 +66,7 @@ def merge(states: Iterable[State | None], phi: Callable[[str, list[Value], Set[V
         mode=first.mode if all(s.mode is first.mode for s in arriving) else Mode.MAYBE,
         evaluating=frozenset().union(*(s.evaluating for s in arriving)),
         rests=all(s.rests for s in arriving),
+        flags=frozenset.intersection(*(s.flags for s in arriving)),
     )
     names = dict.fromkeys(name for state in arriving for name in state.variables)
     for name in names:
@@ -76,8 +82,18 @@ def merge(states: Iterable[State | None], phi: Callable[[str, list[Value], Set[V
             merged.variables[name] = found[0]
         elif everywhere or _is_plain_name(name):
             trained = {s.variables.get(name) for s in arriving if not s.rests}
-            merged.variables[name] = phi(name, found, set(found) - trained)
+            merged.variables[name] = phi(name, found, set(found) - trained, _decided(arriving, name, merged.flags))
     return merged
+
+
+def _decided(arriving: list[State], name: str, known: frozenset[Flag]) -> dict[Value, frozenset[Flag]]:
+    """The flags, besides those that are ``known``, that hold in all branches which bring a value of a variable."""
+    decided: dict[Value, frozenset[Flag]] = {}
+    for state in arriving:
+        value = state.variables.get(name)
+        if value is not None:
+            decided[value] = decided.get(value, state.flags) & state.flags
+    return {value: flags - known for value, flags in decided.items() if flags - known}
 
 
 def _is_plain_name(path: str) -> bool:

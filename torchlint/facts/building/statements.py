@@ -18,7 +18,7 @@ from torchlint.facts.building.guards import (
     mode_of_guard,
 )
 from torchlint.facts.building.names import assigned_in, bound_targets, import_names, path_of, target_names
-from torchlint.facts.building.narrowing import says_at_rest
+from torchlint.facts.building.narrowing import flags_of, says_at_rest
 from torchlint.facts.building.state import State, merge
 from torchlint.facts.values.graph import Drop, Loop, Mode, Op, Reset, Value
 from torchlint.tree import dotted, walk
@@ -150,11 +150,13 @@ class StatementBuilder(DefinitionBuilder):
         before, unset = self.state.copy(), self.unset
         self.narrow(test, holds=True)
         self.state.rests |= says_at_rest(test, holds=True)
+        self.state.flags |= flags_of(test, holds=True)
         self.unset = unset | unset_where(node.test, holds=True)
         self.run(node.body)
         after_body, self.state = self.state, before
         self.narrow(test, holds=False)
         self.state.rests |= says_at_rest(test, holds=False)
+        self.state.flags |= flags_of(test, holds=False)
         self.unset = unset if node.orelse is None else unset | unset_where(node.test, holds=False)
         self._otherwise(node.orelse)
         self.unset = unset

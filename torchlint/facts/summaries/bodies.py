@@ -62,6 +62,18 @@ class Bodies:
                 function.result.feed(self._attribute(0, part.name.split("."), function, Mode.INHERITED))
             elif part.kind is PartKind.RECORD:
                 function.result.feed(self._record(part, unit, function))
+        self._tell(function, summary, unit)
+        if summary.makes:
+            self._foreign.makers[function] = partial(self._linker.is_made_anew, known, unit)
+        if summary.closure is not None:
+            made = self._foreign.closures[function] = self._linker.new_function(function.name, None, unit)
+            made.parent = function
+            self.fill(made, summary.closure, unit)
+        if summary.trains and not any(backward.function is function for backward in self._foreign.backwards):
+            self._linker.add_backward(self._linker.value_of((Part(PartKind.UNKNOWN),), unit, function), function, None)
+
+    def _tell(self, function: Function, summary: FunctionSummary, unit: Unit) -> None:
+        """Say what a function does, and what is true of what it returns."""
         self._foreign.keeps[function] = summary.keeps
         if summary.holds:
             self._foreign.holds[function] = summary.holds
@@ -76,8 +88,6 @@ class Bodies:
             self._foreign.trainings.add(function)
         if summary.lists:
             self._foreign.lists.add(function)
-        if summary.makes:
-            self._foreign.makers[function] = partial(self._linker.is_made_anew, known, unit)
         if summary.gives_tensor:
             self._foreign.tensors.add(function)
         if summary.gives_output:
@@ -86,12 +96,8 @@ class Bodies:
             self._foreign.running.add(function)
         if summary.view is not None:
             self._foreign.views[function] = summary.view
-        if summary.closure is not None:
-            made = self._foreign.closures[function] = self._linker.new_function(function.name, None, unit)
-            made.parent = function
-            self.fill(made, summary.closure, unit)
-        if summary.trains and not any(backward.function is function for backward in self._foreign.backwards):
-            self._linker.add_backward(self._linker.value_of((Part(PartKind.UNKNOWN),), unit, function), function, None)
+        if summary.severed is not None:
+            self._foreign.severed[function] = summary.severed
 
     def _returned(self, part: Part, calls: list[Value], unit: Unit, function: Function) -> Value:
         """What a function returns of what it calls, by itself or in a tuple."""

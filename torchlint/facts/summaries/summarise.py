@@ -50,6 +50,7 @@ from torchlint.facts.values.overriding import is_left_open
 from torchlint.facts.values.own_backwards import may_run_unseen
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.running import run_by
+from torchlint.facts.values.severing import severing_flag
 from torchlint.facts.values.sizes import Sizes
 from torchlint.tree import dotted
 
@@ -170,6 +171,7 @@ class _Summariser:
             gives_output=function.result is not None and self.facts.extents.is_output(function.result),
             view=self._views.given_by(function),
             holds=self._holders.held_from(function) if function.name == "__init__" else (),
+            severed=severing_flag(self.solution, function),
             closure=self._closure(function),
         )
 

@@ -52,6 +52,7 @@ from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_fr
 from torchlint.facts.values.partials import Bound, bind, is_told, tasks
 from torchlint.facts.values.passed_objects import PassedObjects
 from torchlint.facts.values.sequences import forwards
+from torchlint.facts.values.severing import severs
 from torchlint.facts.values.threads import handed_over
 from torchlint.facts.values.torch_calls import contents_of
 from torchlint.frameworks import Holds
@@ -68,6 +69,7 @@ class Calls:
         self.solution = solution
         self._overriding = Overriding(solution.graph)
         self.passed = PassedObjects(solution)
+        self.severed: set[tuple[Value, Function]] = set()
 
     def call(self, value: Value) -> Abstract:
         """The result of a CALL."""
@@ -320,6 +322,10 @@ class Calls:
         if result is None or not result.inputs:
             return UNKNOWN if is_left_open(function) else PLAIN
         self.solution.watch(result, value)
+        if severs(self.solution, value, function, binding):
+            self.severed.add((value, function))
+        else:
+            self.severed.discard((value, function))
         returned = self.solution.of(result)
         summary = join(self.substitute(value, atom, function, binding) for atom in returned)
         if function.is_foreign and not returned.isdisjoint(UNKNOWN):
@@ -349,12 +355,16 @@ class Calls:
                 return given
             return _derived(value, contents_of(self.solution, value, given), inherits=atom.inherits is function)
         if isinstance(atom, Tensor) and (atom.inherits is function or _is_supposed_of(atom, function)):
-            if value.mode is Mode.OFF:
+            if self.records_nothing(value, function):
                 return NO_GRAPH
             return frozenset([Tensor(atom.history, atom.origin, heir(value))])
-        if value.mode is Mode.OFF and is_made_in(atom, (function,)):
+        if self.records_nothing(value, function) and is_made_in(atom, (function,)):
             return UNKNOWN
         return frozenset([atom])
+
+    def records_nothing(self, call: Value, function: Function) -> bool:
+        """Whether what a CALL gets of a function has no graph: it is made without gradients, or told to cut it off."""
+        return call.mode is Mode.OFF or (call, function) in self.severed
 
     def _default(self, parameter: Value) -> Abstract:
         return self.solution.of(parameter.inputs[0]) if parameter.inputs else UNKNOWN

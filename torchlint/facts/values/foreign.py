@@ -38,6 +38,7 @@ class Foreign:
         tensors: functions that give one tensor.
         outputs: functions that give what a module gives for a batch, in whatever form.
         views: of what functions return views.
+        severed: functions whose results have no graph where the parameter, from 0, is true, or is not.
         closures: the function that a function makes and returns; the parameters of both are given it.
         modules: parameters that are used as modules.
         frozen: parameters that are modules and are told not to require grad.
@@ -70,6 +71,7 @@ class Foreign:
     tensors: set[Function] = field(default_factory=set)
     outputs: set[Function] = field(default_factory=set)
     views: dict[Function, ViewSummary] = field(default_factory=dict)
+    severed: dict[Function, tuple[int, bool]] = field(default_factory=dict)
     closures: dict[Function, Function] = field(default_factory=dict)
     modules: list[Value] = field(default_factory=list)
     frozen: list[Value] = field(default_factory=list)

@@ -6,6 +6,7 @@ the queries of this package. What it is made of is in ``program.py``, what is do
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -15,11 +16,11 @@ import libcst as cst
 from torchlint.facts.values.actions import Backward, Drop, Reset, Store
 from torchlint.facts.values.foreign import Foreign
 from torchlint.facts.values.kinds import Kind, Mode, Op
-from torchlint.facts.values.program import Class, Function, Key, Loop, Place, Value
+from torchlint.facts.values.program import Class, Flag, Function, Key, Loop, Place, Value
 
 __all__ = [
-    "Backward", "Class", "Drop", "Function", "Key", "Kind", "Loop", "Mode", "Op", "Place", "Reset", "Store", "Value",
-    "ValueGraph",
+    "Backward", "Class", "Drop", "Flag", "Function", "Key", "Kind", "Loop", "Mode", "Op", "Place", "Reset", "Store",
+    "Value", "ValueGraph",
 ]  # fmt: skip
 
 
@@ -29,11 +30,11 @@ class ValueGraph:
 
     ``buffers`` has each ``register_buffer`` as (on what, which name); ``beginnings`` what is assigned where a condition
     says that nothing was before; ``resting`` what a module reads where it does not train, ``resting_choices`` each PHI
-    with what it is only then; ``indices`` what a SUBSCRIPT is indexed by, slices left out; ``bounds`` what the
-    variables are between which a slice lies; ``spreads`` what a dictionary is written around,
-    each with the keys that are replaced in it; ``decorated`` what decorates a function, with that function;
-    ``foreign`` is what other files bring in; ``trusts_annotations`` is False where others are told what becomes of
-    whatever they pass.
+    with what it is only then; ``decided`` the flags under which a PHI is one of its choices, one set for each way to
+    it; ``indices`` what a SUBSCRIPT is indexed by, slices left out; ``bounds`` what the variables are between which a
+    slice lies; ``spreads`` what a dictionary is written around, each with the keys that are replaced in it;
+    ``decorated`` what decorates a function, with that function; ``foreign`` is what other files bring in;
+    ``trusts_annotations`` is False where others are told what becomes of whatever they pass.
     """
 
     module: Function
@@ -49,6 +50,7 @@ class ValueGraph:
     beginnings: set[Value] = field(default_factory=set)
     resting: set[Value] = field(default_factory=set)
     resting_choices: set[tuple[Value, Value]] = field(default_factory=set)
+    decided: dict[tuple[Value, Value], tuple[frozenset[Flag], ...]] = field(default_factory=dict)
     indices: dict[Value, tuple[Value, ...]] = field(default_factory=dict)
     bounds: dict[cst.BaseExpression, Value] = field(default_factory=dict)
     spreads: dict[Value, list[tuple[Value, frozenset[Key]]]] = field(default_factory=dict)
@@ -57,6 +59,17 @@ class ValueGraph:
     trusts_annotations: bool = True
     _found: dict[tuple[Op, ...], list[Value]] = field(default_factory=dict)
     _found_among: int = 0
+    _flags: dict[Function, list[Value]] = field(default_factory=dict)
+    _flags_among: int = 0
+
+    def flags_of(self, function: Function) -> list[Value]:
+        """The parameters of a function that decide what some of its values are."""
+        if self._flags_among != len(self.decided):
+            asked = {flag for ways in self.decided.values() for flags in ways for flag, _ in flags}
+            self._flags, self._flags_among = defaultdict(list), len(self.decided)
+            for flag in sorted(asked, key=lambda flag: flag.index):
+                self._flags[flag.function].append(flag)
+        return self._flags.get(function, [])
 
     def of(self, *ops: Op) -> Sequence[Value]:
         """The file's own values that come to be in one of these ways, in the order of the walk."""

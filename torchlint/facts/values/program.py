@@ -17,6 +17,9 @@ from torchlint.facts.values.kinds import Mode, Op
 Key: TypeAlias = "str | int | None"
 """A constant key of a container; None for one that is not known."""
 
+Flag: TypeAlias = "tuple[Value, bool]"
+"""A parameter, and whether it is true."""
+
 
 class Place(NamedTuple):
     """Where a value is kept beyond an expression: a global, a captured variable, an attribute.
