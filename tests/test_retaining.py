@@ -164,6 +164,15 @@ def test_an_item_of_what_nobody_knows_is_a_batch(loop: str) -> None:
     assert in_vain(Program(f"{head}    {loop}\n{body}")) == [ALONE]
 
 
+@pytest.mark.parametrize(
+    "loop", ["for name, loss in losses.items()", "for loss in losses", "for n, loss in enumerate(losses)"]
+)
+def test_a_loss_that_is_an_item_of_what_is_handed_in_may_be_needed_by_who_hands_it_in(loop: str) -> None:
+    assert in_vain(Program(f"def pull(losses):\n    {loop}:\n        {ALONE}\n")) == []
+    inner = f"def run(loss):\n    {ALONE}\ndef pull(losses):\n    {loop}:\n        run(loss)\n"
+    assert in_vain(Program(inner)) == []
+
+
 HELD = """
 class Fit:
     def __init__(self, model, loader):

@@ -7,7 +7,7 @@ callee belongs to that call alone and is not compared, what stands outside the l
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -84,6 +84,18 @@ def reaches_of(facts: Facts, backward: Backward) -> list[Reach]:
     return [reach_of(facts, backward, call) for call in calls] or [reach_of(facts, backward)]
 
 
+def _taken_out_of(item: Value) -> Sequence[Value]:
+    """What an item is taken out of, be that by a method, or the item itself where it is written beside others."""
+    if item.op is Op.CALL:
+        return item.callee.inputs if item.callee.op is Op.ATTRIBUTE and not item.arguments else ()
+    if item.op not in (Op.ELEMENT, Op.SUBSCRIPT):
+        return ()
+    row, key = item.inputs[0], item.keys[0]
+    if row.op is not Op.CONTAINER:
+        return [row]
+    return [one for place, one in zip(row.keys, row.inputs, strict=True) if place == key]
+
+
 def _is_of_tensor(call: Value) -> bool:
     return call.callee.op is Op.ATTRIBUTE and torch_api.method(call.callee.name) is not None
 
@@ -108,6 +120,7 @@ class _Walk:
         self.containers: set[Value] = set()
         self.places: set[Place] = set()
         self.is_open = False
+        self.roots = {backward.root}
 
     def reach(self) -> Reach:
         seen: dict[Value, bool] = {}
@@ -176,7 +189,9 @@ class _Walk:
         """The values behind ``value``, each with whether it belongs to a call of another function."""
         if value.op is Op.PARAMETER:
             if not inside:
-                yield from ((given, False) for given in self._ascend(value))
+                given = self._ascend(value)
+                self.roots.update(given if value in self.roots else ())
+                yield from ((one, False) for one in given)
         elif value.op is Op.CALL:
             yield from ((f.result, True) for f in self.solution.functions_of(value) if f.result is not None)
             if value.callee.op is Op.EXTERNAL and meaning_of(value.callee.name) in (Meaning.ITEM, Meaning.COLLECTS):
@@ -194,6 +209,7 @@ class _Walk:
                 yield from ((kept, False) for kept in stored)
             yield from self._held(value, inside)
         elif value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+            self.is_open |= value in self.roots and self._is_handed_in(value)
             yield from self._taken_from(value.inputs[0], inside)
         elif value.op is not Op.COMPARISON:
             yield from ((source, inside) for source in self.flows.ancestry.sources(value))
@@ -212,6 +228,11 @@ class _Walk:
             return False
         kept = (store for store in self.facts.graph.stores if store.place is not None or store.holder is not None)
         return not any(container in allocations_of(self.solution, store.value) for store in kept)
+
+    def _is_handed_in(self, loss: Value) -> bool:
+        """``for name, loss in losses.items()``: whether callers that are not seen hand over what is differentiated."""
+        values = ends([loss], _taken_out_of)
+        return any(value.op is Op.PARAMETER and not self.solution.arguments_of(value) for value in values)
 
     def _taken_from(self, source: Value, inside: bool) -> Iterator[tuple[Value, bool]]:
         """What an item is taken from, if that may hold a graph; an item of anything else is a part of a batch."""

@@ -1,0 +1,90 @@
+"""What another file says of an object or a function by what it gives it: which network, which flag."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import Project
+
+FORCES = """
+import torch
+from torch import nn
+
+class Field(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 1)
+    def forward(self, x):
+        x = x.detach().requires_grad_(True)
+        energy = self.layer(x)
+        {slope}
+"""
+SCORER = """
+class Scorer:
+    def __init__(self, model):
+        self.model = model
+    def __call__(self, rows):
+        self.model.eval()
+        return sum(self.model(row).mean().item() for row in rows)
+"""
+
+
+@pytest.mark.parametrize(
+    ("slope", "found"),
+    [("return energy", ["train.py: TLK201 note"]), ("return -torch.autograd.grad(energy.sum(), x)[0]", [])],
+)
+def test_which_network_an_object_was_made_with_says_whether_it_differentiates(
+    tmp_path: Path, slope: str, found: list[str]
+) -> None:
+    files = {
+        "field.py": FORCES.format(slope=slope),
+        "scoring.py": SCORER,
+        "train.py": """
+            import torch
+            from field import Field
+            from scoring import Scorer
+
+            def train(loader, rows):
+                net = Field()
+                score = Scorer(net)
+                optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+                for x in loader:
+                    net(x).sum().backward()
+                    optimizer.step()
+                    optimizer.zero_grad()
+                print(score(rows))
+        """,
+    }
+    assert Project(tmp_path, files).found("train.py") == found
+
+
+@pytest.mark.parametrize(("flag", "found"), [("False", []), ("True", ["train.py: TLK101 error"])])
+def test_a_flag_says_whether_a_function_of_another_file_cuts_the_graph_off(
+    tmp_path: Path, flag: str, found: list[str]
+) -> None:
+    files = {
+        "tools.py": """
+            def cost(net, x, training):
+                value = net(x).mean()
+                if not training:
+                    value = value.detach()
+                return value, 1
+        """,
+        "train.py": f"""
+            import torch
+            from torch import nn
+            from tools import cost
+
+            def watch(loader):
+                net = nn.Linear(3, 3)
+                total = 0.0
+                cost(net, torch.ones(3), True)[0].backward()
+                for x in loader:
+                    value, other = cost(net, x, {flag})
+                    total += value
+                return total.item()
+        """,
+    }
+    told = Project(tmp_path, files).found("train.py")
+    assert [one for one in told if "TLK201" not in one] == found
