@@ -59,7 +59,9 @@ class Shapes:
 
     def of(self, value: Value) -> Shape:
         """The shape of a value, as a caller may rely on it."""
-        made = self._handed_in(value) or (self._made_by(value) if self._is_vague(value) else ())
+        if handed := self._handed_in(value):
+            return handed
+        made = self._made_by(value) if self._is_vague(value) else ()
         if not made:
             return self._as_made(self.shape(self.solution.final(value)), [value])
         used = (atom for atom in sorted_values(self.solution.final(value)) if isinstance(atom, Module))
@@ -68,12 +70,13 @@ class Shapes:
 
     def _handed_in(self, value: Value) -> Shape:
         """The parameter of an initializer that is used as a network: whoever makes the object says which it is."""
-        function = value.function
-        if value.op is not Op.PARAMETER or function.name != "__init__" or function.owner not in self.classes:
+        given, function = before_moves(value), value.function
+        if given.op is not Op.PARAMETER or function.name != "__init__" or function.owner not in self.classes:
             return ()
-        is_network = all(isinstance(atom, Module) for atom in self.solution.final(value))
-        position = function.parameters.index(value)
-        return (Part(PartKind.GIVEN, name_of(function), position),) if is_network else ()
+        is_network = all(isinstance(atom, Module) for atom in self.solution.final(given))
+        if not is_network or is_frozen(self.solution, value):
+            return ()
+        return (Part(PartKind.GIVEN, name_of(function), function.parameters.index(given)),)
 
     def shape(self, abstract: Abstract, depth: int = NESTING) -> Shape:
         """The shape of an abstract value."""
