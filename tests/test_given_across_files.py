@@ -88,3 +88,37 @@ def test_a_flag_says_whether_a_function_of_another_file_cuts_the_graph_off(
     }
     told = Project(tmp_path, files).found("train.py")
     assert [one for one in told if "TLK201" not in one] == found
+
+
+@pytest.mark.parametrize(("logged", "found"), [("cost", ["train.py: TLK102 warning"]), ("cost.item()", [])])
+def test_a_criterion_that_runs_the_model_tells_what_it_logs_beside_the_loss(
+    tmp_path: Path, logged: str, found: list[str]
+) -> None:
+    files = {
+        "criterion.py": f"""
+            from torch import nn
+
+            class Criterion(nn.Module):
+                def forward(self, net, x):
+                    out = net(x).log_softmax(-1)
+                    cost = -out[x > 0].sum()
+                    return cost, {{"cost": {logged}, "count": len(x)}}
+        """,
+        "train.py": """
+            import torch
+            from torch import nn
+            from criterion import Criterion
+
+            def train(loader):
+                net, criterion, kept = nn.Linear(3, 3), Criterion(), []
+                optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+                for x in loader:
+                    loss, log = criterion(net, x)
+                    loss.backward()
+                    optimizer.step()
+                    optimizer.zero_grad()
+                    kept.append(log)
+                return [float(log["cost"]) for log in kept]
+        """,
+    }
+    assert Project(tmp_path, files).found("train.py") == found

@@ -86,8 +86,17 @@ def test_a_name_or_a_mode_that_is_not_seen_tells_nothing(call: str) -> None:
     assert callers(call) == {"on_batch": [], "on_epoch": [], "on_start": []}
 
 
-def test_what_is_handed_through_by_name_reaches_the_method() -> None:
-    source = ENGINE.format(call="getattr(part, event)(self, **payload)", batch='self.emit("on_batch", loss=loss)')
-    detached = source.replace('"on_batch", loss=loss', '"on_batch", loss=loss.item()')
+@pytest.mark.parametrize(
+    ("call", "given"),
+    [
+        ("getattr(part, event)(self, **payload)", "loss=loss"),
+        ("getattr(part, event)(self, *args)", "loss"),
+        ("getattr(part, event)(*args)", "self, loss"),
+        ("getattr(part, event)(*args, **payload)", "self, loss=loss"),
+    ],
+)
+def test_what_is_handed_through_reaches_the_method(call: str, given: str) -> None:
+    source = ENGINE.format(call=call, batch=f'self.emit("on_batch", {given})')
+    detached = ENGINE.format(call=call, batch=f'self.emit("on_batch", {given}.item())')
     assert [found.name for found in Program(source).facts.insertions] == ["self.rows"]
     assert Program(detached).facts.insertions == []

@@ -252,8 +252,8 @@ class _Summariser:
                 parts.append(told)
             elif path and base == 0 and function.owner is not None:
                 parts.append(Part(PartKind.OWN, ".".join(path)))
-            elif isinstance(value.syntax, cst.Tuple) and any(self._by_a_call(item, calls) for item in value.inputs):
-                parts.append(self._tuple(value, calls))
+            elif (row := self._row(value, calls)) is not None:
+                parts.append(row)
             elif makes_record(self.facts, value) and (record := self._record(value)) is not None:
                 parts.append(record)
             else:
@@ -267,13 +267,16 @@ class _Summariser:
         called = value if value in calls else self._computed_from(value, calls)
         return None if called is None else Part(PartKind.RESULT, position=calls.index(called), flag=called is not value)
 
-    def _tuple(self, value: Value, calls: list[Value]) -> Part:
-        """``return logits, loss`` where both are known only where the function is called."""
-        told = [self._by_a_call(item, calls) for item in value.inputs]
+    def _row(self, value: Value, calls: list[Value]) -> Part | None:
+        """``return logits, {"loss": loss}`` where both are known only where the function is called; else None."""
+        held = [item for _, item in self.solution.held.get(value, ())]
+        if not isinstance(value.syntax, cst.Tuple | cst.Dict) or not set(held) <= set(value.inputs):
+            return None
+        told = [self._by_a_call(item, calls) or self._row(item, calls) for item in value.inputs]
         items = [
             (part,) if part is not None else self.shapes.of(item) for part, item in zip(told, value.inputs, strict=True)
         ]
-        return Part(PartKind.CONTAINER, items=tuple(zip(value.keys, items, strict=True)))
+        return Part(PartKind.CONTAINER, items=tuple(zip(value.keys, items, strict=True))) if any(told) else None
 
     def _record(self, made: Value) -> Part | None:
         """``return StepResult(step, loss)``; None for a class that others cannot name, or where two are possible."""
@@ -292,6 +295,8 @@ class _Summariser:
         if value.op is Op.CALL and self.flows.is_arithmetic(value):
             receiver = [value.callee.inputs[0]] if value.callee.op is Op.ATTRIBUTE else []
             return [*receiver, *value.arguments]
+        if value.op is Op.SUBSCRIPT:  # of what is computed it is a part, of what is returned maybe a number
+            return value.inputs[:1] if self._operands(value.inputs[0]) else ()
         is_part = value.op is Op.ATTRIBUTE and value.name in OF_RESULTS
         return value.inputs if value.op is Op.OPERATION or is_part else ()
 

@@ -148,8 +148,10 @@ class Calls:
                 binding = bind(call, method, bound=not method.is_static)
                 if not method.is_static:
                     binding[method.parameters[0]] = named.receiver
-                handed = handed_through(named.caller, call)
-                binding.update({p: handed[p.name] for p in binding if binding[p] is None and p.name in handed})
+                handed = handed_through(self.solution, named.caller, call)
+                for position, parameter in enumerate(method.parameters[not method.is_static :]):
+                    if binding[parameter] is None:
+                        binding[parameter] = handed.get(parameter.name, handed.get(position))
                 results.append(self._run(named.caller, method, binding))
         return join(results)
 

@@ -51,13 +51,23 @@ def named_methods(solution: Solution, call: Value) -> Iterator[Named]:
         yield Named(receiver, text, caller)
 
 
-def handed_through(caller: Value, call: Value) -> dict[str, Value]:
-    """What ``caller`` gives by name that its function hands on as it is in ``call``: ``handler(self, **payload)``."""
-    spread = spread_as(call, "**")
-    if len(spread) != 1 or spread[0].op is not Op.PARAMETER or star_of(spread[0]) != "**":
-        return {}
-    given = zip(caller.keys[1:], caller.arguments, strict=True)
-    return {key: argument for key, argument in given if isinstance(key, str)}
+def handed_through(solution: Solution, caller: Value, call: Value) -> dict[str | int, Value]:
+    """What ``caller`` gives that its function hands on as it is in ``call``: ``handler(self, *args, **payload)``.
+
+    By the names, and by the positions (from 0) that they have in ``call``.
+    """
+    handed: dict[str | int, Value] = {}
+    for star in ("*", "**"):
+        spread = spread_as(call, star)
+        if len(spread) != 1 or spread[0].op is not Op.PARAMETER or star_of(spread[0]) != star:
+            continue
+        if star == "**":
+            given = zip(caller.keys[1:], caller.arguments, strict=True)
+            handed.update({key: argument for key, argument in given if isinstance(key, str)})
+        elif caller in solution.callers.get(spread[0].function, {}):
+            first = sum(isinstance(key, int) for key in call.keys[1:])
+            handed.update(enumerate(solution.given_by(caller, spread[0]), first))
+    return handed
 
 
 def _spelled(solution: Solution, name: Value, reader: Value) -> Iterator[tuple[Value, str]]:
