@@ -301,6 +301,28 @@ def scan(x, widths):
     assert built(source) == []
 
 
+@pytest.mark.parametrize(
+    ("seeding", "expected"),
+    [
+        ("torch.manual_seed(seed)", []),
+        ("fix(seed)", []),
+        ("torch.manual_seed(0)", ["nn.Linear by loop"]),
+        ("print(seed)", ["nn.Linear by loop"]),
+    ],
+)
+def test_a_loop_over_seeds_draws_other_weights(seeding: str, expected: list[str]) -> None:
+    source = f"""
+def fix(seed):
+    torch.manual_seed(seed)
+def measure(x, args):
+    for seed in range(args.seeds):
+        {seeding}
+        net = nn.Linear(4, 4)
+        print(net(x).sum().item())
+"""
+    assert built(source) == expected
+
+
 # -- frameworks and servers ---------------------------------------------------------------------------------
 
 

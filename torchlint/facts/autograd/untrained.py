@@ -196,8 +196,10 @@ class _Search:
         return handed.network
 
     def _is_in_training(self, call: Value) -> bool:
-        """Whether the function trains, by itself, by its callers or by a framework."""
+        """Whether the function trains, by itself, by its callers or by a framework, and is none that builds an object."""
         function = call.function
+        if function.name == "__init__":
+            return False
         trains = self.steps.trains(function) or trains_on_result(function)
         return trains or any(self.steps.trains(above) for above in self.solution.callers_above([function]))
 

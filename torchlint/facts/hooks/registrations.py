@@ -95,6 +95,8 @@ def _registration(facts: Facts, call: Value) -> Registration | None:
     callee = call.callee
     if callee.name.rpartition(".")[2] not in OF_ALL | OF_OBJECTS | OF_TENSORS or facts.solution.functions_of(call):
         return None  # a method of the file's own may happen to be called like this
+    if not call.arguments:
+        return None  # nor is it torch's, which is given the hook
     if callee.op is Op.EXTERNAL:
         everywhere = callee.name.startswith("torch.") and callee.name.rpartition(".")[2] in OF_ALL
         return Registration(call, None, call.argument(0, "hook"), False) if everywhere else None

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from torchlint.facts import Facts
 
 
+SEEDS = frozenset(["manual_seed", "manual_seed_all", "seed_everything", "set_seed"])
+"""Functions that decide what weights are drawn from then on, by the last part of the name."""
+
 WHEREABOUTS = frozenset(["device", "dtype", "is_cuda"])
 """Attributes of a batch that are the same in each step."""
 
@@ -176,6 +179,8 @@ class _Search:
         loop = repetition.by
         if not isinstance(loop, Loop):
             return False
+        if product.kind == "module" and self._is_seeded_in(loop):
+            return True
         made_of = [*_decisive(call, product), *(set_by(self.facts, call) if product.weighs else ())]
         sources = self.repetitions.sources(made_of, repetition.chain)
         if any(self._is_trained_thing(s) and s.loop is not None and loop in s.loop.around() for s in sources):
@@ -187,6 +192,18 @@ class _Search:
         if product.kind == "loader" and repetition.turn is Turn.TRAINS and not self._reads_other_data(call, loop):
             return False
         return any(changes_with(source, loop) for source in sources)
+
+    def _is_seeded_in(self, loop: Loop) -> bool:
+        """``for seed in range(5): torch.manual_seed(seed)``: each turn draws other weights, and is meant to."""
+        seeding = (
+            call for call in self.steps.calls_in(loop.function)
+            if call.loop is not None and loop in call.loop.around() and self._seeds(call)
+        )  # fmt: skip
+        return any(changes_with(given, loop) for call in seeding for given in call.arguments)
+
+    def _seeds(self, call: Value) -> bool:
+        inner = (one for function in self.solution.functions_of(call) for one in self.steps.calls_in(function))
+        return any(one.callee.name.rpartition(".")[2] in SEEDS for one in (call, *inner))
 
     def _reads_other_data(self, call: Value, loop: Loop) -> bool:
         """Whether a loader without workers reads a data set that each turn makes, and not tensors of the step."""
