@@ -79,6 +79,21 @@ def test_what_a_function_of_the_file_makes_up_or_reads(made: str, lines: list[in
     assert found(f"{run}import csv\ndef batch(name):\n    {made}\n") == lines
 
 
+@pytest.mark.parametrize(
+    ("forward", "lines"),
+    [
+        ("def forward(self, x): raise NotImplementedError", [3]),
+        ("@abstractmethod\n    def forward(self, x): ...", [4]),
+        ("kind = 3", [3]),
+        ("def forward(self, x): return x * 2", []),
+    ],
+)
+def test_a_base_of_networks_runs_what_others_define(forward: str, lines: list[int]) -> None:
+    label = "def label(self, rows):\n        self.eval()\n        return [self(row).argmax().item() for row in rows]\n"
+    head = "from abc import abstractmethod\n"
+    assert found(f"class Base(nn.Module):\n    {forward}\n    {label}{head}") == lines
+
+
 def test_a_method_that_is_not_seen_and_detached() -> None:
     body = "def f(model: Model, x):\n    model.eval()\n    return model.encode(x){}\n"
     assert found(body.format(".detach().numpy()")) == [1]

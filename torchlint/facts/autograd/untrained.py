@@ -196,7 +196,7 @@ class _Search:
         return handed.network
 
     def _is_in_training(self, call: Value) -> bool:
-        """Whether the function trains, by itself, by its callers or by a framework, and is none that builds an object."""
+        """Whether the function trains, by itself, by its callers or by a framework; none that builds an object."""
         function = call.function
         if function.name == "__init__":
             return False

@@ -24,6 +24,7 @@ from torchlint.facts.values.frameworks import (
 )
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
 from torchlint.facts.values.handing_on import handlers_of, is_of_some_events
+from torchlint.facts.values.overriding import is_left_open
 from torchlint.facts.values.parameters import has_parameters
 from torchlint.facts.values.solve import Solution
 from torchlint.frameworks import Holds, Row, method_names
@@ -291,7 +292,13 @@ class Steps:
         return [atom.function for atom in atoms if isinstance(atom, FunctionReference)]
 
     def may_have_parameters(self, cls: Class) -> bool:
-        """Whether a module holds parameters, or may get them from a base: one that is not seen, a ``Sequential``."""
+        """Whether a module holds parameters, or may get them from a base that is not seen, a ``Sequential``, or below.
+
+        A class that leaves its ``forward`` to others is a base of networks.
+        """
+        forward = cls.method("forward")
+        if is_module_class(cls) and (forward is None or is_left_open(forward)):
+            return True
         bases = [torch_api.torch_class(base) for base in cls.all_bases() if base != "object"]
         if any(base is None or base.wraps or base.has_parameters for base in bases):
             return True

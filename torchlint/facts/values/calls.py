@@ -174,6 +174,8 @@ class Calls:
         forward = instance.cls.method("forward")
         receiver = value.callee.inputs[0] if value.callee.op is Op.ATTRIBUTE else value.callee
         overridden = self._run_overriding(value, receiver, instance.cls, "forward")
+        if overridden is None and (forward is None or is_left_open(forward)) and self._is_own(value, receiver):
+            return live(value)  # a base of networks that others define
         if overridden is not None:
             result = overridden
         else:
@@ -187,6 +189,11 @@ class Calls:
             return result
         vague = any(isinstance(atom, Unknown | Carrier) for atom in result)
         return join((result - {Unknown()}, live(value))) if vague else result
+
+    def _is_own(self, call: Value, receiver: Value) -> bool:
+        """Whether an object calls itself: ``self(x)`` in a method of it."""
+        function = call.function
+        return function.owner is not None and not function.is_static and receiver in function.parameters[:1]
 
     def _has_parameters(self, value: Value, cls: Class) -> bool:
         """Whether a module of this file trains; ``value`` is run again when it holds more."""
