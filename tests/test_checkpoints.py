@@ -299,6 +299,21 @@ def test_code_that_is_not_seen_copies_what_was_loaded_into_the_model_that_it_is_
     assert levels(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("maker", "expected"),
+    [
+        ("transformers.get_linear_schedule_with_warmup", []),
+        ("transformers.get_constant_schedule", []),
+        ("transformers.optimization.get_scheduler", []),
+        ("diffusers.optimization.get_scheduler", []),
+        ("transformers.get_rows", [Level.NOTE]),
+    ],
+)
+def test_a_schedule_of_learning_rates_holds_no_tensors(maker: str, expected: list[Level]) -> None:
+    package = maker.rpartition(".")[0]
+    assert levels(f"import {package}\nrates = {maker}(1)\nrates.load_state_dict(torch.load(path))\n") == expected
+
+
 def test_what_another_load_may_replace_is_given_up_with_the_rest() -> None:
     first = "if sys.argv:\n    s = torch.load(path)\n    w = s['w']\n    model.load_state_dict(w)\n"
     second = "if sys.flags:\n    s = torch.load(other)\n    model.load_state_dict(s)\n"

@@ -19,6 +19,7 @@ class Meaning(Enum):
     TRANSFORM = "a module without parameters, which only computes"
     LOADER = "something that yields batches"
     OPTIMIZER = "an optimizer"
+    SCHEDULE = "a schedule of learning rates"
     SOUND = "a pair: a tensor that is read from a file, and a number"
     MODEL_FIRST = "a tuple of a module and what prepares its inputs"
     APPLIES = "a container of what its first argument gives for each item"
@@ -183,6 +184,12 @@ _GRAPH_LAYER = re.compile(r"(torch_geometric\.nn|dgl\.nn|dgl\.nn\.pytorch)\.(\w+
 https://pytorch-geometric.readthedocs.io/en/latest/modules/nn.html, https://docs.dgl.ai/api/python/nn-pytorch.html
 """
 
+_SCHEDULE = re.compile(r"(transformers|diffusers)\.(optimization\.)?get_(\w+_schedule(_with_\w+)?|scheduler)$")
+"""``get_linear_schedule_with_warmup(optimizer, ...)``.
+
+https://huggingface.co/docs/transformers/main_classes/optimizer_schedules
+"""
+
 _OTHER_BACKENDS = (".mxnet.", ".tensorflow.")
 
 
@@ -197,6 +204,8 @@ def meaning_of(name: str) -> Meaning:
         return Meaning.MODULE if "Model" in owner or "For" in owner else Meaning.UNKNOWN
     if name.startswith(("transformers.", "diffusers.")) and _MODEL_CLASS.search(name):
         return Meaning.MODULE
+    if _SCHEDULE.match(name):
+        return Meaning.SCHEDULE
     if _GRAPH_LAYER.match(name) and not any(backend in name for backend in _OTHER_BACKENDS):
         return Meaning.MODULE
     for prefix, meaning in _PREFIXES:

@@ -77,6 +77,8 @@ def given_by_library(solution: Solution, value: Value, name: str) -> Abstract:
         return frozenset([Tool("loader")])
     if meaning is Meaning.OPTIMIZER:
         return frozenset([Tool("optimizer")])
+    if meaning is Meaning.SCHEDULE:
+        return frozenset([Tool("scheduler")])
     if meaning in _TUPLES:
         for position, item in enumerate(_TUPLES[meaning]):
             solution.set_field(value, position, item)
