@@ -87,7 +87,9 @@ def _outcome(
         return Outcome((), True)
     imports = None if project is None else project.imports_of(source.path)
     with deep_recursion():
-        if parsed is not None and _is_silent(source, parsed, wanted, imports):
+        if parsed is not None:
+            wanted = _not_silent(source, parsed, wanted, imports)
+        if not wanted:
             return Outcome((), True)
         module = _parse(source, refused)
         facts = _facts(module, imports)
@@ -115,8 +117,8 @@ def _parsed(source: Source, tree: ast.Module | None, project: Project | None) ->
     return parse_shallow(source.text) if project is None else project.tree_of(source)
 
 
-def _is_silent(source: Source, tree: ast.Module, rules: Sequence[Rule], imports: Imports | None) -> bool:
-    """Whether there is nothing to say of a file, told from its bare tree.
+def _not_silent(source: Source, tree: ast.Module, rules: Sequence[Rule], imports: Imports | None) -> Sequence[Rule]:
+    """The rules that may have something to say of a file, told from its bare tree: from the first that has on.
 
     Most files are silent, and libcst's parser takes longer than everything else. What is found is found again on
     libcst's own tree, where it can be located, written and repaired.
@@ -125,14 +127,23 @@ def _is_silent(source: Source, tree: ast.Module, rules: Sequence[Rule], imports:
 
     bare = bare_module(source.text, tree)
     if bare is None:
-        return False
+        return rules
     facts = _facts(bare, imports)
     try:
-        return next(_findings(facts, rules), None) is None
-    except AttributeError:
-        return False  # a repair was asked for, or white space; a slip would show again on libcst's own tree
+        return rules[_silent_at_first(facts, rules) :]
     finally:
         facts.dissolve()
+
+
+def _silent_at_first(facts: Facts, rules: Sequence[Rule]) -> int:
+    """How many of ``rules``, one after the other, say nothing of a bare tree."""
+    for count, rule in enumerate(rules):
+        try:
+            if next(_findings(facts, [rule]), None) is not None:
+                return count
+        except AttributeError:
+            return count  # a repair was asked for, or white space; a slip would show again on libcst's own tree
+    return len(rules)
 
 
 def _parse(source: Source, refused: SyntaxError | None) -> cst.Module:
