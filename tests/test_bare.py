@@ -9,7 +9,7 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
-from torchlint.bare import bare_module
+from torchlint.bare import bare_module, complete
 from torchlint.facts import Facts
 from torchlint.tree import walk
 
@@ -115,3 +115,43 @@ def test_what_has_no_text_says_so() -> None:
     module = read("x = 1\n")
     with pytest.raises(AttributeError):
         module.code_for_node(module.body[0])
+
+
+@pytest.mark.parametrize("text", [*STATEMENTS.values(), *(f"{text}\n" for text in EXPRESSIONS.values())])
+def test_a_bare_tree_is_filled_in(text: str) -> None:
+    module = read(text)
+    known = [node for node in walk(module) if isinstance(node, cst.Name | cst.BaseStatement)]
+    assert complete(module, cst.parse_module(text))
+    assert module.code == text
+    assert [node for node in walk(module) if isinstance(node, cst.Name | cst.BaseStatement)] == known
+    assert code(module) == code(cst.parse_module(text))
+
+
+def test_expressions_in_strings_of_several_pieces_stay_what_they_are() -> None:
+    text = "f('a' f'{b( c )} {d:>{e}}' \"f\")\n"
+    module = read(text)
+    known = {node.value: node for node in walk(module) if isinstance(node, cst.Name)}
+    assert complete(module, cst.parse_module(text))
+    assert module.code == text
+    assert {node.value: node for node in walk(module) if isinstance(node, cst.Name)} == known
+
+
+def test_a_tree_with_the_beginning_of_a_table_is_not_filled_in() -> None:
+    text = f"a = [{', '.join(map(str, range(100)))}]\nb = 1\n"
+    assert not complete(read(text), cst.parse_module(text))
+
+
+@pytest.mark.parametrize("text", ["(a or b).c\n", "(a)[0]\n"])
+def test_brackets_belong_to_the_text_of_an_expression(text: str) -> None:
+    module = read(text)
+    value = next(node for node in walk(module) if isinstance(node, cst.Attribute | cst.Subscript)).value
+    with pytest.raises(AttributeError):
+        module.code_for_node(value)
+    assert complete(module, cst.parse_module(text))
+    assert module.code_for_node(value).startswith("(")
+
+
+def test_text_may_have_characters_of_several_bytes() -> None:
+    module = read("x = größe['ü']\n")
+    item = next(node for node in walk(module) if isinstance(node, cst.Subscript))
+    assert module.code_for_node(item) == "größe['ü']"

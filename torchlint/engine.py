@@ -87,12 +87,13 @@ def _outcome(
         return Outcome((), True)
     imports = None if project is None else project.imports_of(source.path)
     with deep_recursion():
-        if parsed is not None and _is_silent(source, parsed, wanted, imports):
-            return Outcome((), True)
-        module = _parse(source, refused)
-        facts = _facts(module, imports)
+        facts = None if parsed is None else _bare_facts(source, parsed, imports)
+        if facts is not None:
+            wanted = wanted[_silent_at_first(facts, wanted) :]
+        if facts is None or wanted:
+            facts = _whole_facts(facts, _parse(source, refused), imports)
         findings = list(_findings(facts, wanted))
-        diagnostics = _diagnostics(source, module, findings) if findings else []
+        diagnostics = _diagnostics(source, facts.module, findings) if findings else []
         facts.dissolve()
     return Outcome(tuple(sorted(diagnostics, key=Diagnostic.sort_key)), True)
 
@@ -115,24 +116,41 @@ def _parsed(source: Source, tree: ast.Module | None, project: Project | None) ->
     return parse_shallow(source.text) if project is None else project.tree_of(source)
 
 
-def _is_silent(source: Source, tree: ast.Module, rules: Sequence[Rule], imports: Imports | None) -> bool:
-    """Whether there is nothing to say of a file, told from its bare tree.
+def _bare_facts(source: Source, tree: ast.Module, imports: Imports | None) -> Facts | None:
+    """The facts of a file by its bare tree; None where only libcst's own tree will do.
 
-    Most files are silent, and libcst's parser takes longer than everything else. What is found is found again on
-    libcst's own tree, where it can be located, written and repaired.
+    Most files are silent, and libcst's parser takes longer than everything else. What is found is found again once
+    the nodes have their white space, when it can be located, written and repaired.
     """
     from torchlint.bare import bare_module
 
     bare = bare_module(source.text, tree)
-    if bare is None:
-        return False
-    facts = _facts(bare, imports)
     try:
-        return next(_findings(facts, rules), None) is None
+        return None if bare is None else _facts(bare, imports)
     except AttributeError:
-        return False  # a repair was asked for, or white space; a slip would show again on libcst's own tree
-    finally:
+        return None  # white space was asked for; a slip would show again on libcst's own tree
+
+
+def _silent_at_first(facts: Facts, rules: Sequence[Rule]) -> int:
+    """How many of ``rules``, one after the other, have nothing to say of a bare tree."""
+    for count, rule in enumerate(rules):
+        try:
+            if next(_findings(facts, [rule]), None) is not None:
+                return count
+        except AttributeError:
+            return count  # as above, or a repair was asked for
+    return len(rules)
+
+
+def _whole_facts(facts: Facts | None, module: cst.Module, imports: Imports | None) -> Facts:
+    """The facts of a file by a tree with its white space: those of its bare tree, where that can be filled in."""
+    from torchlint.bare import complete
+
+    if facts is not None and complete(facts.module, module):
+        return facts
+    if facts is not None:
         facts.dissolve()
+    return _facts(module, imports)
 
 
 def _parse(source: Source, refused: SyntaxError | None) -> cst.Module:

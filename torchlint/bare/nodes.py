@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import libcst as cst
 
 Node = TypeVar("Node", bound=cst.CSTNode)
+
+
+_Setter: TypeAlias = "Callable[[Any, object], None]"
 
 
 class CannotConvert(Exception):
@@ -19,8 +22,9 @@ def maker(kind: type[Node], *fields: str) -> Callable[..., Node]:
     """A function that makes a node of ``kind`` of the values of ``fields``, given in that order; others are not set."""
     # The constructor would make white space for every field that is left out, and check it.
     setters = tuple(getattr(kind, name).__set__ for name in fields)
-    if len(setters) == 1:
-        return _maker_of_one(kind, setters[0])
+    of_so_many = _MAKERS.get(len(setters))
+    if of_so_many is not None:
+        return of_so_many(kind, *setters)
 
     def make(*values: object) -> Node:
         node = object.__new__(kind)
@@ -31,7 +35,7 @@ def maker(kind: type[Node], *fields: str) -> Callable[..., Node]:
     return make
 
 
-def _maker_of_one(kind: type[Node], set_value: Callable[[Node, object], None]) -> Callable[..., Node]:
+def _maker_of_one(kind: type[Node], set_value: _Setter) -> Callable[..., Node]:
     """As :func:`maker` for a node with one field, in half the time: a third of a tree is names."""
 
     def make(value: object) -> Node:
@@ -40,6 +44,36 @@ def _maker_of_one(kind: type[Node], set_value: Callable[[Node, object], None]) -
         return node
 
     return make
+
+
+def _maker_of_two(kind: type[Node], set_first: _Setter, set_second: _Setter) -> Callable[..., Node]:
+    """The same for two fields, as attributes, calls and items have."""
+
+    def make(first: object, second: object) -> Node:
+        node = object.__new__(kind)
+        set_first(node, first)
+        set_second(node, second)
+        return node
+
+    return make
+
+
+def _maker_of_three(
+    kind: type[Node], set_first: _Setter, set_second: _Setter, set_third: _Setter
+) -> Callable[..., Node]:
+    """The same for three, as arguments and operations have."""
+
+    def make(first: object, second: object, third: object) -> Node:
+        node = object.__new__(kind)
+        set_first(node, first)
+        set_second(node, second)
+        set_third(node, third)
+        return node
+
+    return make
+
+
+_MAKERS: dict[int, Callable[..., Callable[..., Any]]] = {1: _maker_of_one, 2: _maker_of_two, 3: _maker_of_three}
 
 
 def copier(template: Node, *fields: str) -> Callable[..., Node]:

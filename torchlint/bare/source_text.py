@@ -64,8 +64,17 @@ class SourceText:
                 return False
         return True
 
+    def code(self, node: ast.expr) -> str:
+        """How an expression is written; AttributeError where brackets may stand around it, which belong to it."""
+        before = self._line(node.lineno)[: node.col_offset].rstrip()
+        after = self._line(node.end_lineno or node.lineno)[node.end_col_offset :].lstrip()
+        if before.endswith("(") and after.startswith(")"):
+            raise AttributeError("brackets")
+        written = self.of(node)
+        return written if self._text.isascii() else written.encode("latin-1").decode()
+
     def of(self, node: ast.expr) -> str:
-        """How an expression is written, without brackets around it."""
+        """How an expression is written, by its bytes, without brackets around it."""
         if node.end_lineno == node.lineno:
             return self._line(node.lineno)[node.col_offset : node.end_col_offset]
         last = node.end_lineno or node.lineno

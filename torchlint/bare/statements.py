@@ -70,13 +70,17 @@ class BareModule(cst.Module):
     def code_for_node(self, node: cst.CSTNode) -> str:
         """The source of an expression, without brackets around it; AttributeError for other nodes of a bare tree."""
         origin = self._origins.get(id(node))
-        return super().code_for_node(node) if origin is None else self._source.of(origin)
+        return super().code_for_node(node) if origin is None else self._source.code(origin)
+
+    def forget_source(self) -> None:
+        """From now on the nodes have their own text: white space has been put onto them."""
+        self._origins.clear()
 
 
 _make_module = maker(BareModule, "body", "encoding", "default_indent", "default_newline", "has_trailing_newline")
 
 
-def bare_module(text: str, tree: ast.Module) -> cst.Module | None:
+def bare_module(text: str, tree: ast.Module) -> BareModule | None:
     """The bare tree of a text.
 
     Args:

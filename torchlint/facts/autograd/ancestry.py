@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
 
 from torchlint.facts.autograd.belated import Edges, is_belated
 from torchlint.facts.autograd.repackaging import Repackaging
@@ -37,7 +37,8 @@ class Ancestry:
             homes: list[Place | Value] = [holder, *places_of(solution, holder)]
             for home in homes:
                 self._into[home] += [value for value in written if value not in self._into[home]]
-        reads = solution.graph.of(Op.READ, Op.ATTRIBUTE)
+        names = {name for home in self._into if isinstance(home, Place) for name in _endings(home.path)}
+        reads = (value for value in solution.graph.of(Op.READ, Op.ATTRIBUTE) if value.name in names)
         kept = [v for v in reads if any(place in self._into for place in places_of(solution, v))]
         self._holding = made_of(solution, [*(one for one in self._into if isinstance(one, Value)), *kept])
         self._ends = self._ends_of_gradients()
@@ -195,6 +196,12 @@ class Ancestry:
         places = {place for value in ends for place in places_of(self.solution, value)}
         alike = graph.of(Op.READ, Op.ATTRIBUTE) if places else ()
         return frozenset(ends | {v for v in alike if any(place in places for place in places_of(self.solution, v))})
+
+
+def _endings(path: str) -> Iterator[str]:
+    """All names under which what is kept at a path may be read: a name that is computed may have dots itself."""
+    parts = path.split(".")
+    return (".".join(parts[begin:]) for begin in range(len(parts)))
 
 
 def _is_lasting(value: Value, source: Value) -> bool:

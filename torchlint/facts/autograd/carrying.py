@@ -83,6 +83,8 @@ class CarriedStates:
     # -- variables of a loop --------------------------------------------------------------------------------------
 
     def _in_loop(self, loop: Loop) -> Iterable[Carried]:
+        if not any(self.flows.carries(back) for phi in loop.phis for back in phi.inputs[1:]):
+            return  # what a turn leaves for the next has no graph
         runs_over_steps = self._runs_over_steps(loop)
         if not runs_over_steps and not self._retains_each_turn(loop):
             return

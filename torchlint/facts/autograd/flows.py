@@ -212,9 +212,9 @@ class Flows(Liveness):
             others = {call.function for call in calls} - {function}
             if function.result is not None and (not others or self._is_handed_on_elsewhere(function, calls)):
                 exits.append(function.result)
-        for value in graph.values:
-            if value.op is Op.CALL and value.is_bare and self.is_unknown_call(value):
-                exits.extend(value.arguments)
+        for call in graph.of(Op.CALL):
+            if call.is_bare and self.is_unknown_call(call):
+                exits.extend(call.arguments)
         for parameter in graph.foreign.hands_on:
             exits.extend(self.solution.arguments_of(parameter))
         return exits

@@ -25,8 +25,9 @@ class InferenceElsewhere:
 
     def infers(self, call: Value) -> bool:
         """Whether a function of another file runs forwards for this call whose graph does not even leave it."""
-        escapes = call in self.flows.escaped
-        return any(self._infers_in(function, escapes) for function in self.solution.functions_of(call))
+        functions = [function for function in self.solution.functions_of(call) if function.is_foreign]
+        # Most calls run none; what escapes takes a walk through the whole file.
+        return bool(functions) and any(self._infers_in(one, call in self.flows.escaped) for one in functions)
 
     def runs_forwards_only(self, call: Value) -> bool:
         """Whether what a CALL runs are the forwards of models, which serve a training as well."""

@@ -105,9 +105,9 @@ class Records:
         is_told_there = bool(self.flows.live_parts(store.value)) and not self.flows.is_gathered(store.value)
         if store.holder is None or is_told_there:
             return []
-        homes = self.insertions.homes_beyond_step(store)
-        handed = list(self._inside(store.value, store.syntax, None, DEPTH, set())) if homes else []
-        if not handed:
+        handed = list(self._inside(store.value, store.syntax, None, DEPTH, set()))
+        homes = self.insertions.homes_beyond_step(store) if handed else []
+        if not homes:
             return []
         made = next((home for home in homes if isinstance(home, Value)), None)
         name, bounded = text_of(store.target, store.holder), self.insertions.is_bounded(store, made)

@@ -172,7 +172,7 @@ class Context(ABC):
         if self.unset and path_of(target) in self.unset:
             self.graph.beginnings.add(value)
         if type(target) is cst.Name:
-            self._assign_name(target.value, value, syntax)
+            self._assign_name(target, value, syntax)
         elif type(target) is cst.Attribute:
             self._assign_attribute(target, value, syntax)
         elif isinstance(target, cst.Tuple | cst.List):
@@ -182,9 +182,11 @@ class Context(ABC):
         elif isinstance(target, cst.Subscript):
             self._assign_item(target, value, syntax)
 
-    def _assign_name(self, name: str, value: Value, syntax: cst.CSTNode | None, added: Value | None = None) -> None:
+    def _assign_name(
+        self, target: cst.Name, value: Value, syntax: cst.CSTNode | None, added: Value | None = None
+    ) -> None:
+        name, names = target.value, self.names
         self.state.bind(name, value)
-        names = self.names
         if self.cls is not None:
             place: Place | None = Place(self.cls.root(), name)
         elif name in names.declared:
@@ -193,7 +195,7 @@ class Context(ABC):
             place = Place(self.function, name)
         else:
             return
-        self.keep(_kind(added), value, syntax, added=added, place=place, target=cst.Name(name))
+        self.keep(_kind(added), value, syntax, added=added, place=place, target=target)
 
     def _unpack(self, target: cst.Tuple | cst.List, value: Value) -> None:
         count = len(target.elements)
@@ -247,7 +249,7 @@ class Context(ABC):
                 return
             target = target.func.value  # x.mul_(a).add_(b) changes x
         if isinstance(target, cst.Name):
-            self._assign_name(target.value, value, syntax, added)
+            self._assign_name(target, value, syntax, added)
         elif isinstance(target, cst.Attribute) and not self._is_of_tensor(target):
             self._assign_attribute(target, value, syntax, added)
         elif isinstance(target, cst.Subscript):

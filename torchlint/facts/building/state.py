@@ -70,8 +70,9 @@ def merge(states: Iterable[State | None], phi: Join) -> State | None:
     )
     names = dict.fromkeys(name for state in arriving for name in state.variables)
     for name in names:
-        value = first.variables.get(name)
-        if value is not None and all(s.variables.get(name) is value for s in arriving):
+        values = [state.variables.get(name) for state in arriving]
+        value = values[0]
+        if value is not None and values.count(value) == len(values):
             merged.variables[name] = value  # the most
             continue
         found = list(dict.fromkeys(s.variables[name] for s in arriving if name in s.variables))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import libcst as cst
 
 from torchlint.facts.building.guards import SETTERS, SWITCHES, mode_of_guard
 from torchlint.facts.building.names import bound_targets, import_names, target_names
-from torchlint.facts.values.graph import Function, Mode, Op, ValueGraph
+from torchlint.facts.values.graph import Function, Mode, Op, Value
+from torchlint.facts.wording import Wording
 from torchlint.tree import walk_scope
 
 
@@ -33,11 +34,15 @@ class Guard:
 class Guards:
     """Reads guards from expressions, blocks and decorators."""
 
-    def __init__(self, graph: ValueGraph, parents: Mapping[cst.CSTNode, cst.CSTNode]) -> None:
-        """Prepare to look up the values of calls and of imported names."""
-        self.parents = parents
-        self.values = {v.syntax: v for v in graph.of(Op.CALL, Op.EXTERNAL) if v.syntax is not None}
+    def __init__(self, facts: Wording) -> None:
+        """Look at nothing yet: most files have no guard."""
+        self._facts = facts
         self._scopes: dict[Function, dict[str, str]] = {}
+
+    @cached_property
+    def values(self) -> dict[cst.CSTNode, Value]:
+        """The values of calls and of imported names by where they are written."""
+        return {v.syntax: v for v in self._facts.graph.of(Op.CALL, Op.EXTERNAL) if v.syntax is not None}
 
     def named_by(self, node: cst.BaseExpression, function: Function) -> Guard | None:
         """The guard of torch that an expression makes, or names without making one."""
@@ -75,7 +80,7 @@ class Guards:
                         table.setdefault(local, full)
                 elif (type(node) is cst.FunctionDef or type(node) is cst.ClassDef) and node is not function.syntax:
                     table[node.name.value] = ""
-                elif type(node) is not cst.Call and not isinstance(self.parents.get(node), cst.ImportAlias):
+                elif type(node) is not cst.Call and not isinstance(self._facts.parents.get(node), cst.ImportAlias):
                     table.update((n, "") for target in bound_targets(node) for n in target_names(target))
         return self._scopes[function]
 
@@ -92,8 +97,8 @@ class Guards:
     def around(self, node: cst.CSTNode, function: Function) -> tuple[cst.CSTNode, Guard] | None:
         """The innermost guard in whose block (or decorated function) a node of ``function`` stands."""
         current = node
-        while current is not function.syntax and current in self.parents:
-            current = self.parents[current]
+        while current is not function.syntax and current in self._facts.parents:
+            current = self._facts.parents[current]
             if isinstance(current, cst.With):
                 guards = self.entered(current, function)
                 if guards:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -136,8 +137,11 @@ class _Search:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self.guards = Guards(facts.graph, facts.parents)
-        self._functions = {function.syntax: function for function in facts.graph.functions}
+        self.guards = Guards(facts)
+
+    @cached_property
+    def _functions(self) -> dict[cst.CSTNode, Function]:
+        return {function.syntax: function for function in self.facts.graph.functions}
 
     def found(self) -> Iterator[IdleGuard]:
         for function in self.facts.graph.functions:

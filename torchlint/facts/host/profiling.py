@@ -62,8 +62,10 @@ def records_all(facts: Facts, call: Value) -> bool:
         return False
     if call.callee.name in OLDER:
         return literal(facts.solution, call.argument(0, "enabled")) is not False
+    if call.callee.name not in PROFILERS:
+        return False
     schedule = call.argument(1, "schedule")
-    return call.callee.name in PROFILERS and (schedule is None or literal(facts.solution, schedule) is None)
+    return schedule is None or literal(facts.solution, schedule) is None
 
 
 def _is_asked_for(facts: Facts, call: Value) -> bool:

@@ -150,7 +150,7 @@ class Caching:
     # -- caches ---------------------------------------------------------------------------------------------------
 
     def _decorated(self) -> Iterator[Cached]:
-        for value in self.facts.graph.values:
+        for value in self.facts.graph.of(Op.FUNCTION):
             function = value.reference
             if not isinstance(function, Function) or not isinstance(function.syntax, cst.FunctionDef):
                 continue
@@ -166,8 +166,8 @@ class Caching:
             maker = call.callee
             written = maker.syntax if maker.op is Op.CALL else call.syntax
             name = maker.callee.name if maker.op is Op.CALL else maker.name
-            first = call.argument(0, "user_function")
-            if not is_cache(name) or first is None or not isinstance(written, cst.Call):
+            first = call.argument(0, "user_function") if is_cache(name) else None
+            if first is None or not isinstance(written, cst.Call):
                 continue
             for atom in sorted_values(self.solution.final(first)):
                 if isinstance(atom, FunctionReference):

@@ -50,8 +50,8 @@ class _Search:
     def inserted(self) -> Iterator[Collection]:
         """``outs.append(net(x))`` in a pass."""
         for store in self.facts.graph.stores:
-            if store.kind is not Kind.INSERT or store.holder is None:
-                continue
+            if store.kind is not Kind.INSERT or store.holder is None or not self.gathering.containers(store.holder):
+                continue  # how often it runs takes longest to tell
             repetition = self.gathering.repetition(self.gathering.position(store))
             if (
                 repetition is None

@@ -164,7 +164,7 @@ class Gathering:
     def allocation(self, store: Store, repetition: Repetition) -> Value | None:
         """The container that takes it, if it lives through the turns; None for one of each turn, a window, a deque."""
         assert store.holder is not None
-        made = self._containers(store.holder)
+        made = self.containers(store.holder)
         if not made or any(self.is_within(one.function, one.loop, repetition) or is_bounded(one) for one in made):
             return None
         return None if self._resets_within(made, repetition) else made[0]
@@ -172,7 +172,7 @@ class Gathering:
     def window(self, store: Store, repetition: Repetition) -> Value | None:
         """The container that takes it, if it lives through the turns and gives up its oldest where it is full."""
         assert store.holder is not None
-        made = self._containers(store.holder)
+        made = self.containers(store.holder)
         if len(made) != 1 or self.is_within(made[0].function, made[0].loop, repetition):
             return None
         if is_bounded(made[0]):
@@ -200,7 +200,7 @@ class Gathering:
             and self.is_within(reset.function, reset.loop, repetition)
         ]
 
-    def _containers(self, holder: Value) -> list[Value]:
+    def containers(self, holder: Value) -> list[Value]:
         """The containers that a holder may be; a list that a ``defaultdict`` makes lives as long as that does."""
         made = allocations_of(self.solution, holder)
         if made or holder.op is not Op.SUBSCRIPT:

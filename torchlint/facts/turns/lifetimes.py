@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -37,34 +37,48 @@ class Lifetimes:
         self.solution = solution
         self.flows = flows
         self.steps = steps
+        self._anew: dict[Store, bool] = {}
+
+    def _resets(self, home: Place | Value) -> Iterator[_Position]:
+        """Where a holder is cleared, or given something else without a graph."""
+        yield from (_Position(s.function, s.loop) for s in self._assigned.get(home, ()) if self._is_anew(s))
+        yield from self._cleared.get(home, ())
+
+    def _cuts(self, home: Place | Value) -> Iterator[_Position]:
+        """Where a holder is cleared, or given something without a graph, be it what it held."""
+        assigned = self._assigned.get(home, ())
+        yield from (_Position(s.function, s.loop) for s in assigned if not self.flows.carries(s.value))
+        yield from self._cleared.get(home, ())
 
     @cached_property
-    def _resets(self) -> dict[Place | Value, list[_Position]]:
-        """Where holders are given something else, without a graph."""
-        return self._positions(self._sets_anew)
-
-    @cached_property
-    def _cuts(self) -> dict[Place | Value, list[_Position]]:
-        """Where holders are given something without a graph, be it what they held."""
-        return self._positions(lambda store: not self.flows.carries(store.value))
-
-    def _positions(self, ends: Callable[[Store], bool]) -> dict[Place | Value, list[_Position]]:
-        """Where holders are cleared, or assigned by a store that ``ends`` what they held."""
-        table: dict[Place | Value, list[_Position]] = defaultdict(list)
+    def _assigned(self) -> dict[Place | Value, list[Store]]:
+        """What is assigned to each place, but for what it begins with."""
+        table: dict[Place | Value, list[Store]] = defaultdict(list)
         graph = self.solution.graph
         for store in graph.stores:
-            if store.kind is Kind.ASSIGN and store.value not in graph.beginnings and ends(store):
+            if store.kind is Kind.ASSIGN and store.value not in graph.beginnings:
                 for target in targets_of(self.solution, store):
-                    table[target].append(_Position(store.function, store.loop))
-        for place, function in graph.foreign.resets:
+                    table[target].append(store)
+        return table
+
+    @cached_property
+    def _cleared(self) -> dict[Place | Value, list[_Position]]:
+        """Where each holder is cleared."""
+        table: dict[Place | Value, list[_Position]] = defaultdict(list)
+        for place, function in self.solution.graph.foreign.resets:
             table[place].append(_Position(function, None))
-        for reset in graph.resets:
+        for reset in self.solution.graph.resets:
             for target in homes_of(self.solution, reset.holder):
                 table[target].append(_Position(reset.function, reset.loop))
         return table
 
+    def _is_anew(self, store: Store) -> bool:
+        """Whether an assignment drops the old content for something without a graph; most are never asked about."""
+        if store not in self._anew:
+            self._anew[store] = self._sets_anew(store)
+        return self._anew[store]
+
     def _sets_anew(self, store: Store) -> bool:
-        """Whether an assignment drops the old content for something without a graph."""
         if self.flows.live_parts(store.value):
             return False
         targets = targets_of(self.solution, store)
@@ -89,8 +103,8 @@ class Lifetimes:
         given = given_object(homes)
         if given is not None and self._is_of_one_step(*given):
             return False
-        table = self._cuts if chained else self._resets
-        resets = [position for home in homes for position in table.get(home, ())]
+        ends = self._cuts if chained else self._resets
+        resets = [position for home in homes for position in ends(home)]
         containers = [home for home in homes if isinstance(home, Value)]
         # `kept += [x]` makes a list only to add it to the one that stays, `[*kept, x]` one that has the last one's.
         staying = [
@@ -160,11 +174,11 @@ class Lifetimes:
 
     def resetters(self, homes: list[Place | Value]) -> set[Function]:
         """The functions that set a holder anew; that of its birth is none of them by that alone."""
-        return {position.function for home in homes for position in self._resets.get(home, ())}
+        return {position.function for home in homes for position in self._resets(home)}
 
     def is_reset(self, homes: list[Place | Value]) -> bool:
         """Whether anything in the file sets one of these anew, or takes something out of it."""
-        return any(self._resets.get(home) for home in homes)
+        return any(True for home in homes for _ in self._resets(home))
 
     def is_ended_from_outside(self, homes: list[Place | Value], function: Function) -> bool:
         """Whether another method of the object ends what ``function`` carries on, and nobody here is seen to call it.
@@ -175,7 +189,7 @@ class Lifetimes:
         known = {(place, method.name) for place, method in foreign.resets}
         if any(place in homes and name != "__init__" and (place, name) not in known for place, name in foreign.endings):
             return True
-        ending = {position.function for home in homes for position in self._cuts.get(home, ())}
+        ending = {position.function for home in homes for position in self._cuts(home)}
         return any(
             method is not function and method.name != "__init__" and method.owner is not None
             and all(call.function.name == "__init__" for call in self.solution.callers.get(method, ()))

@@ -27,8 +27,8 @@ def promises(full_name: str, holds: Holds) -> tuple[Row, ...]:
 
 def promised(function: Function, holds: Holds) -> Row | None:
     """The row that says it of a method by the bases of its class, if there is one."""
-    if function.owner is None:
-        return None
+    if function.owner is None or function.name not in method_names(holds):
+        return None  # the most
     return next((row for row in _of_class(function.owner, holds) if function.name in row.methods), None)
 
 
@@ -109,7 +109,8 @@ def is_called_each_step(function: Function) -> bool:
 
 def answers_requests(function: Function) -> bool:
     """Whether a server calls this method for each request: ``do_GET``, ``predict`` of an API's class."""
-    return promised(function, Holds.EACH_STEP) in SERVING
+    row = promised(function, Holds.EACH_STEP)
+    return row is not None and row in SERVING
 
 
 def is_decorated_handler(function: Function) -> bool:
@@ -133,8 +134,6 @@ def is_given_on_device(parameter: Value) -> bool:
 
 def is_given_model(parameter: Value) -> bool:
     """Whether a framework hands the model that it trains to a method as this parameter, by its place or its name."""
-    if parameter.function.name not in method_names(Holds.GIVEN_MODEL):
-        return False  # the most
     row = promised(parameter.function, Holds.GIVEN_MODEL)
     if row is None:
         return False
@@ -146,8 +145,6 @@ def is_given_model(parameter: Value) -> bool:
 def is_model_of_given(attribute: Value) -> bool:
     """``net.module_``: whether an ATTRIBUTE is the model of what a framework hands to a method."""
     owner = attribute.inputs[0]
-    if owner.function.name not in method_names(Holds.HAS_MODEL):
-        return False
     row = promised(owner.function, Holds.HAS_MODEL) if owner.op is Op.PARAMETER else None
     return row is not None and attribute.name == row.argument[1] and owner in owner.function.parameters[1:2]
 
