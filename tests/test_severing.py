@@ -84,3 +84,19 @@ def run(net, x, training):
     assert not adds_up_graphs(function, "run(model, x, False)[1].sum()")
     half = function.replace("out, aside = out.detach(), aside.detach()", "out = out.detach()")
     assert adds_up_graphs(half, "run(model, x, False)[1].sum()")
+
+
+def test_what_is_put_into_a_result_later_counts() -> None:
+    function = """
+def run(net, x, training):
+    logs, out = {}, net(x)
+    logs["out"] = out
+    logs["size"] = 3 if training else 4
+    if not training:
+        out = out.detach()
+    return logs
+"""
+    assert adds_up_graphs(function, "run(model, x, False)['out'].sum()")
+    assert adds_up_graphs(function.replace("return logs", "return [logs]"), "run(model, x, False)[0]['out'].sum()")
+    cut = function.replace('    logs["out"] = out\n', "").replace("return logs", 'logs["out"] = out\n    return logs')
+    assert not adds_up_graphs(cut, "run(model, x, False)['out'].sum()")

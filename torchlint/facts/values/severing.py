@@ -6,7 +6,7 @@ results have no graph.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from torchlint.facts.values.domain import is_graphless
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
 
 FURTHEST = 60
-"""So many values are looked at behind a result."""
+"""So many values are looked at behind a result, at most."""
 
 
 def severs(solution: Solution, call: Value, function: Function, binding: Mapping[Value, Value | None]) -> bool:
@@ -53,11 +53,8 @@ def is_cut_off(solution: Solution, function: Function, flags: Collection[Flag], 
     result = function.result
     if result is None or not result.inputs or function.is_generator:
         return False
-    ends = list(_ends(solution, result, flags))
-    if reader is not None:
-        for end in ends:
-            solution.watch(end, reader)
-    return len(ends) < FURTHEST and all(is_graphless(atom) for end in ends for atom in solution.of(end))
+    ends = _ends(solution, result, flags, reader)
+    return bool(ends) and all(is_graphless(atom) for end in ends for atom in solution.of(end))
 
 
 def _said(flag: Value, binding: Mapping[Value, Value | None]) -> bool | None:
@@ -68,19 +65,25 @@ def _said(flag: Value, binding: Mapping[Value, Value | None]) -> bool | None:
     return given.name == "True"
 
 
-def _ends(solution: Solution, result: Value, flags: Collection[Flag]) -> Iterator[Value]:
-    """What a result is made of, at most :data:`FURTHEST`, without the choices that ``flags`` rule out."""
+def _ends(solution: Solution, result: Value, flags: Collection[Flag], reader: Value | None) -> list[Value]:
+    """What a result is made of without the choices that ``flags`` rule out; nothing where that is too much to tell."""
     excluded = {(flag, not truth) for flag, truth in flags}
-    pending, seen = [result], set[Value]()
-    while pending and len(seen) < FURTHEST:
+    pending, seen, found = [result], set[Value](), list[Value]()
+    while pending:
         value = pending.pop()
         if value in seen:
             continue
         seen.add(value)
+        if len(seen) > FURTHEST:
+            return []
+        if reader is not None:
+            solution.watch(value, reader)
         if value.op is Op.PHI:
             ways = ((one, solution.graph.decided.get((value, one), (frozenset(),))) for one in value.inputs)
             pending += [one for one, flags in ways if any(map(excluded.isdisjoint, flags))]
         elif value.op in (Op.CONTAINER, Op.OPERATION, Op.NARROWED):
             pending += value.inputs
+            pending += [held for _, held in solution.held.get(value, ())]
         else:
-            yield value
+            found.append(value)
+    return found
