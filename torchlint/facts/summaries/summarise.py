@@ -300,10 +300,9 @@ class _Summariser:
             base, path = _path_from_parameter(call.callee, function)
             if path and path[-1] in torch_api.module_methods() and path[-1] != "forward":
                 continue
-            if self.facts.inferences.on_a_dummy(call):
-                continue
             called = self._called(call) if base < 0 else ""
-            if base >= 0 or called or self.facts.steps.calls_module(call):
+            is_told = base >= 0 or called or self.facts.steps.calls_module(call)
+            if is_told and not self.facts.inferences.on_a_dummy(call):
                 around = call.loop.around() if call.loop is not None else []
                 found[call] = CallSummary(
                     function=called,
@@ -336,9 +335,9 @@ class _Summariser:
     def _resets(self, function: Function) -> Iterator[str]:
         """The attributes that a method sets anew."""
         root = function.owner.root() if function.owner is not None else None
-        for place, _ in self.solution.stored_with(root) if root is not None else ():
-            if function in self.facts.lifetimes.resetters([place]):
-                yield place.path
+        for home in self.facts.lifetimes.set_anew_by(function) if root is not None else ():
+            if isinstance(home, Place) and home.owner is root and home in self.solution.stored:
+                yield home.path
 
 
 def _path_from_parameter(callee: Value, function: Function) -> tuple[int, tuple[str, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -161,6 +161,18 @@ class Lifetimes:
     def resetters(self, homes: list[Place | Value]) -> set[Function]:
         """The functions that set a holder anew; that of its birth is none of them by that alone."""
         return {position.function for home in homes for position in self._resets.get(home, ())}
+
+    def set_anew_by(self, function: Function) -> Set[Place | Value]:
+        """The holders that a function sets anew; see :meth:`resetters`."""
+        return self._reset_in.get(function, frozenset())
+
+    @cached_property
+    def _reset_in(self) -> dict[Function, set[Place | Value]]:
+        table: dict[Function, set[Place | Value]] = defaultdict(set)
+        for home, positions in self._resets.items():
+            for position in positions:
+                table[position.function].add(home)
+        return table
 
     def is_reset(self, homes: list[Place | Value]) -> bool:
         """Whether anything in the file sets one of these anew, or takes something out of it."""
