@@ -49,10 +49,13 @@ class Holders:
         self.facts = facts
         self.solution = facts.solution
         self.holding = Holding(facts.solution, facts.identity)
+        self._objects: dict[Value, frozenset[Value]] = {}
 
     def objects(self, value: Value) -> frozenset[Value]:
         """The values that made the object which ``value`` may be."""
-        return frozenset(ends([value], self._behind))
+        if value not in self._objects:
+            self._objects[value] = frozenset(ends([value], self._behind))
+        return self._objects[value]
 
     def is_model(self, value: Value) -> bool:
         """Whether ``value``, or what made the object that it is, is a module."""
