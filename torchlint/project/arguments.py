@@ -13,7 +13,7 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torchlint.python_tree import children, last_name
 
@@ -45,6 +45,7 @@ _BINDING = (
     ast.comprehension,
     ast.withitem,
 )
+_READ = frozenset([*_BINDING, ast.Call])
 
 
 class Maker(NamedTuple):
@@ -122,18 +123,21 @@ def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, ast.AST, ast.ClassDef |
     """The calls of a file, each with the function, or the module, and the class around it."""
     where: ast.AST = tree
     cls: ast.ClassDef | None = None
-    pending: list[ast.AST | tuple[ast.AST, ast.ClassDef | None]] = [tree]
+    pending: list[Any] = [tree]
     while pending:
         node = pending.pop()
-        if isinstance(node, tuple):  # the end of a definition
+        kind = node.__class__
+        if kind is ast.Name:  # half of all, and nothing is under it
+            continue
+        if kind is tuple:  # the end of a definition
             where, cls = node
             continue
-        if isinstance(node, ast.Call):
+        if kind is ast.Call:
             yield node, where, cls
-        elif isinstance(node, _Function):
+        elif kind in _Function:
             pending.append((where, cls))
             where = node
-        elif isinstance(node, ast.ClassDef):
+        elif kind is ast.ClassDef:
             pending.append((where, cls))
             cls = node
         pending += children(node)
@@ -233,7 +237,7 @@ class _Makers:
     def _scope(self, where: ast.AST, cls: ast.ClassDef | None) -> _Scope:
         if where not in self._scopes:
             bound: dict[str, list[ast.expr | None]] = {}
-            nodes = list(_own_nodes(where))
+            nodes = [node for node in _own_nodes(where) if node.__class__ in _READ]
             for name, value in _bindings(where, nodes):
                 bound.setdefault(name, []).append(value)
             self._scopes[where] = _Scope(bound, cls, _own_name(where, cls), _put_into_evaluation(nodes))
@@ -281,8 +285,7 @@ def _bindings(where: ast.AST, nodes: list[ast.AST]) -> Iterator[tuple[str, ast.e
             if one is not None:
                 yield one.arg, None
     for node in nodes:
-        if isinstance(node, _BINDING):
-            yield from _bound_by(node)
+        yield from _bound_by(node)
 
 
 def _own_nodes(where: ast.AST) -> Iterator[ast.AST]:
@@ -290,7 +293,8 @@ def _own_nodes(where: ast.AST) -> Iterator[ast.AST]:
     pending: list[ast.AST] = list(where.body) if isinstance(where, (*_Function, ast.Module)) else []
     while pending:
         node = pending.pop()
-        if not isinstance(node, _SCOPES):
+        kind = node.__class__
+        if kind is not ast.Name and kind not in _SCOPES:
             yield node
             pending += children(node)
 

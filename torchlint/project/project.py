@@ -290,10 +290,14 @@ class Project:
             Unreadable: the text is nested too deep.
             SyntaxError: this Python cannot parse the text.
         """
-        path, tree = os.path.abspath(source.path), self._trees.of(source.text)
+        path = os.path.abspath(source.path)
+        saved = self._text(path)
         # An editor's buffer that is not saved is nothing that other files see.
-        if path not in self._outlines and self._text(path) == source.text:
-            self._learn(path, source.text, tree)
+        if saved != source.text:
+            return self._trees.of(source.text)
+        tree = self._trees.of(saved)  # of one text, two copies would be kept
+        if path not in self._outlines:
+            self._learn(path, saved, tree)
         return tree
 
     def _outline(self, path: str) -> Outline | None:

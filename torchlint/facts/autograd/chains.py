@@ -5,7 +5,7 @@ The state of a recurrent network comes back to where it was taken from; so may w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,7 +43,7 @@ class Chains:
             goals: where to end.
             crossed: True when a module has been passed already.
         """
-        ways = reached([_At(value, crossed, ())], lambda at: self._before(at) if at.value not in goals else ())
+        ways = reached([_At(value, crossed)], lambda at: self._before(at) if at.value not in goals else ())
         return next((at.value for at in ways if at.crossed and at.value in goals), None)
 
     def _may_carry(self, value: Value) -> bool:
@@ -127,10 +127,16 @@ class Chains:
         for result in function.result.inputs if function.result is not None else ():
             parts = zip(result.keys, result.inputs, strict=True) if result.op is Op.CONTAINER else [(None, result)]
             for key, part in parts:
+                behind = self._behind_modules(part)
                 for position, parameter in enumerate(function.parameters):
-                    if self.reaches(part, frozenset([parameter])) is not None:
+                    # One that is reached on the way to itself alone is not meant.
+                    if parameter in behind and self.reaches(part, frozenset([parameter])) is not None:
                         if not self.hands_back(function, parameter):
                             yield key, position
+
+    def _behind_modules(self, value: Value) -> Set[Value]:
+        """All whose graph comes through a module into ``value``, be it by way of one another."""
+        return {at.value for at in reached([_At(value, False)], self._before) if at.crossed}
 
     def hands_back(self, function: Function, parameter: Value, depth: int = DEPTH) -> bool:
         """Whether a function may return what it is given for a parameter, alone or as an item of its result."""
@@ -159,7 +165,7 @@ class _At:
 
     value: Value
     crossed: bool
-    calls: tuple[Value, ...]
+    calls: tuple[Value, ...] = ()
 
     def to(self, value: Value) -> _At:
         return _At(value, self.crossed, self.calls)

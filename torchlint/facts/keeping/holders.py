@@ -7,6 +7,8 @@ that it was computed with, even when its backward has run.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -47,10 +49,13 @@ class Holders:
         self.facts = facts
         self.solution = facts.solution
         self.holding = Holding(facts.solution, facts.identity)
+        self._objects: dict[Value, frozenset[Value]] = {}
 
     def objects(self, value: Value) -> frozenset[Value]:
         """The values that made the object which ``value`` may be."""
-        return frozenset(ends([value], self._behind))
+        if value not in self._objects:
+            self._objects[value] = frozenset(ends([value], self._behind))
+        return self._objects[value]
 
     def is_model(self, value: Value) -> bool:
         """Whether ``value``, or what made the object that it is, is a module."""
@@ -217,14 +222,20 @@ class Holders:
         """Whether an initializer keeps what it is given, or an optimizer for it, on the object."""
         if function.is_foreign:
             return function.parameters.index(parameter) in self.facts.graph.foreign.holds.get(function, ())
+        kept = self._put_on_objects.get(function, ())
+        if parameter in kept or not kept:
+            return bool(kept)
         given = frozenset([parameter]) | self.objects(parameter)
-        return any(
-            store.function is function
-            and store.kind is Kind.ASSIGN
-            and bool(store.attribute)
-            and (store.value is parameter or self._how(store.value, given, depth - 1, set(seen)) != "")
-            for store in self.facts.graph.stores
-        )
+        return any(self._how(value, given, depth - 1, set(seen)) != "" for value in kept)
+
+    @cached_property
+    def _put_on_objects(self) -> dict[Function, list[Value]]:
+        """What each function assigns to attributes."""
+        table: dict[Function, list[Value]] = defaultdict(list)
+        for store in self.facts.graph.stores:
+            if store.kind is Kind.ASSIGN and store.attribute:
+                table[store.function].append(store.value)
+        return table
 
     def held_from(self, initializer: Function) -> tuple[int, ...]:
         """The parameters of an initializer, from 0 and without ``self``, that its object has from then on."""

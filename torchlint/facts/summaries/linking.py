@@ -47,6 +47,7 @@ class Linker:
         self._units: dict[tuple[str, str], Unit] = {}
         self.containers: dict[tuple[Value | Function, Part], Value] = {}
         self._shapes: dict[Value, tuple[Shape, Unit]] = {}
+        self._realised: dict[Value, Abstract] = {}
         self._imported_here: dict[str, tuple[Class | Function | Shape, Unit] | None] = {}
         foreign.realise = self.realise
 
@@ -94,11 +95,13 @@ class Linker:
         return self._unit(Found(passing.path, "", Kind.OTHER, (), passing.imports, lambda: None), 0)
 
     def realise(self, value: Value) -> Abstract:
-        """The abstract value of a GIVEN value."""
-        known = self._shapes.get(value)
-        if known is None:
-            return UNKNOWN
-        shape, unit = known
+        """The abstract value of a GIVEN value; the file that gives it says it once and for all."""
+        if value not in self._realised:
+            known = self._shapes.get(value)
+            self._realised[value] = UNKNOWN if known is None else self._realise(value, *known)
+        return self._realised[value]
+
+    def _realise(self, value: Value, shape: Shape, unit: Unit) -> Abstract:
         atoms = Atoms(self)  # not kept: the two would go round in a circle, and hold the whole tree
         told = [atoms.atom(part, unit, value) for part in shape]
         kinds = [part.kind for part in shape]

@@ -307,10 +307,9 @@ class _Summariser:
             base, path = _path_from_parameter(call.callee, function)
             if path and path[-1] in torch_api.module_methods() and path[-1] != "forward":
                 continue
-            if self.facts.inferences.on_a_dummy(call):
-                continue
             called = self._called(call) if base < 0 else ""
-            if base >= 0 or called or self.facts.steps.calls_module(call):
+            is_told = base >= 0 or called or self.facts.steps.calls_module(call)
+            if is_told and not self.facts.inferences.on_a_dummy(call):
                 around = call.loop.around() if call.loop is not None else []
                 found[call] = CallSummary(
                     function=called,

@@ -229,7 +229,7 @@ def _order(atom: Atom) -> tuple[str, str, int, str]:
         value = getattr(atom, name, None)
         if value is not None:
             return kind, "", value.index, by
-    return kind, str(getattr(atom, "name", getattr(atom, "kind", ""))), 0, by
+    return kind, str(getattr(atom, "name", getattr(atom, "kind", ""))), getattr(atom, "has_parameters", 0), by
 
 
 def is_live(atom: Atom) -> bool:
