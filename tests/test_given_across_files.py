@@ -122,3 +122,39 @@ def test_a_criterion_that_runs_the_model_tells_what_it_logs_beside_the_loss(
         """,
     }
     assert Project(tmp_path, files).found("train.py") == found
+
+
+@pytest.mark.parametrize(
+    ("taken", "called", "found"),
+    [
+        ("wave[:, :16000]", "store.put(path)", ["store.py: TLK402 error"]),
+        ("wave[:, :16000].clone()", "store.put(path)", []),
+        ("wave[:, :16000]", "print(path)", []),
+    ],
+)
+def test_pieces_that_a_store_keeps_with_each_call_of_another_files_loop(
+    tmp_path: Path, taken: str, called: str, found: list[str]
+) -> None:
+    files = {
+        "store.py": f"""
+            import torchaudio
+
+            class Store:
+                def __init__(self):
+                    self.rows = {{}}
+                def put(self, path):
+                    wave, rate = torchaudio.load(path)
+                    self.rows[path] = {taken}
+        """,
+        "main.py": f"""
+            import torch
+            from store import Store
+
+            def main(paths):
+                store = Store()
+                for path in paths:
+                    {called}
+                return store
+        """,
+    }
+    assert Project(tmp_path, files).found() == found

@@ -107,6 +107,36 @@ def test_window_after_window_they_are_all_of_it() -> None:
     assert view("[h[i:i + len(x)] for i in y][0]") == "own"
 
 
+SOUNDS = """
+import torchaudio
+def heard(path):
+    wave, rate = torchaudio.load(path)
+    {made}
+    return wave.mean(0)
+def collect(folder):
+    kept = []
+    for path in sorted(Path(folder).rglob("*.wav")):
+        wave = heard(path)
+        {taken}
+    return kept
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "taken", "count"),
+    [
+        ("pass", "kept.append(wave[:16000])", 1),
+        ("wave = torchaudio.functional.resample(wave, rate, 8000)", "kept.append(wave[:16000])", 1),
+        ("pass", "at = int(wave.argmax())\n        kept.append(wave[at:at + 99])", 1),
+        ("pass", "for at in range(0, len(wave), 99):\n            kept.append(wave[at:at + 99])", 0),
+        ("wave = [wave, rate]", "kept.append(wave[:16000].clone())", 0),
+    ],
+)
+def test_a_piece_of_what_is_heard_keeps_all_of_it(made: str, taken: str, count: int) -> None:
+    source = "from pathlib import Path\n" + SOUNDS.format(made=made, taken=taken)
+    assert len(Program(source).facts.kept_views) == count
+
+
 KEPT = """
 LAYERS = (3, 6)
 bert = transformers.AutoModel.from_pretrained("bert")

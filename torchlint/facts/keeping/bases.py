@@ -57,8 +57,10 @@ class Bases:
         if value.op is Op.PHI:
             return bool(value.inputs) and all(self.is_tensor(choice, depth - 1) for choice in value.inputs)
         if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
+            if self.is_sequence(value) or _is_sound(value):
+                return True
             items = self._items(value)
-            return self.is_sequence(value) or (bool(items) and all(self.is_tensor(item, depth - 1) for item in items))
+            return bool(items) and all(self.is_tensor(item, depth - 1) for item in items)
         if value.op is not Op.CALL:
             return False
         callee = value.callee
@@ -68,6 +70,8 @@ class Bases:
             known = torch_api.method(callee.name)
             if callee.name not in ONLY_OF_TENSORS and not self.is_tensor(callee.inputs[0], depth - 1):
                 return False  # an array has methods of the same names
+        if callee.op is Op.EXTERNAL and meaning_of(callee.name) is Meaning.REDUCES and value.arguments:
+            return not callee.name.startswith("builtins.") and self.is_tensor(value.arguments[0], depth - 1)
         if known is not None:
             if is_tuple_of_places(value):
                 return False
@@ -170,6 +174,13 @@ class Bases:
     def _is_recurrent(self, call: Value) -> bool:
         made = self._made(call.callee) if call.op is Op.CALL else None
         return made is not None and made.callee.name in RECURRENT
+
+
+def _is_sound(item: Value) -> bool:
+    """``wave, rate = torchaudio.load(path)``: whether an item is what was heard."""
+    loaded = item.inputs[0]
+    is_first = item.keys[0] == 0 and loaded.op is Op.CALL and loaded.callee.op is Op.EXTERNAL
+    return is_first and meaning_of(loaded.callee.name) is Meaning.SOUND
 
 
 def is_tuple_of_places(call: Value) -> bool:

@@ -164,13 +164,20 @@ class _Search:
     def _repetition(self, at: Value, view: View) -> Repetition | None:
         """What repeats the taking of views of a new base each time: not a loop over the rows, or the items, of one."""
         base = view.base
-        found = self.gathering.any_repetition(at)
+        found = self.gathering.any_repetition(at) or self._repetition_elsewhere(at)
         iterable = found.by.iterable if found is not None and isinstance(found.by, Loop) else None
         over = iterated(iterable) if iterable is not None else []
         is_over_rows = any(base in (one, self.views.output_behind(one), self.views.base_of(one)) for one in over)
         is_over_rows |= found is not None and self._counts_rows(view, found.by)
         is_over_rows |= found is not None and self.views.is_chosen(view) and _is_inside(found.by, base)
         return self.gathering.any_repetition(base) if is_over_rows else found
+
+    def _repetition_elsewhere(self, at: Value) -> Repetition | None:
+        """The method that another file calls in a loop, where nobody does here: ``catalog.add(row["path"])``."""
+        method = at.function
+        if method.owner is None or method.name == "__init__" or self.solution.callers.get(method):
+            return None
+        return Repetition(method, Turn.OTHER, (at,)) if self.facts.repeats(method.name) else None
 
     def _counts_rows(self, view: View, by: Loop | Function) -> bool:
         """Whether a loop counts the rows of a base that is there before it: ``table[key] = hidden[i, 0]``."""

@@ -91,7 +91,7 @@ class Views:
         if found is None:
             return None
         base, parts = found.base, found.parts
-        if not self.windows and any(_is_one_of_many(part, base) for part in parts if self.indices.is_window(part)):
+        if not self.windows and any(_is_one_of_many(p, found) for p in parts if self.indices.is_window(p)):
             return None  # window after window they may be all of it
         if not self.windows and not _has_known_numbers(found):
             return None  # and so may row after row
@@ -387,6 +387,8 @@ def _has_known_numbers(walked: _Walked) -> bool:
     )
 
 
-def _is_one_of_many(part: Value, base: Value) -> bool:
-    """Whether a loop takes part after part of one base."""
-    return part.loop is not (base.loop if part.function is base.function else None)
+def _is_one_of_many(part: Value, walked: _Walked) -> bool:
+    """Whether a loop takes part after part of one base, and not one of each that a function which it calls computes."""
+    base, entered = walked.base, walked.entered.get(walked.base.function)
+    made = base if part.function is base.function else entered
+    return part.loop is not (made.loop if made is not None and made.function is part.function else None)
