@@ -23,7 +23,8 @@ class HiddenStateCarried(Rule):
     ## Why is this bad?
     The state of step n holds the activations of all n steps, and nothing ever frees them: memory and the time of a
     backward grow with each step until memory is full. In training a second backward raises ("Trying to backward through
-    the graph a second time"); `retain_graph=True` silences the error and keeps everything.
+    the graph a second time"), and is a warning where all that makes the state is seen; `retain_graph=True` silences the
+    error and keeps everything.
 
     ## Example
     ```python
@@ -72,15 +73,16 @@ def _finding(facts: Facts, carried: Carried) -> Finding:
         "pair": f"go on with `tuple(part.detach() for part in {name})`",
         "tensor": f"go on with `{name}.detach()`",
     }.get(carried.kind, "detach it before the next step")
-    cost = (
-        "each backward retains the graphs of all steps before"
-        if carried.retained
-        else "the graphs of all steps hang on it and no backward frees them"
-    )
+    grows = "GPU memory grows each step"
+    cost = f"the graphs of all steps hang on it and no backward frees them, {grows}"
+    if carried.retained:
+        cost = f"each backward retains the graphs of all steps before, {grows}"
+    if carried.breaks:
+        cost = f"the next backward raises, since this one frees it, or, where it is retained, {grows}"
     return Finding(
         node=carried.statement,
-        message=(f"`{name}` goes into the next step with its graph: {cost}, GPU memory grows each step; {way_out}",),
-        level=Level.WARNING if carried.bounded else Level.ERROR,
+        message=(f"`{name}` goes into the next step with its graph: {cost}; {way_out}",),
+        level=Level.WARNING if carried.bounded or carried.breaks else Level.ERROR,
         memory=Memory.PEAK if carried.bounded else Memory.DEVICE_GROWS,
         evidence=(
             Step(facts.statement_of(carried.old), f"the old `{name}` is taken here"),

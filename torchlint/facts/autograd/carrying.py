@@ -51,6 +51,7 @@ class Carried:
         old: the old state where it goes into the new one.
         retained: True when a backward runs over the chain in each step and retains it; False where none does.
         bounded: True where a loop makes a number of steps that is given, as a decoder does.
+        breaks: True where a backward of each step frees the chain, so that the next one raises.
         kind: "tensor", "pair" of tensors, or "" where it is not known: how it is detached.
     """
 
@@ -61,6 +62,7 @@ class Carried:
     retained: bool
     bounded: bool
     kind: str
+    breaks: bool = False
 
 
 class CarriedStates:
@@ -86,7 +88,7 @@ class CarriedStates:
         if not any(self.flows.carries(back) for phi in loop.phis for back in phi.inputs[1:]):
             return  # what a turn leaves for the next has no graph
         runs_over_steps = self._runs_over_steps(loop)
-        if not runs_over_steps and not self._retains_each_turn(loop):
+        if not runs_over_steps and not self._trains_each_turn(loop):
             return
         for phi in loop.phis:
             for back in phi.inputs[1:]:
@@ -95,7 +97,13 @@ class CarriedStates:
                 statement = self._made(back).statement or loop.syntax
                 carried = self._judged(statement, phi.name, back, phi)
                 # A backward after the loop runs over its turns as over one sequence, and retains none before it.
-                if carried is not None and (self.repetitions.trains(loop) if carried.retained else runs_over_steps):
+                if carried is None:
+                    continue
+                if carried.breaks:
+                    is_told = self._trains_each_turn(loop)
+                else:
+                    is_told = self.repetitions.trains(loop) if carried.retained else runs_over_steps
+                if is_told:
                     yield carried
 
     def _runs_over_steps(self, loop: Loop) -> bool:
@@ -106,11 +114,10 @@ class CarriedStates:
         is_inner = any(map(self.repetitions.is_step, around)) or self._is_called_in_step(loop.function)
         return not is_inner or self._draws_batches(loop)
 
-    def _retains_each_turn(self, loop: Loop) -> bool:
-        """Whether each turn trains by a backward that retains its graph: ``for i in range(0, len(text), length)``."""
+    def _trains_each_turn(self, loop: Loop) -> bool:
+        """Whether each turn trains by a backward of its own: ``for i in range(0, len(text), length)``."""
         return self.repetitions.trains(loop) and any(
-            backward.retains and not backward.inputs and backward.loop is loop
-            for backward in self.solution.graph.backwards
+            not backward.inputs and backward.loop is loop for backward in self.solution.graph.backwards
         )
 
     def _is_called_in_step(self, function: Function) -> bool:
@@ -217,8 +224,11 @@ class CarriedStates:
             return None
         backwards = (b for b in self.solution.graph.backwards if not self._ends_in_the_step(b, old))
         over = [b for b in backwards if old in self.flows.ancestry.of(b.root) and not self._is_beside(b, new, old)]
-        # A second backward through the first step's part raises unless the first has retained it.
-        if any(backward.by_contract or not backward.retains for backward in over):
+        # A second backward through the first step's part raises unless the first has retained it: a program that runs
+        # cuts the chain where that is not seen.
+        breaks = any(backward.by_contract or not backward.retains for backward in over)
+        is_loop_variable = old in self.solution.loop_variables
+        if breaks and (any(b.by_contract or b.inputs for b in over) or not is_loop_variable or not self._is_seen(new)):
             return None
         leaves = any(one in self.flows.escaped or one in self.flows.shown for one in (new, old))
         if not over and leaves and not self._infers(new):
@@ -226,7 +236,20 @@ class CarriedStates:
         loop = self._made(new).loop
         bounded = loop is not None and loop.iterable is not None and loop.iterable.name == "builtins.range"
         kind = "" if leaves and not over else self._kind_of(new)  # what others are given is left to a person
-        return Carried(statement, name, new, old, bool(over), bounded, kind)
+        return Carried(statement, name, new, old, bool(over), bounded, kind, breaks)
+
+    def _is_seen(self, new: Value) -> bool:
+        """Whether all that makes a state is seen: a recurrent module of torch, or functions that run one."""
+        if self._made(new).op is not Op.CALL:
+            return False
+        states = self._returned_as(new, DEPTH)
+        of_modules = all(self._made(state).op is Op.CALL and self._kind_of(state) for state in states)
+        return of_modules or self._is_of_other_file(new)
+
+    def _is_of_other_file(self, new: Value) -> bool:
+        """Whether a state comes back through a network of another file, which tells so."""
+        chains, functions = self.solution.graph.foreign.chains, self.solution.functions_of(self._made(new))
+        return bool(functions) and all(function in chains for function in functions)
 
     def _is_beside(self, backward: Backward, new: Value, old: Value) -> bool:
         """Whether a backward runs over other items of what makes the new state, none of which comes of the old one.
