@@ -52,7 +52,8 @@ class CheckpointOnDevice(Rule):
     ## When it is not a leak
     The checkpoint is local to a function that returns before the training, is deleted or bound to something else,
     is read again later, or becomes the model's own weights (`assign=True`, or a `load_state_dict` of the program's own
-    that binds what it is given). One that `map_location` puts on the host costs host memory only and is a note.
+    that binds what it is given). One that `map_location` puts on the host costs host memory only and is a note, and so
+    is one that stays while a model only predicts: that needs little memory beside the weights.
     `torch.load` needs no `map_location` for data, and none for what the same program wrote from the host.
 
     ## Fix safety
@@ -110,7 +111,7 @@ def _kept(facts: Facts, kept: Checkpoint) -> Finding:
             f"`{names}` {verb} what was loaded", *when, f", though `{facts.called(kept.copied)}` has copied it (line ",
             LineOf(copied), f"): a second copy of the weights stays in {where}", *advice,
         ),
-        level=Level.NOTE if kept.load.device == "host" else Level.WARNING,
+        level=Level.NOTE if kept.load.device == "host" or not kept.trains else Level.WARNING,
         memory=Memory.PEAK,
         evidence=(
             Step(facts.statement_of(kept.load.call), "it is loaded here"), Step(copied, "it is copied here"), *through

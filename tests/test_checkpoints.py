@@ -314,6 +314,17 @@ def test_a_schedule_of_learning_rates_holds_no_tensors(maker: str, expected: lis
     assert levels(f"import {package}\nrates = {maker}(1)\nrates.load_state_dict(torch.load(path))\n") == expected
 
 
+@pytest.mark.parametrize(
+    ("work", "expected"),
+    [
+        ("with torch.no_grad():\n    for x in loader:\n        print(model(x))\n", [Level.NOTE]),
+        ("for x in loader:\n    model(x).sum().backward()\n    optimizer.step()\n", [Level.WARNING]),
+    ],
+)
+def test_weights_beside_a_model_that_only_predicts_are_a_note(work: str, expected: list[Level]) -> None:
+    assert levels(f"state = torch.load(path, map_location='cuda')\nmodel.load_state_dict(state)\n{work}") == expected
+
+
 def test_what_another_load_may_replace_is_given_up_with_the_rest() -> None:
     first = "if sys.argv:\n    s = torch.load(path)\n    w = s['w']\n    model.load_state_dict(w)\n"
     second = "if sys.flags:\n    s = torch.load(other)\n    model.load_state_dict(s)\n"

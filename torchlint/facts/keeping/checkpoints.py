@@ -40,6 +40,7 @@ class Checkpoint:
         copied: what copied them.
         through: the loop of steps, or the call that runs one, during which they are kept; None for an attribute.
         drop_after: the statement after which the names can be deleted, None where that cannot be told.
+        trains: True where that loop or call trains, which takes memory of its own; True for an attribute.
     """
 
     load: Load
@@ -48,6 +49,7 @@ class Checkpoint:
     copied: Value
     through: cst.CSTNode | None
     drop_after: cst.CSTNode | None
+    trains: bool = True
 
 
 def checkpoints(facts: Facts) -> list[Checkpoint]:
@@ -69,6 +71,7 @@ class _Work:
 
     node: cst.CSTNode
     at: int
+    trains: bool
 
 
 class _Search:
@@ -123,7 +126,7 @@ class _Search:
         # A parameter, or a dict that is made before it takes what is loaded: the load itself is the place to look at.
         is_earlier = load.call.function is function and self._order[first] < self._order[loaded]
         place = loaded if is_earlier or first is function.syntax else first
-        return Checkpoint(load, tuple(kept), place, copied, work.node, after)
+        return Checkpoint(load, tuple(kept), place, copied, work.node, after, work.trains)
 
     def _names(self, parts: Parts, function: Function) -> dict[str, list[cst.CSTNode]]:
         """The local variables that stand for weights, with the statements that bind them."""
@@ -149,15 +152,19 @@ class _Search:
     def _works(self, function: Function) -> list[_Work]:
         """The loops of steps and the calls that run some, in source order."""
         repetitions = self.facts.repetitions
-        nodes: list[cst.CSTNode] = [
-            loop.syntax
+        works = [
+            _Work(loop.syntax, self._order[loop.syntax], repetitions.trains(loop))
             for loop in self.facts.graph.loops
             if loop.function is function and repetitions.turn(loop) is not Turn.OTHER
         ]
         for call in self.facts.steps.calls_in(function):
-            if call.syntax is not None and (is_framework_training(call) or self._holds(call)):
-                nodes.append(call.syntax)
-        return sorted((_Work(node, self._order[node]) for node in nodes), key=lambda work: work.at)
+            is_training = is_framework_training(call)
+            if call.syntax is not None and (is_training or self._holds(call)):
+                works.append(_Work(call.syntax, self._order[call.syntax], is_training or self._trains(call)))
+        return sorted(works, key=lambda work: work.at)
+
+    def _trains(self, call: Value) -> bool:
+        return any(map(self.facts.steps.trains, self.solution.functions_of(call)))
 
     def _holds(self, call: Value) -> bool:
         return any(map(self.facts.repetitions.holds, self.solution.functions_of(call)))
