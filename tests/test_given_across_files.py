@@ -158,3 +158,32 @@ def test_pieces_that_a_store_keeps_with_each_call_of_another_files_loop(
         """,
     }
     assert Project(tmp_path, files).found() == found
+
+
+@pytest.mark.parametrize("imported", ["from data import Rows", "from data.rows import Rows", "import data"])
+def test_a_package_that_hands_a_class_on_is_imported_for_it(tmp_path: Path, imported: str) -> None:
+    made = "data.Rows" if imported == "import data" else "Rows"
+    files = {
+        "data/__init__.py": "from .rows import Rows\n",
+        "data/rows.py": """
+            import json
+            from torch.utils.data import Dataset
+
+            class Rows(Dataset):
+                def __init__(self, path):
+                    with open(path) as file:
+                        self.rows = [json.loads(line) for line in file]
+                def __len__(self):
+                    return len(self.rows)
+                def __getitem__(self, index):
+                    return self.rows[index]["x"]
+        """,
+        "train.py": f"""
+            from torch.utils.data import DataLoader
+            {imported}
+
+            def loader(path):
+                return DataLoader({made}(path), num_workers=8)
+        """,
+    }
+    assert Project(tmp_path, files).found() == ["data/rows.py: TLK501 warning"]

@@ -310,7 +310,10 @@ class Callers:
         return name in self._open_calls[path]
 
     def _imports(self, importer: str, path: str) -> bool:
-        return path in self._imported_by(importer)
+        """Whether a file imports another one, or a package that does."""
+        imported = self._imported_by(importer)
+        packages = (one for one in imported if os.path.basename(one) == INITIALIZER and one != importer)
+        return path in imported or any(path in self._imported_by(package) for package in packages)
 
     def _imported_by(self, importer: str) -> frozenset[str]:
         return self._sights.remembered(self._imported, importer, lambda: self._imports_in(importer))
