@@ -187,3 +187,49 @@ def test_a_package_that_hands_a_class_on_is_imported_for_it(tmp_path: Path, impo
         """,
     }
     assert Project(tmp_path, files).found() == ["data/rows.py: TLK501 warning"]
+
+
+@pytest.mark.parametrize(("called", "found"), [("self.apply(loss)", []), ("print(loss)", ["core.py: TLK201 note"])])
+def test_a_step_of_a_subclass_elsewhere_trains_by_a_method_of_its_base(
+    tmp_path: Path, called: str, found: list[str]
+) -> None:
+    files = {
+        "core.py": """
+            import torch
+
+            class Trainer:
+                def __init__(self, model):
+                    self.model = model
+                    self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+                def step(self, batch):
+                    raise NotImplementedError
+                def apply(self, loss):
+                    loss.backward()
+                    self.optimizer.step()
+                    self.optimizer.zero_grad()
+                def train(self, loader):
+                    for batch in loader:
+                        print(self.step(batch))
+        """,
+        "task.py": f"""
+            import torch
+            from torch import nn
+            from core import Trainer
+
+            class Net(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.layer = nn.Linear(3, 3)
+                def forward(self, x):
+                    return self.layer(x)
+
+            class Task(Trainer):
+                def step(self, batch):
+                    loss = self.model(batch).sum()
+                    {called}
+                    return loss.item()
+
+            Task(Net()).train([torch.ones(3)])
+        """,
+    }
+    assert [one for one in Project(tmp_path, files).found() if one.startswith("core")] == found

@@ -44,6 +44,7 @@ from torchlint.facts.values.domain import (
     is_live,
     surely_graphless,
 )
+from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.making import makes
 from torchlint.facts.values.overriding import is_left_open
@@ -305,7 +306,7 @@ class _Summariser:
         found: dict[Value, CallSummary] = {}
         for call in self.facts.steps.calls_in(function):
             base, path = _path_from_parameter(call.callee, function)
-            if path and path[-1] in torch_api.module_methods() and path[-1] != "forward":
+            if path and path[-1] in torch_api.module_methods() and not _may_be_own(function, base, path):
                 continue
             called = self._called(call) if base < 0 else ""
             is_told = base >= 0 or called or self.facts.steps.calls_module(call)
@@ -345,6 +346,12 @@ class _Summariser:
         for place, _ in self.solution.stored_with(root) if root is not None else ():
             if function in self.facts.lifetimes.resetters([place]):
                 yield place.path
+
+
+def _may_be_own(function: Function, base: int, path: tuple[str, ...]) -> bool:
+    """Whether a method that modules have as well may be one of the program: ``self.apply(loss)`` of a trainer."""
+    owner = function.owner if base == 0 and len(path) == 1 else None
+    return path[-1] == "forward" or (owner is not None and not is_module_class(owner))
 
 
 def _path_from_parameter(callee: Value, function: Function) -> tuple[int, tuple[str, ...]]:
