@@ -104,6 +104,12 @@ def run(loader):
     )
 
 
+def test_what_is_asked_for_its_parameters_is_a_network_and_no_tensor() -> None:
+    source = layer("self.side = self.c(h)")
+    assert left(source) == [("self.side", False)]
+    assert left(source + "print(list(model.side.named_parameters()))\n") == []
+
+
 def test_a_layer_whose_training_is_not_seen_is_not_judged() -> None:
     assert left(layer("self.side = self.c(h)").partition("model =")[0]) == []
 

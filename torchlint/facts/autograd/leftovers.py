@@ -16,6 +16,7 @@ import libcst as cst
 
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.values.domain import FunctionReference, Instance, Module
+from torchlint.facts.values.evidence import MODULE_ONLY
 from torchlint.facts.values.frameworks import is_forward, is_module_class, promises, trains_on_result
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
@@ -126,6 +127,8 @@ class Leftovers:
         reads = self._reads(places)
         if any(self.flows.is_trained_on(read) or read in self.flows.inspected for read in reads):
             return None
+        if any(map(_is_asked_as_module, reads)):
+            return None  # what is called makes a network: a class that an attribute holds
         heavy = [part for part in live if self._holds_activations(part)]
         escapes = any(read in self.flows.escaped or read in self.flows.shown for read in reads)
         live = heavy or live
@@ -352,6 +355,11 @@ def _has_setter(cls: Class, attribute: str) -> bool:
     """Whether assigning the attribute runs a method: ``@value.setter``."""
     method = cls.method(attribute)
     return method is not None and any(name.rpartition(".")[2] == "setter" for name in method.decorators)
+
+
+def _is_asked_as_module(value: Value) -> bool:
+    """``self.net_.named_parameters()``: whether something is asked of a value that only modules have."""
+    return any(user.op is Op.ATTRIBUTE and user.name in MODULE_ONLY for user in value.users)
 
 
 def _is_differentiated_by_hand(function: Function) -> bool:
