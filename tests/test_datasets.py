@@ -108,6 +108,7 @@ def test_a_cache_is_filled_in_each_worker() -> None:
     assert hoarded("self.cache = {}", "self.cache['last'] = index\nreturn index") == 0
     assert hoarded("self.cache = {}", "if len(self.cache) < 100:\n    self.cache[index] = 1\nreturn index") == 0
     assert hoarded("self.cache = {}", "self.cache[index] = 1\nself.cache.popitem()\nreturn index") == 0
+    assert hoarded("self.cache = [path]", "self.cache[index] = Path(self.cache[index])\nreturn index") == 0
 
 
 def test_names_of_files_are_little_beside_the_files() -> None:

@@ -205,7 +205,13 @@ class _Reading:
             if (place.owner is self.cls.root() or (place.owner in self._helpers and self._is_index(store.index)))
             and self._is_container(place)
             and not self._is_kept_small(place)
+            and not self._replaces(store, place)
         ]
+
+    def _replaces(self, store: Store, place: Place) -> bool:
+        """``self.files[i] = Path(self.files[i])``: whether an item is put in the place of what it is made of."""
+        items = (part for part in store.value.computed_from() if part.op is Op.SUBSCRIPT)
+        return store.is_item and any(place in places_of(self.solution, item.inputs[0]) for item in items)
 
     def _is_index(self, key: Value | None) -> bool:
         """Whether a key is the very index that the loader asks for, passed on from function to function."""
