@@ -100,7 +100,11 @@ class _Search:
     def _of(self, call: Value) -> UntrainedForward | None:
         if call not in self._wasted:
             self._wasted[call] = None  # a cycle gives itself no reason
-            self._wasted[call] = self._compute(call)
+            try:
+                self._wasted[call] = self._compute(call)
+            except AttributeError:
+                del self._wasted[call]  # a bare tree could not name it; these facts are asked again once it can
+                raise
         return self._wasted[call]
 
     def _compute(self, call: Value) -> UntrainedForward | None:
