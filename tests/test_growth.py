@@ -163,6 +163,8 @@ def in_line(source: str) -> str:
     [
         ("code = nn.Parameter(torch.zeros(3))", "[code]", "code", "code.detach()", True),
         ("code = torch.zeros(3, requires_grad=True)", "code", "code", "loss.item()", True),
+        ("code = torch.empty(3).normal_()\n    code.requires_grad_(True)", "[code]", "code", "code.detach()", True),
+        ("code = torch.empty(3).normal_()", "[code]", "code", "code.detach()", False),
         ("warp = nn.Linear(3, 3)", "warp.parameters()", "warp(target)", "loss.item()", True),
         ("code = net.codes[target]", "[code]", "code", "loss.item()", False),
         ("net.code = code = nn.Parameter(torch.zeros(3))", "[code]", "code", "loss.item()", False),

@@ -18,6 +18,7 @@ from torchlint.facts.values.domain import History, Instance, Tensor, Tool
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.loss_forms import is_made_a_leaf
 from torchlint.facts.values.making import ADDING
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.writing import text_of
@@ -247,7 +248,7 @@ class _Search:
     def _is_given_up(self, addition: _Addition, repetition: Repetition) -> bool:
         """Whether each turn makes the parameters that it adds, and keeps them nowhere else: a code for each scan."""
         parts, loop, there = _behind(addition.added), repetition.by, addition.at.function
-        new = [part for part in parts if part.op is Op.CALL and self._is_trained(part)]
+        new = [made for part in parts if part.op is Op.CALL and (made := self._trained(part)) is not None]
         given = [part for part in parts if part.op not in (Op.CALL, Op.CONTAINER, Op.PHI, Op.CONSTANT)]
         if not new or given or not isinstance(loop, Loop) or not addition.is_optimizer:
             return False
@@ -258,10 +259,14 @@ class _Search:
         returned = _behind(there.result) if is_helper and there.result is not None else frozenset()
         return (kept | returned).isdisjoint(new)
 
-    def _is_trained(self, made: Value) -> bool:
-        """Whether a CALL makes what an optimizer changes: a parameter, a module."""
-        is_leaf = Tensor(History.LEAF) in self.solution.final(made)
-        return made.callee.op is not Op.ATTRIBUTE and (is_leaf or self.facts.tensors.is_module(made))
+    def _trained(self, part: Value) -> Value | None:
+        """The CALL that makes what an optimizer changes, a parameter or a module; None where a CALL gives none."""
+        roots = self.facts.identity.roots(part)
+        made = next(iter(roots)) if len(roots) == 1 else part
+        if made.op is not Op.CALL or made.callee.op is Op.ATTRIBUTE:
+            return None
+        is_leaf = Tensor(History.LEAF) in self.solution.final(made) or _becomes_leaf(part)
+        return made if is_leaf or self.facts.tensors.is_module(made) else None
 
     def _outlives(self, addition: _Addition, repetition: Repetition) -> bool:
         """Whether what grows was there before the turn, and nothing sets it anew in it."""
@@ -311,6 +316,11 @@ def _asks_number(test: cst.BaseExpression) -> bool:
 
 def _around(value: Value) -> list[Loop]:
     return value.loop.around() if value.loop is not None else []
+
+
+def _becomes_leaf(value: Value) -> bool:
+    """``code.requires_grad_()``, be it a statement of its own"""
+    return any(is_made_a_leaf(call) for user in value.users for call in user.users)
 
 
 def _is_lasting(store: Store) -> bool:
