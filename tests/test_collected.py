@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from programs import Program
+from projects import Project
 
 from torchlint.facts.keeping.collection import Collecting
 from torchlint.facts.keeping.fates import Fate, Fates
@@ -522,3 +525,50 @@ def main(loader, device):
 )
 def test_each_part_of_an_output_is_one(item: str, moved: str, expected: list[Collecting]) -> None:
     assert ways(DETECTIONS.format(item=item, moved=moved)) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "collected", "found"),
+    [
+        ("out", "net.embed(x)", ["run.py: TLK401 note"]),
+        ("out.cpu()", "net.embed(x)", []),
+        ("out.norm().item()", "net.embed(x)", []),
+        ("out", "net(x)", []),
+        ("out", "net(x.cuda())", ["run.py: TLK401 note"]),
+        ("out", "net.embed(x).cpu()", []),
+        ("out", "net.embed(x).max(1).indices.cpu()", []),
+    ],
+)
+def test_where_a_method_of_another_file_leaves_its_output(
+    tmp_path: Path, given: str, collected: str, found: list[str]
+) -> None:
+    files = {
+        "net.py": f"""
+            import torch
+            from torch import nn
+
+            class Net(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.layer = nn.Linear(3, 3)
+                def forward(self, x):
+                    return self.layer(x)
+                @torch.no_grad()
+                def embed(self, x):
+                    out = self(x.to(self.layer.weight.device)) + 1
+                    return {given}
+        """,
+        "run.py": f"""
+            import torch
+            from torch.utils.data import DataLoader
+            from net import Net
+
+            @torch.no_grad()
+            def run(rows):
+                net, outs = Net().eval(), []
+                for x in DataLoader(rows):
+                    outs.append({collected})
+                return torch.cat(outs)
+        """,
+    }
+    assert Project(tmp_path, files).found("run.py") == found

@@ -125,15 +125,18 @@ def test_a_criterion_that_runs_the_model_tells_what_it_logs_beside_the_loss(
 
 
 @pytest.mark.parametrize(
-    ("taken", "called", "found"),
+    ("kept", "called", "found"),
     [
-        ("wave[:, :16000]", "store.put(path)", ["store.py: TLK402 error"]),
-        ("wave[:, :16000].clone()", "store.put(path)", []),
-        ("wave[:, :16000]", "print(path)", []),
+        ("self.rows[path] = wave[:, :16000]", "store.put(path)", ["store.py: TLK402 error"]),
+        ("self.rows[path] = wave[:, :16000].clone()", "store.put(path)", []),
+        ("self.rows[path] = wave[:, :16000]", "print(path)", []),
+        ("for n, row in enumerate(path): self.rows[row] = wave[n, 0]", "store.put(path)", ["store.py: TLK402 note"]),
+        ("for n, row in enumerate(path): self.rows[row] = wave[n]", "store.put(path)", []),
+        ("for n, row in enumerate(path): self.rows[row] = wave[n, 0]", "print(path)", []),
     ],
 )
 def test_pieces_that_a_store_keeps_with_each_call_of_another_files_loop(
-    tmp_path: Path, taken: str, called: str, found: list[str]
+    tmp_path: Path, kept: str, called: str, found: list[str]
 ) -> None:
     files = {
         "store.py": f"""
@@ -144,7 +147,7 @@ def test_pieces_that_a_store_keeps_with_each_call_of_another_files_loop(
                     self.rows = {{}}
                 def put(self, path):
                     wave, rate = torchaudio.load(path)
-                    self.rows[path] = {taken}
+                    {kept}
         """,
         "main.py": f"""
             import torch

@@ -164,17 +164,19 @@ class _Search:
     def _repetition(self, at: Value, view: View) -> Repetition | None:
         """What repeats the taking of views of a new base each time: not a loop over the rows, or the items, of one."""
         base = view.base
-        found = self.gathering.any_repetition(at) or self._repetition_elsewhere(at)
+        found = self._any_repetition(at)
         iterable = found.by.iterable if found is not None and isinstance(found.by, Loop) else None
         over = iterated(iterable) if iterable is not None else []
         is_over_rows = any(base in (one, self.views.output_behind(one), self.views.base_of(one)) for one in over)
         is_over_rows |= found is not None and self._counts_rows(view, found.by)
         is_over_rows |= found is not None and self.views.is_chosen(view) and _is_inside(found.by, base)
-        return self.gathering.any_repetition(base) if is_over_rows else found
+        return self._any_repetition(base) if is_over_rows else found
 
-    def _repetition_elsewhere(self, at: Value) -> Repetition | None:
-        """The method that another file calls in a loop, where nobody does here: ``catalog.add(row["path"])``."""
-        method = at.function
+    def _any_repetition(self, at: Value) -> Repetition | None:
+        """A loop, or the method that another file calls in one where nobody does here: ``catalog.add(row["path"])``."""
+        found, method = self.gathering.any_repetition(at), at.function
+        if found is not None:
+            return found
         if method.owner is None or method.name == "__init__" or self.solution.callers.get(method):
             return None
         return Repetition(method, Turn.OTHER, (at,)) if self.facts.repeats(method.name) else None

@@ -92,6 +92,8 @@ class Bodies:
             self._foreign.tensors.add(function)
         if summary.gives_output:
             self._foreign.outputs.add(function)
+        if summary.residence:
+            self._foreign.residences[function] = summary.residence
         if summary.runs:
             self._foreign.running.add(function)
         if summary.view is not None:

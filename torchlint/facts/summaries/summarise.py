@@ -44,12 +44,13 @@ from torchlint.facts.values.domain import (
     is_live,
     surely_graphless,
 )
-from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.frameworks import is_forward, is_module_class
 from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.making import makes
 from torchlint.facts.values.overriding import is_left_open
 from torchlint.facts.values.own_backwards import may_run_unseen
 from torchlint.facts.values.reaching import reached
+from torchlint.facts.values.residence import Residence, Residences
 from torchlint.facts.values.running import run_by
 from torchlint.facts.values.severing import severing_flag
 from torchlint.facts.values.sizes import Sizes
@@ -100,6 +101,7 @@ class _Summariser:
         bound = {v.reference for v in facts.graph.of(Op.CLASS) if v.function is top}
         self.classes = [c for c in facts.graph.classes if c in bound or c in at_top]
         self.shapes = Shapes(facts.flows, frozenset(self.classes))
+        self._residences = Residences(facts.flows)
         self._sizes, self._views = Sizes(facts), Views(facts.solution, facts.steps)
         self._doings = Doings(facts, EFFECTS, UNDONE)
         self._circles, self._holders = Circles(facts), Holders(facts)
@@ -170,11 +172,18 @@ class _Summariser:
             gives_tensor=function.result is not None and self._views.bases.is_tensor(function.result),
             runs=self._runs(function),
             gives_output=function.result is not None and self.facts.extents.is_output(function.result),
+            residence=self._residence(function),
             view=self._views.given_by(function),
             holds=self._holders.held_from(function) if function.name == "__init__" else (),
             severed=severing_flag(self.solution, function),
             closure=self._closure(function),
         )
+
+    def _residence(self, function: Function) -> str:
+        if function.result is None or is_forward(function):
+            return ""  # a forward runs where each of its callers has the batch
+        found = self._residences.of(function.result)
+        return found.value if found is not Residence.UNKNOWN else ""
 
     def _closure(self, function: Function) -> FunctionSummary | None:
         """The function that is made in ``function`` and is all that it returns, where that keeps something."""

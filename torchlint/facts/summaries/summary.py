@@ -304,6 +304,7 @@ class FunctionSummary:
         gives_tensor: it gives one tensor, for certain.
         runs: it runs a network, by itself or by functions of its file.
         gives_output: it gives what a module gives for a batch, in whatever form.
+        residence: "host" or "device" where what it gives is there for certain, "" where that is not known.
         view: of what it returns a view, if it does.
         holds: of an initializer, the parameters, from 0, that its object has from then on: themselves, what is made
             around them, or an optimizer of their parameters.
@@ -336,6 +337,7 @@ class FunctionSummary:
     makes: bool = False
     gives_tensor: bool = False
     gives_output: bool = False
+    residence: str = ""
     runs: bool = False
     view: ViewSummary | None = None
     holds: tuple[int, ...] = ()

@@ -37,6 +37,7 @@ class Foreign:
         makers: functions that make what they return; what they import from a third file has a say in that.
         tensors: functions that give one tensor.
         outputs: functions that give what a module gives for a batch, in whatever form.
+        residences: where what a function gives is, "host" or "device", of those of which it is known.
         views: of what functions return views.
         severed: functions whose results have no graph where the parameter, from 0, is true, or is not.
         closures: the function that a function makes and returns; the parameters of both are given it.
@@ -70,6 +71,7 @@ class Foreign:
     makers: dict[Function, Callable[[], bool]] = field(default_factory=dict)
     tensors: set[Function] = field(default_factory=set)
     outputs: set[Function] = field(default_factory=set)
+    residences: dict[Function, str] = field(default_factory=dict)
     views: dict[Function, ViewSummary] = field(default_factory=dict)
     severed: dict[Function, tuple[int, bool]] = field(default_factory=dict)
     closures: dict[Function, Function] = field(default_factory=dict)

@@ -13,9 +13,9 @@ from functools import cached_property
 
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
-from torchlint.facts.values.domain import Container, External, Instance, Module, Tensor, sorted_values
-from torchlint.facts.values.frameworks import is_given_on_device, is_module
-from torchlint.facts.values.graph import Op, Place, Value
+from torchlint.facts.values.domain import Container, External, History, Instance, Module, Tensor, sorted_values
+from torchlint.facts.values.frameworks import is_forward, is_given_on_device, is_module
+from torchlint.facts.values.graph import Function, Op, Place, Value
 from torchlint.facts.values.homes import places_of, stored_at
 from torchlint.facts.values.partials import called
 
@@ -28,6 +28,10 @@ DEVICES = frozenset(["cuda", "xpu", "mps", "npu", "hpu"])
 
 MOVES = DEVICES | {"cpu", "to"}
 """Methods that move a module where it stands."""
+
+
+_WEIGHT = Tensor(History.LEAF)
+"""What goes where its module is moved."""
 
 
 class Residence(Enum):
@@ -93,7 +97,7 @@ class Residences:
             return Residence.HOST  # `moved(x, "cpu")`
         functions = [f for f in self.solution.functions_of(call) if f.result is not None]
         if functions:
-            return _all([self.of(f.result) for f in functions if f.result is not None])
+            return _all([self._of_result(function, call) for function in functions])
         makers = (made for bound in called(self.solution, call) for made in bound.makers)
         for one in (call, *makers):  # `move = partial(torch.Tensor.to, device=device)`
             if (given := one.argument(-1, "device")) is not None:
@@ -103,6 +107,17 @@ class Residences:
             like = callee.name.endswith("_like") and call.arguments
             return self.of(call.arguments[0]) if like else Residence.HOST
         return _any([self._of_module(callee), *map(self.of, call.arguments)])
+
+    def _of_result(self, function: Function, call: Value) -> Residence:
+        """Where what a CALL of a function gives is: its own file says it, but a forward runs where its batch is."""
+        if not function.is_foreign:
+            return self.of(function.result) if function.result is not None else Residence.UNKNOWN
+        told = self.solution.graph.foreign.residences.get(function)
+        if told is not None:
+            return Residence(told)
+        if not is_forward(function):
+            return Residence.UNKNOWN
+        return _any([self._of_module(call.callee), *map(self.of, call.arguments)])
 
     def _of_module(self, module: Value) -> Residence:
         """Where a module's weights were moved, and so where its outputs are: ``net.to(device)``."""
@@ -137,7 +152,7 @@ class Residences:
             return next((one for one in found if one is not Residence.UNKNOWN), self.of(receiver))
         functions = [f for f in self.solution.functions_of(call) if f.result is not None]
         if functions:
-            return _all([self.of(f.result) for f in functions if f.result is not None])
+            return _all([self._of_result(function, call) for function in functions])
         if any(isinstance(atom, Module) for atom in self.solution.final(receiver)):
             return _any([self._of_module(receiver), *map(self.of, call.arguments)])
         if callee.name == "forward":
@@ -163,7 +178,9 @@ class Residences:
             return Residence.UNKNOWN
         if argument.op is Op.ATTRIBUTE and argument.name == "device":
             owner = argument.inputs[0]
-            is_object = any(isinstance(atom, Module | Instance) for atom in self.solution.final(owner))
+            is_object = any(
+                isinstance(atom, Module | Instance) or atom == _WEIGHT for atom in self.solution.final(owner)
+            )
             return Residence.DEVICE if is_object else self.of(owner)
         return Residence.DEVICE
 
