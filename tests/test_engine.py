@@ -101,6 +101,13 @@ def test_a_file_of_data_passes_no_rule() -> None:
 )
 def test_a_backward_may_be_another_library_s(head: str, uses: bool) -> None:
     assert outcome(f"{head}\nloss = f(x)\nloss.backward()\n").uses_torch is uses
+    assert outcome(f"{head}\nnet.eval()\nprint(f(x))\nnet.train()\n").uses_torch is uses
+
+
+def test_a_mode_that_is_only_entered_says_nothing() -> None:
+    assert not outcome("frame.eval()\n").uses_torch
+    assert not outcome("corpus.train(rows)\n").uses_torch
+    assert not outcome("import tensorflow\nprint(x.eval())\nestimator.train(rows)\n").uses_torch
 
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"

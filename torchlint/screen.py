@@ -26,6 +26,9 @@ FRAMEWORKS = ("torch", "lightning", "fastai", *packages())
 _METHODS = (".backward(", "no_grad", "AverageMeter", ".state_dict(")
 """What only code that has to do with torch says, imported or not."""
 
+_MODES = (".eval()", ".train(")
+"""What a file says together that switches the mode of what it is given; TensorFlow's tensors have an ``eval``."""
+
 OTHER_LIBRARIES = frozenset(
     ["mxnet", "paddle", "chainer", "mindspore", "megengine", "jittor", "oneflow", "tinygrad"]
 )  # fmt: skip
@@ -98,7 +101,9 @@ def uses_torch(text: str) -> bool:
     # One search a word is ten times as quick as one pattern for all of them, of which none has to be there.
     if "torch" in text:
         return True
-    looks_so = any(word in text for word in _METHODS) or ("register_" in text and _HOOK.search(text) is not None)
+    looks_so = any(word in text for word in _METHODS)
+    looks_so = looks_so or (all(word in text for word in _MODES) and "tensorflow" not in text)
+    looks_so = looks_so or ("register_" in text and _HOOK.search(text) is not None)
     return imports_framework(text) or (looks_so and not _imports_other_library(text))
 
 
