@@ -85,6 +85,12 @@ class ViewKeepsBase(Rule):
             message = (
                 f"`{kept.name}`", *where, f" keeps `{item}`, which{taken}: {cost}; store `{copied}`",
             )  # fmt: skip
+            if kept.taken_by is not None:
+                taker = facts.called(kept.taken_by)
+                message = (
+                    f"`{taker}` keeps a part of `{item}` that is a view of all of it: {cost}; have `{taker}` store a"
+                    " copy of the part (`.clone()`)",
+                )
         has_graph = facts.flows.live(kept.item.value) is not None and kept.repeated_by is not None
         level = Level.ERROR if kept.repeated_by is not None else Level.WARNING
         return Finding(
@@ -93,7 +99,7 @@ class ViewKeepsBase(Rule):
             level=level if kept.certain and not kept.is_window and not kept.is_bounded else Level.NOTE,
             memory=Memory.DEVICE_GROWS if kept.repeated_by is not None and not kept.is_window else Memory.PEAK,
             evidence=evidence,
-            fix=None if has_graph else _fix(facts, kept),
+            fix=None if has_graph or kept.taken_by is not None else _fix(facts, kept),
             explained_by="TLK102" if has_graph else None,
         )
 

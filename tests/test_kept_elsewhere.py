@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from projects import Project
 
+from torchlint import check_paths
+
 JOURNAL = """
     import torch
     from collections import deque
@@ -114,6 +116,32 @@ def test_what_replaces_another_one_keeps_no_graph_for_each_step(
 def test_a_view_that_an_object_of_another_file_keeps(tmp_path: Path, kept: str, note: str, leaks: bool) -> None:
     project = Project(tmp_path, {"journal.py": journal(kept), "run.py": READING.format(per_batch="pass", note=note)})
     assert codes(project.found(), "TLK402") == (["run.py: TLK402 error"] if leaks else [])
+
+
+@pytest.mark.parametrize(
+    ("kept", "note", "leaks"),
+    [
+        ("for one in row:\n    self.rows.append(one[0])", "journal.note(hidden)", True),
+        ("for key, one in enumerate(row):\n    self.rows.append((key, one[:4]))", "journal.note(hidden)", True),
+        ("for one in row:\n    self.rows.append(one)", "journal.note(hidden)", False),
+        ("for one in row:\n    self.rows.append(one[0].clone())", "journal.note(hidden)", False),
+        ("for one in row:\n    self.rows.append(one[0])", "journal.note([hidden, hidden + 1])", True),
+        ("for one in row:\n    self.rows.append(one[0])", "journal.note(x.tolist())", False),
+    ],
+)
+def test_a_part_of_each_row_that_an_object_of_another_file_keeps(
+    tmp_path: Path, kept: str, note: str, leaks: bool
+) -> None:
+    project = Project(tmp_path, {"journal.py": journal(kept), "run.py": READING.format(per_batch="pass", note=note)})
+    assert set(codes(project.found(), "TLK402")) == ({"run.py: TLK402 error"} if leaks else set())
+
+
+def test_the_part_is_to_be_copied_where_it_is_taken(tmp_path: Path) -> None:
+    reading = READING.format(per_batch="pass", note="journal.note(hidden)")
+    project = Project(tmp_path, {"journal.py": journal("self.rows.append(row[:, :4])"), "run.py": reading})
+    (found,) = (one for one in check_paths([project.folder]) if one.code == "TLK402")
+    assert found.repair is None
+    assert "have `journal.note` store a copy of the part" in found.message
 
 
 def test_a_view_that_goes_into_a_tensor_of_another_file_is_copied(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ class KeptView:
         repeated_by: what repeats the statement, None for a file.
         is_window: True where the container gives up its oldest when it is full.
         is_bounded: True where it belongs to one call, and the loop is not seen to run over data.
+        taken_by: the call of a function of another file that takes the part; None where it is taken here.
     """
 
     statement: cst.CSTNode
@@ -53,6 +54,7 @@ class KeptView:
     repeated_by: Loop | Function | None
     is_window: bool = False
     is_bounded: bool = False
+    taken_by: Value | None = None
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,8 @@ class _Search:
                     continue
                 if not self._is_kept_whole(view) and kept.outlives(self.facts, self.gathering.brings_data):
                     holder = _Holder(kept.name, by=repetition.by)
-                    yield self._kept(self.facts.statement_of(kept.call), holder, item, view)
+                    found = self._kept(self.facts.statement_of(kept.call), holder, item, view)
+                    yield found if told is None else replace(found, taken_by=kept.call)
 
     @cached_property
     def _handed_over(self) -> list[KeptElsewhere]:

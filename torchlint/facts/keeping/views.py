@@ -150,7 +150,8 @@ class Views:
         is_squeezed = False
         while value not in seen:
             seen.add(value)
-            kind, source = self._given(value, entered) or self._view(value, entered)
+            row = self._row_of(value, ends)
+            kind, source = row or self._given(value, entered) or self._view(value, entered)
             kind = "none" if value in ends else kind
             if kind == "none" or (kind == "maybe" and parts):
                 return _Walked(value, tuple(parts), is_squeezed, entered, numbers, seen)
@@ -165,6 +166,11 @@ class Views:
                 is_squeezed |= bool(parts) and value.callee.name == "squeeze"
             value = source
         return None
+
+    def _row_of(self, value: Value, ends: Sequence[Value]) -> tuple[str, Value | None] | None:
+        """The whole, if that is a tensor, of which a loop takes row after row where one of the ``ends`` is it."""
+        is_row = value.op is Op.ELEMENT and value.inputs[0] in ends and self._is_walked(value)
+        return ("whole", value.inputs[0]) if is_row else None
 
     def _given(self, value: Value, entered: dict[Function, Value]) -> tuple[str, Value | None] | None:
         """What a parameter is given by the very call through whose result its function was entered."""
