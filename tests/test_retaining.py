@@ -368,3 +368,10 @@ def train(loader):
 @pytest.mark.parametrize(("after", "count"), [("pass", 1), ("slope(net, x)", 1), ("loss.backward()", 0)])
 def test_a_gradient_that_is_taken_before_needs_no_graph_any_more(after: str, count: int) -> None:
     assert len(Program(RESIDUAL.format(after=after)).facts.retained_in_vain) == count
+
+
+@pytest.mark.parametrize(("made", "is_vain"), [("noise(3)", True), ("model(noise(3))", False)])
+def test_data_that_a_function_makes_before_the_loop_have_no_graph_to_meet_again(made: str, is_vain: bool) -> None:
+    before = f"from scenes import noise\ndef scene():\n    return {made}, noise(4)\nrows, truth = scene()\n"
+    body = f"loss = (model(rows) - truth).sum()\n{ALONE}\noptimizer.step()"
+    assert in_vain(in_loop(body, before)) == ([ALONE] if is_vain else [])

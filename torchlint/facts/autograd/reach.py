@@ -218,9 +218,10 @@ class _Walk:
         for atom in sorted_values(self.solution.final(value)):
             if isinstance(atom, Container):
                 is_own = self._makes(value, atom.allocation)
-                if is_own and not inside:
+                items = [held for _, held in self.solution.held.get(atom.allocation, ())]
+                if is_own and not inside and any(map(self._is_recorded, items)):
                     self.values.add(value)  # in place of what it holds
-                yield from ((held, inside or is_own) for _, held in self.solution.held.get(atom.allocation, ()))
+                yield from ((held, inside or is_own) for held in items)
 
     def _makes(self, call: Value, container: Value) -> bool:
         """Whether a container is made by the function that ``call`` runs, anew each time, and kept nowhere else."""
