@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from programs import Program
 
+from rules.tlk305_compiled_in_step import CompiledInStep
 from torchlint.facts.summaries.imports import NoImports
 from torchlint.facts.values.graph import Function
+from torchlint.rule import Level
 
 HEAD = """
 import functools, re
@@ -171,3 +173,11 @@ class Sampler:
         return x
 """
     assert compiled(source) == names
+
+
+@pytest.mark.parametrize(
+    ("made", "level"), [("torch.compile(net)", Level.NOTE), ("torch.jit.script(net)", Level.WARNING)]
+)
+def test_what_is_compiled_is_found_again_by_its_code(made: str, level: Level) -> None:
+    facts = Program(LOOP.replace("BODY", f"quick = {made}"), head=HEAD).facts
+    assert [found.level for found in CompiledInStep().check(facts)] == [level]
