@@ -70,6 +70,25 @@ def test_arrays_short_lists_and_the_unknown_are_not(kept: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("filled", "found"),
+    [
+        ("for line in open(path):\n            self._add(line)", 1),
+        ("for line in open(path):\n            self._read(line)", 1),
+        ("with open(path) as f:\n            for row in json.load(f)['rows']:\n                self._add(row)", 1),
+        ("for line in (path, path):\n            self._add(line)", 0),
+        ("self._add(path)", 0),
+    ],
+)
+def test_a_list_is_as_long_as_the_loop_that_calls_what_fills_it(filled: str, found: int) -> None:
+    kept = (
+        f"self.items = []\n        {filled}\n    def _read(self, line):\n        self._add(line)\n"
+        "    def _add(self, line):\n        self.items.append(line.split())"
+    )
+    source = HEAD + DATASET.format(kept=kept, read="return self.items[index]")
+    assert len(Program(f"{source}loader = DataLoader(Data('x'), num_workers=2)\n").facts.hoards) == found
+
+
+@pytest.mark.parametrize(
     ("loader", "count"),
     [
         ("Data('x'), num_workers=0", 0),

@@ -25,6 +25,9 @@ COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 LARGE = 5_000
 """So many objects and more are worth a word."""
 
+HOPS = 3
+"""How many functions up a helper's loops are looked for."""
+
 DEPTH = 12
 """How many values back the source of a list is looked for."""
 
@@ -179,7 +182,15 @@ class Sizes:
             own = container.loop.around() if container.loop is not None else []
             return [loop for loop in (inner.around() if inner is not None else ()) if loop not in own]
         inserted = self._filling.get(container, ())
-        return [loop for store in inserted if store.loop is not None for loop in store.loop.around()]
+        return [loop for store in inserted for loop in self._around(store, container.function)]
+
+    def _around(self, store: Store, maker: Function) -> Iterator[Loop]:
+        """The loops around an insertion, and around the calls of a helper that inserts into what ``maker`` made."""
+        loops, functions = [store.loop], {store.function}
+        for _ in range(HOPS):
+            yield from (one for loop in loops if loop is not None for one in loop.around())
+            calls = [call for one in functions - {maker} for call in self.solution.callers.get(one, ())]
+            loops, functions = [call.loop for call in calls], {call.function for call in calls}
 
     @cached_property
     def _filling(self) -> dict[Place | Value, list[Store]]:
