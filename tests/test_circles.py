@@ -407,3 +407,42 @@ for trial in range(20):
 )
 def test_a_layer_of_a_list_of_which_a_sequence_is_made_is_the_own_one(kept: str, expected: int) -> None:
     assert len(levels(LAYERS.format(kept=kept))) == expected
+
+
+ROUNDS = """
+class Member:
+    def __init__(self, quick):
+        self.net = nn.Linear(3, 3)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        self.criterion = self.plain if quick else functools.partial(self.weighted, 0.5)
+    def plain(self, x):
+        return self.net(x).sum()
+    def weighted(self, factor, x):
+        return factor * self.plain(x)
+    def train(self, data):
+        for x, y in DataLoader(data):
+            loss = self.criterion(x)
+            loss.backward()
+            self.optimizer.step()
+        return {given}
+def join(data, quick):
+    member = Member(quick)
+    gained = member.train(data)
+    return len(data), gained
+def rounds(data, quick):
+    kept = []
+    for turn in range(200):
+        {turn}
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "turn", "count"),
+    [
+        ("loss.item()", "count, gained = join(data, quick); kept.append(gained)", 1),
+        ("0", "kept.append(join(data, quick))", 1),
+        ("self", "count, gained = join(data, quick); kept.append(gained)", 0),
+    ],
+)
+def test_an_own_method_named_as_one_of_modules_gives_what_it_returns(given: str, turn: str, count: int) -> None:
+    assert len(levels(ROUNDS.format(given=given, turn=turn))) == count

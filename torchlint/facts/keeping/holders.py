@@ -67,13 +67,20 @@ class Holders:
             return list(value.inputs)
         if value.op in (Op.READ, Op.ATTRIBUTE):
             return [stored for stored in stored_at(self.solution, value) if not is_none(stored)]
-        if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT:
+        if value.op is Op.CALL and self._gives_back(value):
             return [value.callee.inputs[0]]
         if value.op is Op.CALL and self._unwraps(value):
             return [value.arguments[0]]
         if value.op is Op.PARAMETER:
             return self.solution.arguments_of(value)
         return []
+
+    def _gives_back(self, call: Value) -> bool:
+        """Whether a CALL is of a method that gives its object back; of one that is seen, its result has to say so."""
+        if call.callee.op is not Op.ATTRIBUTE or call.callee.name not in SAME_OBJECT:
+            return False
+        seen = [method for method in self.solution.functions_of(call) if not method.is_foreign]
+        return not seen or any(_may_give_itself(method) for method in seen)
 
     def _unwraps(self, call: Value) -> bool:
         name = call.callee.name.rpartition(".")[2]
@@ -292,6 +299,14 @@ class Holders:
     def holds_graph(self, value: Value, held: frozenset[Value]) -> bool:
         """Whether ``value`` is a tensor whose graph holds parameters of the object."""
         return self.facts.flows.live(value) is not None and self._is_computed_with(value, held, DEPTH, set())
+
+
+def _may_give_itself(method: Function) -> bool:
+    """``return self``, ``return super().train(mode)``: whether a method may return the object that has it."""
+    results = choices(method.result)
+    called = (one.callee.inputs[0] for one in results if one.op is Op.CALL and one.callee.op is Op.ATTRIBUTE)
+    is_left_to_base = any(one.op is Op.CALL and one.callee.name == "builtins.super" for one in called)
+    return is_left_to_base or not set(results).isdisjoint(method.parameters[:1])
 
 
 def is_none(value: Value) -> bool:
