@@ -294,13 +294,16 @@ class Repetitions:
         return not any(isinstance(atom, FunctionReference) for one in given for atom in self.solution.final(one))
 
     def trial_of(self, call: Value) -> Loop | None:
-        """The loop in each turn of which ``call`` runs once, for a whole training: over epochs, folds, trials."""
+        """The loop in each turn of which ``call`` runs once, for a whole training: over epochs, folds, trials.
+
+        Items that have their result already are left out.
+        """
         pending, seen = [call], {call}
         while pending:
             at = pending.pop(0)
             for loop in at.loop.around() if at.loop is not None else ():
                 if self.turn(loop) is Turn.HOLDS:
-                    return None if self.skipping.is_skipped(at, loop) else loop
+                    return None if self.skipping.is_skipped(at, loop, by_absence=False) else loop
             callers = sorted(self.solution.callers.get(at.function, ()), key=lambda value: value.index)
             further = [] if self.skipping.is_skipped(at, at.function) else [c for c in callers if c not in seen]
             pending += further

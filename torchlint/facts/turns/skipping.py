@@ -44,7 +44,15 @@ class Skipping:
         self._later_turns = LaterTurns(facts)
         self._failures: dict[Loop | Function, Set[str]] = {}
 
-    def is_skipped(self, at: Value, within: Loop | Function, *, by_data: bool = True, by_number: bool = True) -> bool:
+    def is_skipped(
+        self,
+        at: Value,
+        within: Loop | Function,
+        *,
+        by_data: bool = True,
+        by_number: bool = True,
+        by_absence: bool = True,
+    ) -> bool:
         """Whether ``at`` need not run each time that ``within`` does, or ends it.
 
         Args:
@@ -52,6 +60,7 @@ class Skipping:
             within: what repeats it.
             by_data: whether a branch that the data decide counts; it is taken again and again, though not each time.
             by_number: whether a branch for every n-th turn counts, which is taken again and again as well.
+            by_absence: whether a branch counts that is for those items of a loop which have no result yet.
         """
         node, parents = at.syntax or at.statement, self.facts.parents
         boundary = _boundary(within, parents)
@@ -64,6 +73,9 @@ class Skipping:
             if (type(parent) is cst.If or type(parent) is cst.IfExp) and node is not parent.test:
                 holds = node is parent.body
                 if isinstance(within, Loop) and self._later_turns.are_meant(parent.test, within, holds=holds):
+                    node = parent
+                    continue
+                if not by_absence and holds and _asks_for_absence(parent.test, within):
                     node = parent
                     continue
                 by_turn = not by_number and node is parent.body
@@ -284,6 +296,18 @@ def last_of(block: cst.CSTNode) -> cst.CSTNode | None:
         return None
     line = block.body[-1]
     return line.body[-1] if isinstance(line, cst.SimpleStatementLine) else None
+
+
+def _asks_for_absence(test: cst.BaseExpression, within: Loop | Function) -> bool:
+    """``for genome, score in pool.items(): if score is None:``: whether an item of a loop has nothing yet."""
+    loop = within.syntax
+    if not isinstance(loop, cst.For) or not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return False
+    asked, compared = test.left, test.comparisons[0]
+    if not isinstance(asked, cst.Name) or not isinstance(compared.operator, cst.Is):
+        return False
+    is_item = any(isinstance(node, cst.Name) and node.value == asked.value for node in walk(loop.target))
+    return is_item and dotted(compared.comparator) == "None" and asked.value not in assigned_in(loop.body)
 
 
 def _counts_turns(test: cst.BaseExpression) -> bool:
