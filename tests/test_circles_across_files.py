@@ -237,3 +237,103 @@ def test_who_makes_one_is_asked_again_by_a_third_file(tmp_path: Path, each: str,
     }
     found = [one for one in Project(tmp_path, files).found() if "TLK407" in one]
     assert found == ["study.py: TLK407 note"] * circles
+
+
+COUNTING = """
+from torch import nn
+
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.seen = {{}}
+        self.handles = []
+
+    def tap(self, name, layer):
+        {tap}
+        return {given}
+
+    def note(self, name, out):
+        self.seen[name] = out.mean().item()
+"""
+
+STACKED = """
+from torch import nn
+from counting import Counting
+
+class Stacked(Counting):
+    def __init__(self, widths, act=None):
+        super().__init__()
+        layers = []
+        for i, width in enumerate(widths):
+            layers.append(nn.Linear(width, width))
+            {added}
+        self.body = nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.body(x)
+"""
+
+EVOLVING = """
+import torch
+from torch.utils.data import DataLoader
+from stacked import Stacked
+
+def score(widths, act, data):
+    net = Stacked(widths, act)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in DataLoader(data):
+        loss = net(x).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return {returned}
+
+def search(pool, act, data):
+    for turn in range(50):
+        for widths, known in list(pool.items()):
+            {asked}
+                pool[widths] = score(widths, act, data)
+"""
+
+TAP = "layer.register_forward_hook(lambda module, given, out: self.note(name, out))"
+
+
+@pytest.mark.parametrize(
+    ("changed", "circles"),
+    [
+        ({}, 1),
+        ({"added": "layers.append(nn.ReLU())\n            self.tap(i, layers[-1])"}, 1),
+        ({"added": "relu = nn.ReLU()\n            self.tap(i, relu)\n            layers.append(relu)"}, 1),
+        ({"added": "layers.append(self.tap(i, act))"}, 0),
+        ({"added": "self.tap(i, nn.ReLU())"}, 0),
+        ({"added": "layers.append(act and self.tap(i, nn.ReLU()))"}, 0),
+        ({"given": "nn.Sequential(nn.Tanh())"}, 0),
+        ({"tap": "layer.register_forward_hook(print)"}, 0),
+        ({"tap": f"self.handles.append({TAP})"}, 0),
+        ({"tap": f"if name: {TAP}"}, 0),
+        ({"returned": "net"}, 0),
+        ({"asked": "if True:"}, 1),
+        ({"asked": "if known == turn:"}, 0),
+    ],
+)
+def test_a_base_class_hooks_the_layer_that_it_is_handed(tmp_path: Path, changed: dict[str, str], circles: int) -> None:
+    plain = {
+        "tap": TAP,
+        "given": "layer",
+        "added": "layers.append(self.tap(i, nn.ReLU()))",
+        "returned": "loss.item()",
+        "asked": "if known is None:",
+    }
+    sources = [source.format(**{**plain, **changed}) for source in (COUNTING, STACKED, EVOLVING)]
+    files = dict(zip(("counting.py", "stacked.py", "evolving.py"), sources, strict=True))
+    found = [one for one in Project(tmp_path, files).found() if "TLK407" in one]
+    assert found == ["evolving.py: TLK407 note"] * circles
+
+
+def test_a_base_class_of_the_same_file_does_so(tmp_path: Path) -> None:
+    given = {"tap": TAP, "given": "layer", "added": "layers.append(self.tap(i, nn.ReLU()))"}
+    given |= {"returned": "loss.item()", "asked": "if known is None:"}
+    source = "".join(part.format(**given) for part in (COUNTING, STACKED, EVOLVING))
+    alone = source.replace("from counting import Counting\n", "").replace("from stacked import Stacked\n", "")
+    found = [one for one in Project(tmp_path, {"alone.py": alone}).found() if "TLK407" in one]
+    assert found == ["alone.py: TLK407 note"]

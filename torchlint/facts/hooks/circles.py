@@ -108,6 +108,8 @@ class Circles:
             yield from self._of_function(function)
         for effect in self.facts.effects.of(EffectKind.CIRCLES):
             yield from self._of_effect(effect)
+        for effect in self.facts.effects.of(EffectKind.TIES):
+            yield from self._of_tied(effect)
         for kept in kept_elsewhere(self.facts):
             yield from self._of_kept(kept)
 
@@ -126,8 +128,8 @@ class Circles:
                     yield from self._of_graph(registration, tensor, held)
                 return
         for one in held:
-            owner = self.instances.class_of(one.value)
-            if owner is None or not self.instances.is_own(subject, owner):
+            owner = self._class_with_subject(subject, one.value)
+            if owner is None:
                 continue
             by, is_seldom = self.makers.maker(owner)
             if by is not None and self.instances.is_heavy(owner):
@@ -135,6 +137,23 @@ class Circles:
                 holder, written = self._receiver(call), self._written(one)
                 statement = self.facts.statement_of(call)
                 yield Circle(statement, Through.OBJECT, holder, written, by, owner, is_forever, is_seldom)
+
+    def _class_with_subject(self, subject: Value, held: Value) -> Class | None:
+        """The class whose instance is ``held`` and has ``subject`` for a part of its own.
+
+        A base class may say it of what is handed to it: ``self.watch(nn.ReLU())``.
+        """
+        owner = self.instances.class_of(held)
+        if owner is not None and self.instances.is_own(subject, owner):
+            return owner
+        if owner is None or held not in held.function.parameters[:1]:
+            return None
+        for call in self.solution.callers.get(held.function, ()):
+            itself = self.solution.passed(call, held.function, 0)
+            made_by = self.instances.class_of(itself) if itself is not None else None
+            if made_by is not None and self.instances.is_own(subject, made_by, (call,)):
+                return made_by
+        return None
 
     def _of_graph(self, registration: Registration, tensor: Value, held: list[Held]) -> Iterator[Circle]:
         statement, holder = self.facts.statement_of(registration.call), self._receiver(registration.call)
@@ -248,6 +267,17 @@ class Circles:
         by, is_seldom = self.makers.maker(owner, effect.call) if owner is not None else (None, False)
         if owner is not None and by is not None:
             statement, holder = self.facts.statement_of(effect.call), f"{owner.name}.{effect.done.name}"
+            yield Circle(statement, Through.OBJECT, holder, "self", by, owner, False, is_seldom)
+
+    def _of_tied(self, effect: Effect) -> Iterator[Circle]:
+        """A method of another file that leaves a hook, which holds its object, on a part of that object."""
+        itself = self.solution.passed(effect.call, effect.function, 0)
+        owner = self.instances.class_of(itself) if itself is not None else None
+        if owner is None or not effect.given or not self.instances.is_own(effect.given[0], owner):
+            return
+        by, is_seldom = self.makers.maker(owner)
+        if by is not None and self.instances.is_heavy(owner):
+            statement, holder = self.facts.statement_of(effect.call), self._written(Held(effect.given[0], None))
             yield Circle(statement, Through.OBJECT, holder, "self", by, owner, False, is_seldom)
 
     def _of_graph_elsewhere(self, effect: Effect, owner: Class) -> Iterator[Circle]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.hooks.burdens import Burdens
+from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Class, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of, stored_at
@@ -45,10 +47,16 @@ class Instances:
         )  # fmt: skip
         return next(iter([*read, *made]), None)
 
-    def is_own(self, subject: Value, owner: Class) -> bool:
-        """Whether a module or parameter belongs to the instance, and was not handed to it."""
+    def is_own(self, subject: Value, owner: Class, chain: tuple[Value, ...] = ()) -> bool:
+        """Whether a module or parameter belongs to the instance, and was not handed to it.
+
+        Args:
+            subject: the module or parameter.
+            owner: the class of the instance.
+            chain: the calls by which the function of ``subject`` was entered.
+        """
         made: list[Value] = []
-        for part in self.facts.hook_lifetimes.subjects.way(subject, ()):
+        for part in self.facts.hook_lifetimes.subjects.way(subject, chain):
             if part.op is Op.ATTRIBUTE and self.class_of(part.inputs[0]) is owner:
                 made += [root for stored in stored_at(self.solution, part) for root in self.identity.roots(stored)]
             elif part.op in MAKING and part.function.owner is owner and part in self._parts_of(owner):
@@ -58,11 +66,23 @@ class Instances:
     def _parts_of(self, owner: Class) -> frozenset[Value]:
         """What instances keep, and the layers of which they make a ``Sequential`` that they keep."""
         if owner not in self._known_parts:
-            kept = self.kept_by(owner)
-            wrapping = (value for value in kept if value.op is Op.CALL and _wraps_layers(value.callee))
-            parts = (part for value in wrapping for part in value.computed_from())
-            self._known_parts[owner] = frozenset([*kept, *parts])
+            self._known_parts[owner] = self.parts_in(self.kept_by(owner))
         return self._known_parts[owner]
+
+    def parts_in(self, kept: Sequence[Value]) -> frozenset[Value]:
+        """What is kept, the layers of a ``Sequential`` among it, and what is given back: ``self.watch(nn.ReLU())``."""
+        wrapping = (value for value in kept if value.op is Op.CALL and _wraps_layers(value.callee))
+        parts = [*kept, *(part for value in wrapping for part in value.computed_from())]
+        parts += [item for part in parts for _, item in self.solution.held.get(part, ())]
+        calls = [part for part in parts if part.op is Op.CALL]
+        made = (root for call in calls for root in self.identity.roots(call))
+        return frozenset([*parts, *made, *(self._given_back[call] for call in calls if call in self._given_back)])
+
+    @cached_property
+    def _given_back(self) -> dict[Value, Value]:
+        """What methods of other files return of what they are given, once they have left a hook on it."""
+        tied = self.facts.effects.of(EffectKind.TIES)
+        return {effect.call: effect.given[0] for effect in tied if effect.done.is_returned and effect.given}
 
     def class_of(self, value: Value) -> Class | None:
         """The class whose instance ``value`` is."""

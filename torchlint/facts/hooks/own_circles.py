@@ -7,7 +7,8 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from torchlint.facts.values.graph import Function, Kind, Op
+from torchlint.facts.values.choices import choices
+from torchlint.facts.values.graph import Function, Kind, Op, Value
 
 if TYPE_CHECKING:
     from torchlint.facts.hooks.circles import Circles
@@ -53,19 +54,39 @@ def _hooked_on_given(search: Circles, registration: Registration) -> Iterator[tu
 
 def _hooked(search: Circles, registration: Registration) -> str:
     """The attribute of the object through which the module is found that gets a hook which holds the object."""
-    call, subject, facts = registration.call, registration.subject, search.facts
-    owner = call.function.owner
-    if subject is None or owner is None or registration.is_of_tensor or not _holds_object(search, registration):
+    subject = registration.subject
+    if subject is None or registration.is_of_tensor or not _holds_object(search, registration):
         return ""
-    if not search.instances.is_own(subject, owner):
+    return _attribute_with(search, subject, registration.call.function)
+
+
+def _attribute_with(search: Circles, subject: Value, method: Function) -> str:
+    """The attribute of a method's object that has a module of its own, "" where that is not the object's own."""
+    owner = method.owner
+    if owner is None or not search.instances.is_own(subject, owner):
         return ""
-    way = set(facts.hook_lifetimes.subjects.way(subject, ()))
-    read = [one.name for one in way if one.op is Op.ATTRIBUTE and one.inputs[0] is call.function.parameters[0]]
+    way = set(search.facts.hook_lifetimes.subjects.way(subject, ()))
+    read = [one.name for one in way if one.op is Op.ATTRIBUTE and one.inputs[0] is method.parameters[0]]
     if read:
         return min(read)
     stored = [(place.path, values) for place, values in search.solution.stored.items() if place.owner is owner.root()]
     made_of = ((path, [one for value in values for one in value.computed_from()]) for path, values in stored)
-    return next((path for path, values in chain(stored, made_of) if not way.isdisjoint(values)), "")
+    parts = ((path, search.instances.parts_in(values)) for path, values in stored)
+    return next((path for path, values in chain(stored, made_of, parts) if not way.isdisjoint(values)), "")
+
+
+def tied_by(search: Circles, method: Function) -> Iterator[tuple[str, int, bool]]:
+    """The hooks, which hold its object, that a method leaves on modules that it is given.
+
+    Returns:
+        for each the method that registers it, the parameter that is the module, and whether the method returns that.
+    """
+    for registration in search.facts.registrations if method.owner is not None and method.parameters else ():
+        call, subject = registration.call, registration.subject
+        if call.function is not method or subject not in method.parameters[1:] or not call.is_bare:
+            continue
+        if not registration.is_of_tensor and _holds_object(search, registration):
+            yield call.callee.name, method.parameters.index(subject), subject in choices(method.result)
 
 
 def _holds_object(search: Circles, registration: Registration) -> bool:
@@ -98,14 +119,39 @@ def handed_to_itself(search: Circles, method: Function) -> list[tuple[str, int]]
 
     Nothing where the object has no tensors of its own.
     """
-    if method.owner is None or not method.parameters:
-        return []
-    facts, itself = search.facts, method.parameters[0]
     found = [
-        (call.callee.name, key + 1)
-        for call in facts.steps.calls_in(method)
-        if call.callee.op is Op.ATTRIBUTE and call.callee.inputs[0] is itself and not facts.solution.functions_of(call)
-        for key, argument in zip(call.keys[1:], call.arguments, strict=True)
-        if isinstance(key, int) and any(held.value is itself for held in search.holding.held_by(argument))
+        (call.callee.name, position)
+        for call, position, argument in _given_to_unseen(search, method)
+        if any(held.value is method.parameters[0] for held in search.holding.held_by(argument))
     ]
-    return found if found and search.instances.is_heavy(method.owner) else []
+    return found if found and _is_heavy(search, method) else []
+
+
+def parts_handed_to_itself(search: Circles, method: Function) -> list[tuple[str, int, bool]]:
+    """The methods that are not seen to which a method gives, each time, a module that its object has.
+
+    Returns:
+        for each the attribute that has it with the name of the method, ``body.watch``; the parameter; and whether the
+        object has it only if it is what the method returns. Nothing where the object has no tensors of its own.
+    """
+    found = [
+        (f"{attribute}.{call.callee.name}", position, argument is not part)
+        for call, position, argument in _given_to_unseen(search, method)
+        if not search.facts.skipping.is_skipped(call, method) and search.facts.tensors.is_module(argument)
+        for part in ((argument, call) if argument.op is Op.CALL else (argument,))
+        if (attribute := _attribute_with(search, part, method))
+    ]
+    return found if found and _is_heavy(search, method) else []
+
+
+def _given_to_unseen(search: Circles, method: Function) -> Iterator[tuple[Value, int, Value]]:
+    """(the call of an own method that is not seen, the position of a parameter, what it is given), for each."""
+    for call in search.facts.steps.calls_in(method) if method.owner is not None and method.parameters else ():
+        is_own = call.callee.op is Op.ATTRIBUTE and call.callee.inputs[0] is method.parameters[0]
+        if is_own and not search.facts.solution.functions_of(call):
+            given = zip(call.keys[1:], call.arguments, strict=True)
+            yield from ((call, key + 1, argument) for key, argument in given if isinstance(key, int))
+
+
+def _is_heavy(search: Circles, method: Function) -> bool:
+    return method.owner is not None and search.instances.is_heavy(method.owner)

@@ -79,7 +79,10 @@ class Bodies:
             self._foreign.holds[function] = summary.holds
         if summary.effects:
             self._foreign.effects[function] = followed(
-                summary.effects, partial(self._effects_of, unit), partial(self._keeps_of, function.owner)
+                summary.effects,
+                partial(self._effects_of, unit),
+                partial(self._keeps_of, function.owner),
+                partial(self._done_by, function.owner),
             )
             self._foreign.found[function] = unit.found
         if summary.chains:
@@ -138,6 +141,10 @@ class Bodies:
     def _keeps_of(self, cls: Class | None, name: str) -> tuple[KeepSummary, ...]:
         method = cls.method(name) if cls is not None else None
         return self._foreign.keeps.get(method, ()) if method is not None else ()
+
+    def _done_by(self, cls: Class | None, name: str) -> tuple[EffectSummary, ...]:
+        method = cls.method(name) if cls is not None else None
+        return self._foreign.effects.get(method, ()) if method is not None else ()
 
     def _parameter(self, summary: ParameterSummary, position: int, function: Function, unit: Unit) -> Value:
         inputs = (self._linker.value_of(summary.default, unit, function),) if summary.default else ()

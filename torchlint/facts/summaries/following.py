@@ -12,6 +12,7 @@ def followed(
     effects: Iterable[EffectSummary],
     effects_of: Callable[[str], tuple[EffectSummary, ...]],
     keeps_of: Callable[[str], tuple[KeepSummary, ...]],
+    done_by: Callable[[str], tuple[EffectSummary, ...]],
 ) -> tuple[EffectSummary, ...]:
     """Effects, of which none is only a name any more.
 
@@ -19,6 +20,7 @@ def followed(
         effects: what a function does.
         effects_of: what the function does that its file imports under a dotted name.
         keeps_of: what the method of its object keeps that has a name.
+        done_by: what that method does.
     """
     found: list[EffectSummary] = []
     for done in effects:
@@ -27,6 +29,11 @@ def followed(
             found += [
                 replace(done, kind=EffectKind.CIRCLES, name=keep.attribute, of=()) for keep in kept if keep.attribute
             ]
+        elif done.kind is EffectKind.HANDS_PART:
+            attribute, _, method = done.name.partition(".")
+            tied = (one for one in done_by(method) if one.kind is EffectKind.TIES and one.of == done.of)
+            if any(one.is_returned or not done.is_returned for one in tied):
+                found.append(EffectSummary(EffectKind.CIRCLES, attribute))
         elif done.kind is not EffectKind.DRAWS_BY:
             found.append(done)
         elif any(inner.kind is EffectKind.DRAWS and inner.is_returned for inner in effects_of(done.name)):

@@ -206,11 +206,15 @@ class _Summariser:
             yield EffectSummary(EffectKind.COPIES, *copied, is_returned=True)
 
     def _in_circles(self, function: Function) -> Iterator[EffectSummary]:
-        """The circles that an object is in as its ``__init__`` makes it, or will be by what it inherits."""
+        """The circles that an object is in as its ``__init__`` makes it, or will be by what it inherits or is given."""
+        for name, position, is_returned in own_circles.tied_by(self._circles, function):
+            yield EffectSummary(EffectKind.TIES, name, (position,), is_returned)
         if function.name != "__init__":
             return
         for name, position in own_circles.handed_to_itself(self._circles, function):
             yield EffectSummary(EffectKind.HANDS_ITSELF, name, (position,))
+        for name, position, is_returned in own_circles.parts_handed_to_itself(self._circles, function):
+            yield EffectSummary(EffectKind.HANDS_PART, name, (position,), is_returned)
         for attribute, of in own_circles.closed_by(self._circles, function):
             yield EffectSummary(EffectKind.CIRCLES, attribute, of)
 

@@ -231,9 +231,15 @@ class EffectKind(Symbol):
     """It fills the gradients of an optimizer or a model that it is given with zeros, where they could be freed."""
     HANDS_ITSELF = "hands itself"
     """It gives the method of its own object that is named, for these parameters, a function that holds the object."""
+    HANDS_PART = "hands part"
+    """It gives a module to a method of its own object, for these parameters: the one that the object has under the name
+    before the dot, to the method after it; where something comes of it, it is what that returns that the object has."""
     CIRCLES = "circles"
     """Its object, which has tensors of its own, keeps under the name a function that holds it; or it keeps a tensor
     that it is given, with a hook on that which holds it."""
+    TIES = "ties"
+    """It leaves a hook that holds its object on a module that it is given, each time, and drops the handle; where
+    something comes of it, it returns that module."""
     BINDS = "binds"
     """It returns a function that holds what it is given, be it its own object."""
     HOOKS = "hooks"
