@@ -211,6 +211,10 @@ def show(module, inputs, output):
     finds=True,
 )
 
+HOOKS_EACH_CALL = replace(
+    HOOKS_EACH_STEP, source=HOOKS_EACH_STEP.source.replace("METHOD(self, *given)", "Classify(self, request, context)")
+)
+
 GIVEN_A_STEP = ContractProgram(
     """
 net = nn.Linear(3, 3)
@@ -696,6 +700,7 @@ _SPECIAL = {
     ("allennlp", Holds.DETACHES): MEASURED_AND_DROPPED,
     ("DeepSpeed", Holds.BACKWARD): BACKWARD_OF_AN_ENGINE,
     ("diffusers", Holds.GUARDED): DRAWS_PICTURES,
+    ("gRPC", Holds.EACH_STEP): HOOKS_EACH_CALL,
 }
 
 
@@ -705,6 +710,6 @@ def program_for(row: Row) -> ContractProgram:
         return BEGINS_BY_A_HANDLER[row.methods[0]]
     if row.holds is Holds.HANDS_ITSELF or row.events:
         return HANDED_TO_A_HANDLER[row.methods[0]]
-    if not row.methods and row.holds in _OF_FUNCTIONS:
+    if not row.methods and not row.receives and row.holds in _OF_FUNCTIONS:
         return _OF_FUNCTIONS[row.holds]
     return _SPECIAL.get((row.framework, row.holds), _BY_KIND[row.holds])

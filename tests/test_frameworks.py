@@ -35,7 +35,7 @@ def written(name: str) -> str:
 
 def source_of(row: Row, name: str, method: str, package: str) -> str:
     """The program of a row, with a name that is imported from ``package``, or from the framework."""
-    own, known = name.rpartition(".")[0], written(name)
+    own, known = name.rpartition(".")[0].replace("*", "own"), written(name)
     text = program_for(row).source.replace("METHOD", method).replace("ARGUMENT", row.argument[1])
     return f"{HEAD}from {package or own} import {known}\n{text.replace('KNOWN', known)}"
 
@@ -76,3 +76,50 @@ def test_each_row_makes_a_difference(row: Row, name: str, method: str, monkeypat
         without = codes(source_of(row, name, method, "elsewhere"), program.notes)
     assert (program.code in with_row) is program.finds
     assert (program.code in without) is not program.finds
+
+
+SERVICE = """
+{imported}
+
+class Service({base}):
+    def __init__(self, path):
+        self.path = path
+        self.warm = self.load(path, "cpu")
+
+    def load(self, path, device):
+        return torch.load({read}, map_location=device)
+
+    {method}
+        net = {answer}
+        return net(request)
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ({}, 1),
+        ({"imported": "import tiles_pb2_grpc as stubs", "base": "stubs.TileServicer"}, 1),
+        ({"imported": "from app.protos import tiles_pb2_grpc", "base": "tiles_pb2_grpc.TileServicer"}, 1),
+        ({"imported": "from .tiles_pb2_grpc import TileServicer"}, 1),
+        ({"method": "async def Segment(self, request_iterator, unused_context):"}, 1),
+        ({"answer": "self.load(self.path, 'cpu')"}, 1),
+        ({"answer": "self.load(request.path, 'cpu')", "read": "path"}, 0),
+        ({"answer": "self.warm"}, 0),
+        ({"method": "def prepare(self, request):"}, 0),
+        ({"method": "def prepare(self, request, folder):"}, 0),
+        ({"method": "def prepare(self, request, folder, context):"}, 0),
+        ({"imported": "from tiles import TileServicer"}, 0),
+        ({"imported": "from tiles_pb2_grpc import TileStub", "base": "TileStub"}, 0),
+    ],
+)
+def test_a_servicer_of_a_generated_module_answers_requests(changed: dict[str, str], found: int) -> None:
+    given = {
+        "imported": "from tiles_pb2_grpc import TileServicer",
+        "base": "TileServicer",
+        "method": "def Segment(self, request, context):",
+        "answer": "torch.load(self.path)",
+        "read": "self.path",
+        **changed,
+    }
+    assert codes(HEAD + SERVICE.format(**given), notes=False).count("TLK302") == found

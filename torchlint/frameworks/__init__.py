@@ -17,7 +17,7 @@ __all__ = ["ROWS", "SERVING", "Holds", "Row", "method_names", "names", "packages
 def rows_named(full_name: str) -> tuple[Row, ...]:
     """All rows of a class or function with this full dotted name."""
     is_known = full_name.partition(".")[0] in _packages()  # next to no name is of one
-    return tuple(row for row in (ROWS if is_known else _distinctive_rows()) if row.names(full_name))
+    return tuple(row for row in (ROWS if is_known else _rows_of_any_package()) if row.names(full_name))
 
 
 @cache
@@ -26,8 +26,8 @@ def _packages() -> frozenset[str]:
 
 
 @cache
-def _distinctive_rows() -> tuple[Row, ...]:
-    return tuple(row for row in ROWS if row.distinctive)
+def _rows_of_any_package() -> tuple[Row, ...]:
+    return tuple(row for row in ROWS if row.distinctive or row.is_generated)
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -54,7 +55,8 @@ class Row:
     Attributes:
         framework: whose it is, and of which versions if not of all.
         of: the classes or functions, by their full dotted names. A framework exports a class on several paths, so the
-            package and the last part of the name decide; a ``*`` in the last part stands for any letters.
+            package and the last part of the name decide; a ``*`` in the last part stands for any letters. A module that
+            a tool generates for each program begins with a ``*``, and stands in whatever package.
         holds: what is promised.
         source: where the framework says so.
         methods: the methods it is true of; none where the class or function itself is meant.
@@ -67,6 +69,8 @@ class Row:
         distinctive: True where a class of this name is taken for this one even if another package exports it: nobody
             else has the name. It may be true only of rows that say what a class is, of those that silence findings,
             and of rows of a class whose name says its framework, since a wrong guess must not make a finding.
+        receives: where the program gives the methods their names, what they are told by: their parameters after
+            ``self``, each by the end of its name; "" stands for any.
     """
 
     framework: str
@@ -81,6 +85,12 @@ class Row:
     events: tuple[str, ...] = ()
     trained: tuple[int, ...] = ()
     distinctive: bool = False
+    receives: tuple[str, ...] = ()
+
+    @cached_property
+    def is_generated(self) -> bool:
+        """Whether a tool generates the module for each program."""
+        return any(own.startswith("*") for own in self.of)
 
     @cached_property
     def _packages(self) -> frozenset[str]:
@@ -88,6 +98,9 @@ class Row:
 
     def names(self, full_name: str) -> bool:
         """Whether a class or function with this full dotted name is one of this row."""
+        if self.is_generated:
+            generated = ".".join(full_name.split(".")[-2:])
+            return any(fnmatchcase(generated, own) for own in self.of)
         package, _, _ = full_name.partition(".")
         if not self.distinctive and package not in self._packages:
             return False  # it is quick to tell, and next to no name is of one of these
@@ -96,3 +109,9 @@ class Row:
             if (self.distinctive or own.partition(".")[0] == package) and fnmatchcase(last, own.rpartition(".")[2]):
                 return True
         return False
+
+    def is_received(self, parameters: Sequence[str]) -> bool:
+        """Whether a method with these parameters, from ``self`` on, is one that :attr:`receives` tells."""
+        given = parameters[1:]
+        ends = zip(given, self.receives, strict=False)
+        return 0 < len(self.receives) == len(given) and all(name.endswith(end) for name, end in ends)

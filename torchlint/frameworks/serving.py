@@ -37,6 +37,8 @@ SERVING = (
     Row("KServe", ("kserve.Model",), Holds.EACH_STEP,
         "https://kserve.github.io/website/docs/model-serving/predictive-inference/frameworks/custom-predictor",
         ("preprocess", "predict", "postprocess")),
+    Row("gRPC", ("*_pb2_grpc.*Servicer",), Holds.EACH_STEP, "https://grpc.io/docs/languages/python/generated-code/",
+        receives=("", "context")),
     Row("Ray Serve", ("ray.serve.deployment",), Holds.DECORATES,
         "https://docs.ray.io/en/latest/serve/key-concepts.html", ("__call__",)),
     Row("BentoML", ("bentoml.api",), Holds.DECORATES,

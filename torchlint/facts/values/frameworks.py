@@ -15,7 +15,7 @@ from torchlint import torch_api
 from torchlint.facts.values.domain import NO_GRAPH, PLAIN, Abstract, Atom, Instance, Module, Tool
 from torchlint.facts.values.events import is_event_of_step
 from torchlint.facts.values.graph import Class, Function, Op, Value
-from torchlint.frameworks import SERVING, Holds, Row, method_names, rows_named
+from torchlint.frameworks import SERVING, Holds, Row, method_names, rows_holding, rows_named
 from torchlint.tree import dotted
 
 
@@ -27,9 +27,14 @@ def promises(full_name: str, holds: Holds) -> tuple[Row, ...]:
 
 def promised(function: Function, holds: Holds) -> Row | None:
     """The row that says it of a method by the bases of its class, if there is one."""
-    if function.owner is None or function.name not in method_names(holds):
+    if function.owner is None:
+        return None
+    if function.name in method_names(holds):
+        return next((row for row in _of_class(function.owner, holds) if function.name in row.methods), None)
+    received = [parameter.name for parameter in function.parameters]
+    if not any(row.is_received(received) for row in rows_holding(holds)):
         return None  # the most
-    return next((row for row in _of_class(function.owner, holds) if function.name in row.methods), None)
+    return next((row for row in _of_class(function.owner, holds) if row.is_received(received)), None)
 
 
 def _of_class(cls: Class, holds: Holds) -> Iterator[Row]:
