@@ -17,9 +17,10 @@ class MemoryHistoryUnbounded(Rule):
     """The allocator's history is recorded through a training, without a bound.
 
     ## What it does
-    Finds `torch.cuda.memory._record_memory_history()` without `max_entries` in a program that goes on to train, in an
-    `__enter__` whose file never switches it off, in the `__init__` of what has a method that trains, in functions that
-    set up the process, with its seeds and backends, and in what a web server runs as it starts.
+    Finds `torch.cuda.memory._record_memory_history()` without `max_entries` in a program that goes on to train, or to
+    run a network in a loop, be it in another thread, in an `__enter__` whose file never switches it off, in the
+    `__init__` of what has a method that trains, in functions that set up the process, with its seeds and backends, and
+    in what a web server runs as it starts.
 
     ## Why is this bad?
     By default the history has `sys.maxsize` entries. Each allocation and each free adds one with its stack, some
@@ -66,7 +67,8 @@ class MemoryHistoryUnbounded(Rule):
 def _finding(facts: Facts, recording: Recording) -> Finding:
     statement = facts.statement_of(recording.call)
     begins, training = Step(statement, "recording begins here"), recording.training
-    filled: tuple[str | LineOf, ...] = ("the training in line ", LineOf(training)) if training is not None else ()
+    work = "loop" if recording.infers else "training"
+    filled: tuple[str | LineOf, ...] = (f"the {work} in line ", LineOf(training)) if training is not None else ()
     return Finding(
         node=statement,
         message=(

@@ -311,3 +311,46 @@ def test_that_there_is_a_gpu_is_nobodys_choice(test: str, count: int) -> None:
         f"class Run:\n    def __init__(self, device, kind):\n        {body}    def go(self):\n        train(loader)\n"
     )
     assert recorded(source) == count
+
+
+WATCHING = """
+import asyncio
+
+class Seer:
+    def __init__(self):
+        self.model = nn.Linear(3, 3).eval()
+
+    def look(self, frames):
+        with torch.inference_mode():
+            return self.model(frames).argmax()
+
+    def name(self):
+        return "seer"
+
+async def watch(seer, camera):
+    loop = asyncio.get_running_loop()
+    {turns}
+        frames = camera.read()
+        print({answer})
+
+async def run(camera):
+    memory._record_memory_history({bound})
+    await watch(Seer(), camera)
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "recordings"),
+    [
+        ({}, 1),
+        ({"answer": "await asyncio.to_thread(seer.look, frames)"}, 1),
+        ({"answer": "seer.look(frames)"}, 1),
+        ({"answer": "await loop.run_in_executor(None, seer.name)"}, 0),
+        ({"answer": "await loop.run_in_executor(None, camera.look, frames)"}, 0),
+        ({"turns": "for turn in range(5):"}, 0),
+        ({"bound": "max_entries=1000"}, 0),
+    ],
+)
+def test_a_loop_that_waits_for_a_network_in_another_thread_fills_it(changed: dict[str, str], recordings: int) -> None:
+    plain = {"turns": "while True:", "answer": "await loop.run_in_executor(None, seer.look, frames)", "bound": ""}
+    assert recorded(WATCHING.format(**{**plain, **changed})) == recordings

@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.edits import replace
 from torchlint.facts.host.process import is_optional, prepares_process
+from torchlint.facts.turns.repetition import Turn
 from torchlint.facts.turns.serving import runs_at_start
 from torchlint.facts.values.frameworks import is_start
 from torchlint.facts.values.graph import Function, Op, Value
@@ -37,10 +38,12 @@ class Recording:
     Attributes:
         call: what switches it on.
         training: the loop that fills it, or the call that runs one; None where all that the process does fills it.
+        infers: that loop runs a network, and trains none.
     """
 
     call: Value
     training: cst.CSTNode | None
+    infers: bool = False
 
 
 def recordings(facts: Facts) -> list[Recording]:
@@ -49,8 +52,14 @@ def recordings(facts: Facts) -> list[Recording]:
     if any(_switches_off(facts, call) for call in calls):
         return []
     unbounded = [call for call in calls if _is_unbounded(facts, call)]
+    loops = facts.graph.loops if unbounded else ()
     found = ((call, facts.loop_lengths.training_after(call)) for call in unbounded)
-    return [Recording(call, training) for call, training in found if training is not None or _stays_on(facts, call)]
+    inferring = {loop.syntax for loop in loops if facts.repetitions.turn(loop) is Turn.INFERS}
+    return [
+        Recording(call, training, training in inferring)
+        for call, training in found
+        if training is not None or _stays_on(facts, call)
+    ]
 
 
 def _stays_on(facts: Facts, call: Value) -> bool:

@@ -14,6 +14,8 @@ from enum import Enum, auto
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchlint.facts.turns.forwards import is_within_forward
 from torchlint.facts.turns.micro_steps import are_micro_steps
 from torchlint.facts.turns.serving import decorated_by, rows_of_method
@@ -31,6 +33,7 @@ from torchlint.facts.values.frameworks import (
 )
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.making import is_remembered
+from torchlint.facts.values.threads import run_in_thread
 from torchlint.frameworks import Holds
 
 if TYPE_CHECKING:
@@ -136,7 +139,7 @@ class Repetitions:
         calls = [c for c in self.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around()]
         if loop in self._trainings.get(loop.function, ()):
             return Turn.TRAINS
-        callees = [function for call in calls for function in self.facts.solution.functions_of(call)]
+        callees = [function for call in calls for function in self._run_by(call)]
         inner = [self.turn(one) for one in self._loops[loop.function] if loop in one.around()[1:]]
         is_loader = loop.iterable is not None and self.steps.is_loader(loop.iterable)
         if Turn.HOLDS in inner or any(map(self.holds, callees)):
@@ -155,6 +158,11 @@ class Repetitions:
         if not is_part and not self.steps.walks_modules(loop) and self._runs_module(calls, callees):
             return Turn.INFERS
         return Turn.TRAINS if self.steps.is_step(loop) else Turn.OTHER
+
+    def _run_by(self, call: Value) -> list[Function]:
+        """What a CALL runs of the file, be it in another thread that it waits for: ``await to_thread(detect, x)``."""
+        is_awaited = call.syntax is not None and isinstance(self.facts.parents.get(call.syntax), cst.Await)
+        return [*self.solution.functions_of(call), *(run_in_thread(self.solution, call) if is_awaited else ())]
 
     def _has_micro_steps(self, loop: Loop) -> bool:
         """Whether the loops of training in ``loop`` go over the batch of its turn a few times."""
@@ -294,10 +302,7 @@ class Repetitions:
         return not any(isinstance(atom, FunctionReference) for one in given for atom in self.solution.final(one))
 
     def trial_of(self, call: Value) -> Loop | None:
-        """The loop in each turn of which ``call`` runs once, for a whole training: over epochs, folds, trials.
-
-        Items that have their result already are left out.
-        """
+        """The loop in each turn of which ``call`` runs once, for a whole training: over epochs, folds, trials."""
         pending, seen = [call], {call}
         while pending:
             at = pending.pop(0)

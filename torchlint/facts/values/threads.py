@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.domain import FunctionReference, sorted_values
+from torchlint.facts.values.graph import Function, Op, Value
+
+if TYPE_CHECKING:
+    from torchlint.facts.values.solve import Solution
 
 THREADS: dict[str, tuple[int, str]] = {"threading.Thread": (1, "target"), "threading.Timer": (1, "function")}
 """Classes whose instances run a function in a thread of their own, and where they are given it."""
@@ -41,3 +46,10 @@ def handed_over(call: Value) -> tuple[Value, Sequence[Value]] | None:
     if task is not None and task.op is Op.CALL and task.callee.name == "functools.partial" and task.arguments:
         task, given = task.arguments[0], task.arguments[1:]
     return None if task is None else (task, given)
+
+
+def run_in_thread(solution: Solution, call: Value) -> list[Function]:
+    """The functions of the file that a CALL may hand to another thread."""
+    found = handed_over(call)
+    atoms = sorted_values(solution.final(found[0])) if found is not None else []
+    return [atom.function for atom in atoms if isinstance(atom, FunctionReference)]
