@@ -179,10 +179,11 @@ class Callers:
                         return other
         return None
 
-    def repeats(self, path: str, name: str, without: Sequence[str] = ()) -> bool:
+    def repeats(self, path: str, name: str, without: Sequence[str] = (), *, is_open: bool = False) -> bool:
         """Whether another file that reaches ``path``, and no other definition of ``name``, calls that in a loop.
 
-        In that loop, and those in it, none of the names of ``without`` may be called.
+        In that loop, and those in it, none of the names of ``without`` may be called; ``is_open``: it has to be a
+        ``while``.
         """
         self._sights.ask_everybody()
         with self._sights.unnoted():
@@ -191,7 +192,7 @@ class Callers:
             return any(
                 path in self._reached_by(other)
                 and self._reached_by(other).isdisjoint(elsewhere)
-                and self._is_in_loop(other, name, without)
+                and self._is_in_loop(other, name, without, is_open=is_open)
                 for other in others
             )
 
@@ -226,12 +227,13 @@ class Callers:
                     found[name].add(path)
         return found
 
-    def _is_in_loop(self, path: str, name: str, without: Sequence[str]) -> bool:
+    def _is_in_loop(self, path: str, name: str, without: Sequence[str], *, is_open: bool) -> bool:
         if path not in self._called_in_loops:
             self._called_in_loops[path] = called_in_loops(self._tree_of(path) or ast.Module([], []))
         called = self._called_in_loops[path]
         taken = {loop for one in without for loops in called.get(one, ()) for loop in loops}
-        return any(loops[-1] not in taken for loops in called.get(name, ()))
+        innermost = (loops[-1] for loops in called.get(name, ()))
+        return any(loop not in taken and (loop < 0 or not is_open) for loop in innermost)
 
     def trains_without(self, path: str, attribute: str) -> bool:
         """Whether a file that reaches ``path`` trains, and no other file uses an ``attribute`` of any object.

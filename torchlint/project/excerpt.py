@@ -19,6 +19,11 @@ __all__ = ["Outline"]
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 """A name as it is read; what follows a dot is an attribute."""
 
+_TABLING = re.compile(
+    r"^[ \t]+([A-Za-z_]\w*)\[[^\]\n]+\] = ([A-Za-z_]\w*)[ \t]*\n(?:.*\n)*?[ \t]+return \2\b", re.MULTILINE
+)
+"""``TABLE[name] = function``, and then ``return function``: what a decorator does that puts into a table."""
+
 TAKING = ("clear", "pop", "popitem", "popleft", "remove")
 """Methods of containers that take something out."""
 
@@ -105,7 +110,8 @@ class Outline:
     def excerpt(self, name: str) -> str | None:
         """The source text of what defines ``name``, with what it mentions; None when nothing at the top level does.
 
-        A table is accompanied by the classes that decorators put into it.
+        A table is accompanied by the classes that decorators put into it, and such a decorator by the functions that
+        use the table.
 
         Statements keep their order; what stands between them is left out. What is mentioned farther away than
         :data:`LONGEST_COMPANY` allows is left out as well, and so unknown.
@@ -114,11 +120,12 @@ class Outline:
             return None
         lines = self._lines
         wanted, length = dict.fromkeys(self._definitions[name]), 0
-        pending, seen = [name], {name}
+        pending = [name, *self._using_table_of(name)]
+        seen = set(pending)
         while pending:
             word = pending.pop(0)
             for statement in (*self._definitions.get(word, ()), *self._registering.get(word, ())):
-                text = "".join(lines[statement.first - 1 : statement.last])
+                text = self._text_of(statement)
                 if statement not in wanted and length + len(text) > LONGEST_COMPANY:
                     continue
                 length += len(text)
@@ -129,6 +136,20 @@ class Outline:
         chosen = sorted({*wanted, *self._imports}, key=lambda statement: statement.first)
         numbers = dict.fromkeys(number for s in chosen for number in range(s.first, s.last + 1))
         return "".join(_ended(lines[number - 1]) for number in numbers)
+
+    def _using_table_of(self, name: str) -> list[str]:
+        """The functions of the file that mention a table into which ``name``, a decorator, puts what it decorates."""
+        tables = {found for one in self._definitions[name] for found, _ in _TABLING.findall(self._text_of(one))}
+        tables &= self._definitions.keys()
+        return [
+            other
+            for other, statements in self._definitions.items()
+            if tables and other != name and issubclass(statements[0].type, ast.FunctionDef | ast.AsyncFunctionDef)
+            if not tables.isdisjoint(_WORD.findall(self._text_of(statements[0])))
+        ]
+
+    def _text_of(self, statement: _Statement) -> str:
+        return "".join(self._lines[statement.first - 1 : statement.last])
 
 
 def _ended(line: str) -> str:

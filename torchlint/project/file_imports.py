@@ -43,8 +43,8 @@ class FileImports:
     def train_on(self, attribute: str) -> bool:
         return self.project.train_on(self.path, attribute)
 
-    def repeats(self, name: str, without: Sequence[str] = ()) -> bool:
-        return self.project.repeats(self.path, name, without)
+    def repeats(self, name: str, without: Sequence[str] = (), *, is_open: bool = False) -> bool:
+        return self.project.repeats(self.path, name, without, is_open=is_open)
 
     def passed(self, name: str) -> Sequence[Passing]:
         return self.project.passed(self.path, name)

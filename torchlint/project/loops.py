@@ -20,7 +20,8 @@ def called_in_loops(tree: ast.Module) -> dict[str, list[tuple[int, ...]]]:
     """What is called in the body of a loop, or in a comprehension, which stands in the same function.
 
     Returns:
-        by the last part of the name that is called, for each call the numbers of the loops around it, innermost last.
+        by the last part of the name that is called, for each call the numbers of the loops around it, innermost last,
+        below zero where it is a ``while``.
     """
     found: dict[str, list[tuple[int, ...]]] = {}
     pending: list[tuple[ast.AST, tuple[int, ...]]] = [(tree, ())]
@@ -41,7 +42,8 @@ def called_in_loops(tree: ast.Module) -> dict[str, list[tuple[int, ...]]]:
             count += 1
             header = node.test if isinstance(node, ast.While) else node.iter
             pending.append((header, loops))
-            pending += [(one, (*loops, count)) for one in node.body] + [(one, loops) for one in node.orelse]
+            number = -count if isinstance(node, ast.While) else count
+            pending += [(one, (*loops, number)) for one in node.body] + [(one, loops) for one in node.orelse]
         else:
             pending += [(child, loops) for child in children(node)]
     return found

@@ -186,9 +186,9 @@ class Project:
         """See :meth:`Callers.train_on`."""
         return self._callers.train_on(os.path.abspath(path), attribute)
 
-    def repeats(self, path: str, name: str, without: Sequence[str] = ()) -> bool:
+    def repeats(self, path: str, name: str, without: Sequence[str] = (), *, is_open: bool = False) -> bool:
         """See :meth:`Callers.repeats`."""
-        return self._callers.repeats(os.path.abspath(path), name, without)
+        return self._callers.repeats(os.path.abspath(path), name, without, is_open=is_open)
 
     def importers(self, path: str) -> tuple[str, ...]:
         """See :meth:`Callers.importers`."""

@@ -38,6 +38,7 @@ POSSIBLE = (EffectKind.CLOSES, EffectKind.GIVES_LOADED)
 OF_EACH = (
     EffectKind.HOOKS, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS, EffectKind.ZEROES, EffectKind.STARTS,
     EffectKind.CACHES, EffectKind.CACHES_OUTPUTS, EffectKind.CACHES_BY_TEXT, EffectKind.RETAINS, EffectKind.TIES,
+    EffectKind.TABLES,
 )  # fmt: skip
 """What is asked of each function anew, whatever those do that it calls."""
 

@@ -88,8 +88,11 @@ class Imports(Protocol):
     def train_on(self, attribute: str) -> bool:
         """Whether another file of the run that reaches this one trains, and goes on with such an attribute."""
 
-    def repeats(self, name: str, without: Sequence[str] = ()) -> bool:
-        """Whether another file of the run calls a function of this one in a loop that calls none of these."""
+    def repeats(self, name: str, without: Sequence[str] = (), *, is_open: bool = False) -> bool:
+        """Whether another file of the run calls a function of this one in a loop that calls none of these.
+
+        ``is_open``: only a ``while`` counts, whose turns nobody lists.
+        """
 
     def passed(self, name: str) -> Sequence[Passing]:
         """What the other files of the run pass to a function or a class of this one, call by call."""
@@ -135,7 +138,7 @@ class NoImports:
         """Nobody else is seen."""
         return False
 
-    def repeats(self, name: str, without: Sequence[str] = ()) -> bool:
+    def repeats(self, name: str, without: Sequence[str] = (), *, is_open: bool = False) -> bool:
         """Nobody else is seen."""
         return False
 

@@ -34,6 +34,7 @@ from torchlint.facts.summaries.summary import (
     Shape,
     Summary,
 )
+from torchlint.facts.turns.registries import dispatchers
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import (
     ClassReference,
@@ -162,7 +163,12 @@ class _Summariser:
             is_generator=function.is_generator,
             calls=tuple(calls.values()),
             keeps=self._keeps.of(function),
-            effects=(*self._doings.of(function), *self._given_back(function), *self._in_circles(function)),
+            effects=(
+                *self._doings.of(function),
+                *self._given_back(function),
+                *self._in_circles(function),
+                *self._tabled(function),
+            ),
             resets=tuple(sorted(self._resets(function))),
             chains=tuple(dict.fromkeys(self._chains.of(function))) if calls else (),
             trains=trains or may_run_unseen(self.solution, function),
@@ -217,6 +223,11 @@ class _Summariser:
             yield EffectSummary(EffectKind.HANDS_PART, name, (position,), is_returned)
         for attribute, of in own_circles.closed_by(self._circles, function):
             yield EffectSummary(EffectKind.CIRCLES, attribute, of)
+
+    def _tabled(self, function: Function) -> Iterator[EffectSummary]:
+        """The functions of the file that call what this one, as a decorator, puts into a table."""
+        for dispatcher in dispatchers(self.facts, function) if function.parameters else ():
+            yield EffectSummary(EffectKind.TABLES, dispatcher.name)
 
     def _parameter(self, parameter: Value) -> ParameterSummary:
         syntax = parameter.syntax

@@ -18,6 +18,7 @@ import libcst as cst
 
 from torchlint.facts.turns.forwards import is_within_forward
 from torchlint.facts.turns.micro_steps import are_micro_steps
+from torchlint.facts.turns.registries import is_dispatched
 from torchlint.facts.turns.serving import decorated_by, rows_of_method
 from torchlint.facts.turns.wrapping import Wrapping
 from torchlint.facts.values.choices import choices
@@ -346,12 +347,13 @@ class Repetitions:
         return bool(stepping) and self._makes_one_step(function) and self.facts.repeats(function.name)
 
     def is_asked_by_others(self, function: Function) -> bool:
-        """Whether a function runs a network, or draws one batch, and only another file calls it, in a loop."""
+        """Whether a function runs a network, or draws a batch, and only other files, or a table, call it in a loop."""
         if self.solution.callers.get(function):
             return False
         calls = self.steps.calls_in(function)
         runs = any(call.loop is None and (self.steps.runs_module(call) or self._draws_one(call)) for call in calls)
-        return runs and not self.steps.trains(function) and self.facts.repeats(function.name)
+        is_asked = runs and not self.steps.trains(function)
+        return is_asked and (self.facts.repeats(function.name) or is_dispatched(self.facts, function))
 
     def _draws_one(self, call: Value) -> bool:
         """``next(iter(DataLoader(rows, 16)))``: whether a CALL draws a batch of a loader that its function makes."""
