@@ -18,7 +18,7 @@ from torchlint.facts.keeping.snapshots import is_cut
 from torchlint.facts.keeping.views import RESHAPED, Views
 from torchlint.facts.summaries.summary import CALLED, KeepSummary, ViewSummary
 from torchlint.facts.values.choices import held_in
-from torchlint.facts.values.dictionaries import is_dictionary, is_item
+from torchlint.facts.values.dictionaries import is_dictionary, is_item, is_item_or_default
 from torchlint.facts.values.domain import Argument, Container, Derived, History, Tensor, is_graphless, sorted_values
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
@@ -241,13 +241,15 @@ class Keeps:
     def _holder(self, holder: Value, function: Function) -> tuple[int, str] | None:
         """The parameter (or global) that leads to a holder, and the first attribute on the way."""
         attribute = ""
-        while holder.op in _THROUGH or _is_item_or_default(holder):
+        while holder.op in _THROUGH or is_item_or_default(holder):
             attribute = holder.name if holder.op is Op.ATTRIBUTE else attribute
             holder = holder.inputs[0] if holder.op in _THROUGH else holder.callee.inputs[0]
         place = holder.place
         if holder.op is Op.READ and place is not None and place.owner is function.parent:
             stored = self.solution.stored.get(place, ())
             holder = stored[0] if len(stored) == 1 else holder
+        if holder.op is Op.CALL and holder.callee.name == "builtins.super" and function.owner is not None:
+            holder = function.parameters[0] if function.parameters else holder
         parameters = parameters_with_captured(function)
         if holder in parameters:
             return parameters.index(holder), attribute
@@ -388,8 +390,3 @@ def parameters_with_captured(function: Function) -> list[Value]:
     outer = function.parent
     is_made = function.owner is None and outer is not None and outer.parent is not None
     return [*outer.parameters, *function.parameters] if is_made and outer is not None else function.parameters
-
-
-def _is_item_or_default(value: Value) -> bool:
-    """``rows.setdefault(step, {})``: what lies under a key, or is put there."""
-    return value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "setdefault"

@@ -41,3 +41,8 @@ def is_item(value: Value) -> bool:
         pair = value.inputs[0]
         value = next((item for key, item in zip(pair.keys, pair.inputs, strict=True) if key == value.keys[0]), pair)
     return value.op is Op.ELEMENT and value.name == "values"
+
+
+def is_item_or_default(value: Value) -> bool:
+    """``rows.setdefault(step, {})``: what lies under a key, or is put there."""
+    return value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "setdefault"
