@@ -10,6 +10,7 @@ from projects import Project
 
 IMPORTS = """
 import sys
+from dataclasses import dataclass
 import traceback
 import torch
 from torch import nn
@@ -171,10 +172,16 @@ def test_a_part_of_the_batch_tells_what_is_meant(part: str) -> None:
     ("body", "keeps"),
     [("    error: Exception", True),
      ("    def __init__(self, error):\n        self.error = error", True),
-     ("    def __init__(self, error):\n        self.error = str(error)", False)],
+     ("    def __init__(self, error):\n        self.error = str(error)", False),
+     ("    def __init__(self, error):\n        self.error = error\n        error.__traceback__ = None", False),
+     ("    error: Exception\n    def __post_init__(self):\n        self.error = repr(self.error)", False),
+     ("    def __init__(self, error):\n        super().__init__(error)", True),
+     ("    def __init__(self, error):\n        super().__init__(repr(error))", False)],
 )  # fmt: skip
 def test_an_object_that_keeps_the_exception(body: str, keeps: bool) -> None:
-    source = f"class Failure:\n{body}\n" + STEP.format("ValueError as error", "kept.append(Failure(error))")
+    base = "class Base:\n    def __init__(self, why):\n        self.why = why\n"
+    failure = f"@dataclass\nclass Failure:\n{body}\n" if "error: " in body else f"class Failure(Base):\n{body}\n"
+    source = base + failure + STEP.format("ValueError as error", "kept.append(Failure(error))")
     assert kept(source) == (["kept +"] if keeps else [])
 
 
@@ -239,6 +246,85 @@ RUN = """
 def test_a_journal_of_another_file(tmp_path: Path, kept: str, given: str, found: list[str]) -> None:
     files = {"journal.py": JOURNAL.format(kept=kept), "run.py": RUN.format(given=given)}
     assert Project(tmp_path, files).found("run.py") == found
+
+
+FAILURES = """
+    import traceback
+    from dataclasses import InitVar, dataclass
+    from typing import NamedTuple
+
+    {failure}
+"""
+
+SEARCH = """
+    import torch
+    from torch import nn
+    from failures import Failure
+
+    def search(net: nn.Module, sizes):
+        failures = []
+        for size in sizes:
+            try:
+                net(torch.zeros(size, 8)).sum().backward()
+            except RuntimeError as error:
+                failures.append(Failure(size, {given}))
+        return failures
+"""
+
+IN_A_DATA_CLASS = """@dataclass
+    class Failure:
+        size: int
+        why: {type}
+
+        {method}
+"""
+
+WRITTEN_OUT = """class Base:
+        def __init__(self, error):
+            self.error = {of_base}
+
+    class Failure(Base):
+        def __init__(self, size, error, keep=True):
+            super().__init__(error)
+            self.size = size
+            {own}
+"""
+
+
+def _written_out(own: str = "pass", of_base: str = "None") -> str:
+    return WRITTEN_OUT.format(own=own, of_base=of_base)
+
+
+@pytest.mark.parametrize(
+    ("failure", "given", "leaks"),
+    [
+        (IN_A_DATA_CLASS.format(type="BaseException", method="pass"), "error", True),
+        (IN_A_DATA_CLASS.format(type="object", method="pass"), "why=error", True),
+        (IN_A_DATA_CLASS.format(type="str", method="pass"), "str(error)", False),
+        (IN_A_DATA_CLASS.format(type="InitVar[Exception]", method="pass"), "error", False),
+        (IN_A_DATA_CLASS.format(
+            type="Exception",
+            method="def __post_init__(self):\n            self.why.__traceback__ = None"), "error", False),
+        (IN_A_DATA_CLASS.format(
+            type="Exception",
+            method="def __post_init__(self):\n            self.why = repr(self.why)"), "error", False),
+        ("class Failure(NamedTuple):\n        size: int\n        why: Exception", "error", True),
+        (_written_out("self.error = error"), "error", True),
+        (_written_out("self.parts = [size, error]"), "error", True),
+        (_written_out(of_base="error"), "error", True),
+        (_written_out("self.error = f'{error}'"), "error", False),
+        (_written_out("self.error = error.with_traceback(None)"), "error", False),
+        (_written_out("self.error = error\n            traceback.clear_frames(error.__traceback__)"), "error", False),
+        (_written_out("self.error = type(error)"), "error", False),
+        (_written_out("print(error)"), "error", False),
+        (_written_out("if keep:\n                self.error = error"), "error, keep=False", False),
+    ],
+)  # fmt: skip
+def test_an_object_of_a_class_of_another_file_keeps_the_exception(
+    tmp_path: Path, failure: str, given: str, leaks: bool
+) -> None:
+    files = {"failures.py": FAILURES.format(failure=failure), "search.py": SEARCH.format(given=given)}
+    assert Project(tmp_path, files).found() == (["search.py: TLK406 error"] if leaks else [])
 
 
 @pytest.mark.parametrize(("asked", "count"), [("sys.exc_info()", 1), ("str(sys.exc_info()[1])", 0)])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.facts.keeping.holders import Holders
+from torchlint.facts.keeping.stripping import replaced_at_once, stripped
 from torchlint.facts.values.domain import ClassReference
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.homes import stored_at
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ class Caught:
         return []
 
     def _kept_by_object(self, call: Value) -> list[Value]:
-        """What an object of a class of the file keeps of that with which it is made; a dataclass keeps all."""
+        """What an object of a class of the project keeps of that with which it is made; without ``__init__`` all."""
         kept: list[Value] = []
         for atom in self.solution.final(call.callee):
             if not isinstance(atom, ClassReference):
@@ -73,9 +75,28 @@ class Caught:
                 kept += call.arguments
                 continue
             binding = self.solution.callers.get(made_by, {}).get(call, {})
-            stores = [s.value for s in self.facts.graph.stores if s.function is made_by and s.attribute]
-            kept += [given for parameter, given in binding.items() if given is not None and parameter in stores]
+            stored = self._stored_by(made_by) - self._stripped
+            kept += [given for parameter, given in binding.items() if given is not None and parameter in stored]
         return kept
+
+    def _stored_by(self, initializer: Function) -> set[Value]:
+        """The parameters that an initializer, or one of a base, keeps on its object as they are."""
+        graph, replaced = self.facts.graph, replaced_at_once(self.facts.graph, initializer)
+        if initializer.is_foreign:
+            keeps = graph.foreign.keeps.get(initializer, ())
+            whole = (k for k in keeps if k.into == 0 and k.is_shared and not k.of and k.only_if in (-1, k.position))
+            return {initializer.parameters[keep.position] for keep in whole}
+        stores = (store for store in graph.stores if store.function is initializer and store.attribute)
+        stored = {store.value for store in stores if store.attribute not in replaced}
+        for call in self.facts.steps.calls_in(initializer):
+            for base in self.solution.functions_of(call) if call.callee.name == "__init__" else ():
+                binding = self.solution.callers[base][call]
+                stored.update(given for kept in self._stored_by(base) if (given := binding.get(kept)) is not None)
+        return stored
+
+    @cached_property
+    def _stripped(self) -> frozenset[Value]:
+        return stripped(self.facts)
 
     def _parts(self, value: Value) -> list[Value]:
         """The part of a tuple that is unpacked, also of one that a function of the file returns."""

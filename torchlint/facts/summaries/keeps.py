@@ -15,6 +15,7 @@ from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.autograd.retaining import PARAMETERS
 from torchlint.facts.keeping.lookups import Lookups
 from torchlint.facts.keeping.snapshots import is_cut
+from torchlint.facts.keeping.stripping import replaced_at_once, stripped
 from torchlint.facts.keeping.views import RESHAPED, Views
 from torchlint.facts.summaries.summary import CALLED, KeepSummary, ViewSummary
 from torchlint.facts.values.choices import held_in
@@ -86,12 +87,14 @@ class Keeps:
         grows = averages or self._grows(store)
         readers = self._readers(store.function, attribute) if into == 0 else ()
         under, owner = self._keys_of_cache(store), store.function.owner_around
+        is_replaced = bool(store.attribute) and store.attribute in replaced_at_once(self.facts.graph, store.function)
         for (position, of), is_computed in given.items():
             if position != into:
                 merges = is_item(kept) or (store.call is not None and store.call.callee.name == "update")
                 merges = merges or (averages and any(map(is_item, kept.computed_from())))
                 mode = Mode.OFF.value if position in cut else store.mode.value
-                shared = parameters[position] in held_in(kept, RESHAPED)
+                whole = parameters[position] not in self._stripped and not is_replaced
+                shared = whole and parameters[position] in held_in(kept, RESHAPED)
                 yield KeepSummary(
                     position, into, attribute, grows, is_computed, mode, readers, merges, averages, shared,
                     bounded=self._is_bounded(store), keyed=store.is_item and not averages,
@@ -99,6 +102,10 @@ class Keeps:
                     cached_under=under, asked_by=self._lookups.asking(store, owner) if under and owner else (),
                     view=views.get(position) if is_computed else None,
                 )  # fmt: skip
+
+    @cached_property
+    def _stripped(self) -> frozenset[Value]:
+        return stripped(self.facts)
 
     def _whole(self, kept: Value, function: Function) -> dict[tuple[int, str], bool]:
         """The parameters that ``kept`` is, or is computed from; see :meth:`_positions`."""

@@ -168,7 +168,8 @@ class KeepSummary:
         readers: methods of the class whose results may hold what is kept, or that train on it.
         merges: the values of a dict are kept, ``rows.update(values)``.
         averages: what is kept already goes into what replaces it, and so do parameters that require grad.
-        is_shared: on some path what is kept is the object that is given, or has its memory; a copy has not.
+        is_shared: on some path what is kept is the object that is given, or has its memory; a copy has not, nor
+            an exception whose frames are taken from it.
         bounded: it is put into what has room for so many only: ``deque(maxlen=9)``, a list that is filled in a ring.
         keyed: it is put under a key, where it replaces what was kept under that one.
         only_if: the parameter, from 0, that has to be true for that: ``if update:``; -1 where there is none.
