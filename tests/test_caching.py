@@ -386,6 +386,59 @@ def test_a_line_that_somebody_types_is_new_each_time(asking: str) -> None:
     assert found(source) == ["known[text]"]
 
 
+ONCE = """
+def once(make):
+    had = {}
+    def wrapper(text):
+        if text not in had:
+            had[text] = make(text)
+        return had[text]
+    return wrapper
+
+class Vectors:
+    def of(self, phrase):
+        return vector(phrase)
+
+class Worker:
+    def __init__(self, queue):
+        self.queue, self.goes_on, self.done, self.open = queue, True, threading.Event(), [1, 2]
+        self.vector = once(Vectors().of)
+
+    def stop(self):
+        self.goes_on = False
+
+    def answer(self, text):
+        print(self.vector(text).norm())
+
+    def run(self):
+"""
+
+
+@pytest.mark.parametrize(
+    ("run", "changed", "count"),
+    [
+        ("while True:\n            self.answer(self.queue.get())", "", 1),
+        ("while self.goes_on:\n            self.answer(self.queue.get())", "", 1),
+        ("while not self.done.is_set():\n            self.answer(self.queue.get()['text'])", "", 1),
+        ("while self.goes_on:\n            self.answer(self.queue.get())", "' '.join(text.split())", 1),
+        ("while self.goes_on:\n            self.answer(self.queue.get())", "text.split()[0]", 0),
+        ("while self.goes_on:\n            self.answer(self.queue.get())", "len(text)", 0),
+        ("while self.open:\n            self.answer(self.queue.get(self.open.pop()))", "", 0),
+        ("while not self.queue.empty():\n            self.answer(self.queue.get())", "", 0),
+        ("while self.goes_on:\n            self.answer('hello')", "", 0),
+        ("for _ in range(3):\n            self.answer(self.queue.get())", "", 0),
+    ],
+)  # fmt: skip
+def test_a_function_that_another_makes_keeps_what_a_worker_takes_from_a_queue(
+    run: str, changed: str, count: int
+) -> None:
+    source = "import threading\n" + ENCODER.format("") + ONCE + f"        {run}\n"
+    if changed:
+        source = source.replace("    def wrapper(text):\n", f"    def wrapper(text):\n        text = {changed}\n")
+    assert found(source) == ["had[text]"] * count
+    assert found(source.replace("        return had[text]", "        return had.pop(text)")) == []
+
+
 @pytest.mark.parametrize(
     "asking",
     ["for line in sys.stdin:\n    print(vector(line.split()[0]).norm())\n",  # a command, of a few

@@ -13,6 +13,7 @@ from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.keeping.lookups import Lookups
 from torchlint.facts.keeping.requested import RequestedTexts
 from torchlint.facts.summaries.summary import EffectKind
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.novelty import Novelty
 from torchlint.facts.values.tensors import Tensors
@@ -74,7 +75,7 @@ class Memos:
             known, by = self._bringing(key, value)
             if by is None or not self._outlives(homes, by):
                 continue
-            if self._is_of_call(homes) and not self.gathering.brings_data(by):
+            if self._is_of_call(homes, value.function) and not self.gathering.brings_data(by):
                 continue
             name = text_of(target, holder)
             made = next((h.statement for h in homes if isinstance(h, Value) and h.op is not Op.READ), None)
@@ -188,15 +189,26 @@ class Memos:
 
     # -- how long it lives --------------------------------------------------------------------------------------------
 
-    def _is_of_call(self, homes: frozenset[Place | Value]) -> bool:
-        """Whether a dictionary is made anew in each call of a function, which takes it along or fills it at once."""
+    def _is_of_call(self, homes: frozenset[Place | Value], filling: Function) -> bool:
+        """Whether a dictionary is made anew in each call of a function, which takes it along or fills it at once.
+
+        It is not where that function returns the one that fills it, which has it from then on: a decorator.
+        """
         made = [home for home in homes if isinstance(home, Value)]
-        return all(value.function.parent is not None and value.function.name != "__init__" for value in made)
+        return all(
+            value.function.parent is not None and value.function.name != "__init__" and not _gives(value, filling)
+            for value in made
+        )
 
     def _outlives(self, homes: frozenset[Place | Value], by: Loop | Function) -> bool:
         """Whether the dictionary is older than the turns of ``by``."""
         made = [home for home in homes if isinstance(home, Value)]
         return not any(self.novelty.is_made_by(value, by) for value in made)
+
+
+def _gives(made: Value, filling: Function) -> bool:
+    """Whether the function that makes a dictionary returns the one that fills it."""
+    return any(choice.reference is filling for choice in choices(made.function.result))
 
 
 def _receiver(call: Value) -> Value | None:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.listing import goes_over_files, goes_over_rows
 from torchlint.facts.values.novelty import is_iterated
 from torchlint.facts.values.parameters import inputs_across_calls
@@ -50,6 +52,8 @@ SAME_TEXT = frozenset(
 PARTS = (Op.ELEMENT, Op.SUBSCRIPT, Op.PHI, Op.OPERATION, Op.CONSTANT, Op.CONTAINER)
 SAME_CONTENT = frozenset(["json.loads", "builtins.str", "pathlib.Path", "os.path.join", "os.path.abspath"])
 """Functions whose result is another one where an argument is."""
+
+FLAGS = ("True", "False")
 
 REQUESTS = ("flask.request.", "quart.request.", "bottle.request.")
 """How the names of what belongs to the request begin where a framework has it in a global.
@@ -123,9 +127,26 @@ class RequestedTexts:
         """The loop without end in each turn of which a worker takes the message that says ``key`` from a queue."""
         for value in reached([key], self._said_or_returned_by):
             is_taken = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in TAKING
-            if is_taken and value.loop is not None and is_endless(value.loop):
+            if is_taken and value.loop is not None and self._goes_on(value.loop):
                 return value.loop
         return None
+
+    def _goes_on(self, loop: Loop) -> bool:
+        """Whether a loop goes on without end, or until it is told to stop: ``while self.running:``."""
+        if is_endless(loop):
+            return True
+        test = self._tests.get(loop.syntax.test) if isinstance(loop.syntax, cst.While) else None
+        if test is None or test.op is Op.COMPARISON:
+            return test is not None and _waits_for_event(test)
+        held = [one for choice in choices(test) for one in stored_at(self.solution, choice) or [choice]]
+        return bool(held) and all(one.op is Op.CONSTANT and one.name in FLAGS for one in held)
+
+    @cached_property
+    def _tests(self) -> dict[cst.CSTNode, Value]:
+        """For each ``while`` with more than a constant, by its test, what is asked."""
+        loops = (value.loop for value in self.facts.graph.values if value.loop is not None)
+        tests = {loop.syntax.test for loop in loops if isinstance(loop.syntax, cst.While)}
+        return {value.syntax: value for value in self.facts.graph.values if value.syntax in tests}
 
     def _said_or_returned_by(self, value: Value) -> list[Value]:
         """What a text is, or is made of, without a loss; also in the function that gives it."""
@@ -140,6 +161,8 @@ class RequestedTexts:
             return list(value.inputs) if value.op in PARTS else []
         if value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_TEXT:
             return [value.callee.inputs[0]]
+        if (words := _joined_again(value)) is not None:
+            return [words]
         return list(value.arguments) if value.callee.name in SAME_CONTENT else []
 
     def is_encoded(self, value: Value) -> bool:
@@ -178,10 +201,24 @@ class RequestedTexts:
                     yield text
 
 
+def _joined_again(call: Value) -> Value | None:
+    """The text of ``" ".join(text.split())``, which has all its words still."""
+    parts = call.argument(0) if call.callee.op is Op.ATTRIBUTE and call.callee.name == "join" else None
+    if parts is None or parts.op is not Op.CALL or parts.callee.op is not Op.ATTRIBUTE:
+        return None
+    return parts.callee.inputs[0] if parts.callee.name in ("split", "splitlines") else None
+
+
 def is_endless(loop: Loop) -> bool:
     """``while True:``"""
     test = loop.syntax.test if isinstance(loop.syntax, cst.While) else None
     return isinstance(test, cst.Name | cst.Integer) and test.value in ("True", "1")
+
+
+def _waits_for_event(test: Value) -> bool:
+    """``not stop.is_set()``"""
+    asked = test.inputs[0] if isinstance(test.syntax, cst.UnaryOperation) and test.inputs else test
+    return asked.op is Op.CALL and asked.callee.op is Op.ATTRIBUTE and asked.callee.name == "is_set"
 
 
 def is_tokenizer(call: Value) -> bool:
