@@ -18,7 +18,7 @@ from torchlint.facts.building.names import (
 )
 from torchlint.facts.building.narrowing import flags_of
 from torchlint.facts.building.spreading import SpreadBuilder
-from torchlint.facts.summaries.summary import PartKind
+from torchlint.facts.summaries.summary import PartKind, Shape
 from torchlint.facts.values.graph import Class, Function, Key, Kind, Loop, Mode, Op, Reset, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.filling_names import INSERTING
@@ -81,7 +81,7 @@ class ExpressionBuilder(SpreadBuilder):
     def _linked(self, value: Value) -> Value:
         """An imported object, linked in where the project defines it."""
         linked = self.external(value.name, value.syntax)
-        return value if linked.op is Op.EXTERNAL else linked
+        return value if linked.op is Op.EXTERNAL and linked.name == value.name else linked
 
     def external(self, name: str, node: cst.CSTNode | None) -> Value:
         """An imported or built-in object; what the project defines is linked in."""
@@ -94,7 +94,14 @@ class ExpressionBuilder(SpreadBuilder):
             value = self.make(Op.GIVEN, (), node, name=self.project.absolute(name))
             self.linker.given(name, value)
             return value
-        return self.make(Op.EXTERNAL, (), node, name=self.project.absolute(name))
+        known = self._library_name(linked) if linked else None
+        return self.make(Op.EXTERNAL, (), node, name=known or self.project.absolute(name))
+
+    def _library_name(self, shape: Shape) -> str | None:
+        """The full name that a library gives to what another file has under a name of its own: ``memo = cache``."""
+        if len(shape) != 1 or shape[0].kind is not PartKind.IMPORTED or shape[0].name.startswith("."):
+            return None
+        return shape[0].name if self.linker.link(shape[0].name) is None else None
 
     def _attribute(self, node: cst.Attribute) -> Value:
         path = path_of(node)
