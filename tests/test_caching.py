@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from programs import Program
+from projects import Project
 from torchlint.rules.tlk404_cached_tensors import CachedTensors
 
 from torchlint.rule import Level
@@ -579,3 +582,48 @@ def main(folder):
 )
 def test_what_a_network_gives_for_each_row_of_a_file(asked: str, loop: str, expected: list[Level]) -> None:
     assert levels(READING.format(asked, loop)) == expected
+
+
+@pytest.mark.parametrize(
+    ("cache", "expected"),
+    [
+        ("lru_cache(maxsize=None)", [Level.ERROR]),
+        ("functools.lru_cache(None)", [Level.ERROR]),
+        ("cache", [Level.ERROR]),
+        ("lru_cache(maxsize=100)", [Level.NOTE]),
+        ("lru_cache(maxsize=1)", []),
+        ("functools.wraps(print)", []),
+    ],
+)
+def test_a_cache_under_a_name_of_its_own(tmp_path: Path, cache: str, expected: list[Level]) -> None:
+    asked = "\n@keep\ndef mask(n):\n    return torch.ones(n)\n" + LOOP.format("mask(step)")
+    assert levels(f"keep = {cache}\n{asked}") == expected
+    names = "import functools\nfrom functools import cache, lru_cache\n"
+    files = {"names.py": f"{names}keep = {cache}\n", "masks.py": f"{IMPORTS}from names import keep\n{asked}"}
+    found = Project(tmp_path, files).found("masks.py")
+    # How many entries another file's cache has is known where it has no bound.
+    assert found == (["masks.py: TLK404 error"] if expected == [Level.ERROR] else [])
+
+
+@pytest.mark.parametrize(("guard", "guarded"), [("torch.no_grad", True), ("contextlib.nullcontext", False)])
+def test_what_another_file_calls_by_a_name_of_its_own_is_what_the_library_has(
+    tmp_path: Path, guard: str, guarded: bool
+) -> None:
+    use = """
+        import contextlib
+        import torch
+        from torch import nn
+        from names import mode
+
+        def evaluate(loader, net: nn.Module):
+            net.eval()
+            hits = 0
+            with mode():
+                for x, y in loader:
+                    hits += (net(x).argmax(1) == y).sum().item()
+            return hits
+    """
+    files = {"names.py": f"import contextlib\nimport torch\nmode = {guard}\n", "use.py": use}
+    found = Project(tmp_path, files).found("use.py")
+    assert found == Project(tmp_path / "own", {"use.py": use.replace("mode()", f"{guard}()")}).found("use.py")
+    assert found == ([] if guarded else ["use.py: TLK201 warning"])

@@ -14,13 +14,14 @@ import libcst as cst
 
 from torchlint.facts.keeping.requested import RequestedTexts
 from torchlint.facts.summaries.summary import EffectKind, EffectSummary
-from torchlint.facts.values.domain import ClassReference, FunctionReference, Instance, sorted_values
+from torchlint.facts.values.domain import ClassReference, External, FunctionReference, Instance, sorted_values
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import places_of, stored_at
 from torchlint.facts.values.listing import goes_over_files
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.novelty import Novelty
 from torchlint.facts.values.tensors import Tensors, is_declared_plain
+from torchlint.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -152,13 +153,11 @@ class Caching:
     def _decorated(self) -> Iterator[Cached]:
         for value in self.facts.graph.of(Op.FUNCTION):
             function = value.reference
-            if not isinstance(function, Function) or not isinstance(function.syntax, cst.FunctionDef):
+            if not isinstance(function, Function):
                 continue
-            for name, decorator in zip(function.decorators, function.syntax.decorators, strict=True):
-                if is_cache(name):
-                    calls = tuple(self.solution.callers.get(function, {}).items())
-                    size = size_of(name, decorator.decorator)
-                    yield Cached(function, function.syntax, name.rpartition(".")[2], size, value, calls)
+            for name, size in caches_of(self.facts, function):
+                calls = tuple(self.solution.callers.get(function, {}).items())
+                yield Cached(function, function.syntax, name.rpartition(".")[2], size, value, calls)
 
     def _wrapped(self) -> Iterator[Cached]:
         """``encode = lru_cache(maxsize=None)(model.encode)``, ``encode = cache(encode)``."""
@@ -344,13 +343,36 @@ class Caching:
 
 def remembered_in(facts: Facts, function: Function) -> Iterator[EffectSummary]:
     """That a function keeps, without a bound, the tensor that it returns for each value of one of its parameters."""
-    if not isinstance(function.syntax, cst.FunctionDef) or function.owner is not None or function.result is None:
+    if function.owner is not None or function.result is None:
         return
-    for name, decorator in zip(function.decorators, function.syntax.decorators, strict=True):
-        if is_cache(name) and size_of(name, decorator.decorator) is None:
-            if facts.tensors.holds_tensors(function.result):
-                for position in range(len(function.parameters)):
-                    yield EffectSummary(EffectKind.REMEMBERS, name, (position,))
+    for name, size in caches_of(facts, function):
+        if size is None and facts.tensors.holds_tensors(function.result):
+            for position in range(len(function.parameters)):
+                yield EffectSummary(EffectKind.REMEMBERS, name, (position,))
+
+
+def caches_of(facts: Facts, function: Function) -> Iterator[tuple[str, int | None]]:
+    """The caches that decorate a function, each by the name under which that is written, and its size.
+
+    ``memo = lru_cache(maxsize=None)`` may stand in another file as well.
+    """
+    if function.is_foreign or not function.decorators or not isinstance(function.syntax, cst.FunctionDef):
+        return
+    decorating = (decorator for decorator, decorated in facts.graph.decorated if decorated is function)
+    for written, by in zip(function.syntax.decorators, decorating, strict=True):
+        node = written.decorator.func if isinstance(written.decorator, cst.Call) else written.decorator
+        named = stored_at(facts.solution, by)
+        size = _size_of_decorator(facts, named[0] if len(named) == 1 else by)
+        if size != 0:
+            yield dotted(node) or by.name, size
+
+
+def _size_of_decorator(facts: Facts, decorator: Value) -> int | None:
+    """How many results a decorator keeps, None for any number, 0 where it is no cache."""
+    if decorator.op is Op.CALL and is_cache(decorator.callee.name) and decorator.syntax is not None:
+        return size_of(decorator.callee.name, decorator.syntax)
+    names = [atom.name for atom in facts.solution.final(decorator) if isinstance(atom, External)]
+    return CACHES.get(names[0], DEFAULT_SIZE) if len(names) == 1 and is_cache(names[0]) else 0
 
 
 def is_cache(name: str) -> bool:

@@ -108,7 +108,9 @@ class Shapes:
 
     def _is_vague(self, value: Value) -> bool:
         """Whether this file knows no more of a value than that it is a network, since it is used as one."""
-        return not any(isinstance(a, Tensor | Container | Argument | Tool) for a in self.solution.final(value))
+        return not any(
+            isinstance(a, Tensor | Container | Argument | Tool | External) for a in self.solution.final(value)
+        )
 
     def _passed_here(self, abstract: Abstract) -> Abstract:
         """What a parameter may be only since this file passes it: no business of other callers."""

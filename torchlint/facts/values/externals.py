@@ -24,6 +24,7 @@ class Meaning(Enum):
     MODEL_FIRST = "a tuple of a module and what prepares its inputs"
     APPLIES = "a container of what its first argument gives for each item"
     BINDS = "its first argument with the others given"
+    MEMOIZES = "a decorator that keeps results: all of them where it is told so"
     SUPER = "the instance, as its parent class"
     UNKNOWN = "anything"
 
@@ -62,6 +63,7 @@ _SINGLE: dict[str, Meaning] = {
     "builtins.pow": Meaning.REDUCES,
     "builtins.round": Meaning.REDUCES,
     "functools.partial": Meaning.BINDS,
+    "functools.lru_cache": Meaning.MEMOIZES,
     "functools.reduce": Meaning.UNKNOWN,
     "builtins.next": Meaning.ITEM,
     "random.choice": Meaning.ITEM,

@@ -22,6 +22,7 @@ from torchlint.facts.values.domain import (
     Carrier,
     Container,
     Derived,
+    External,
     History,
     Instance,
     Module,
@@ -93,9 +94,17 @@ def given_by_library(solution: Solution, value: Value, name: str) -> Abstract:
         return collected(solution, value, name, arguments)
     if meaning is Meaning.BINDS and arguments and None not in value.keys[1:]:
         return frozenset([Partial(value)])
+    if meaning is Meaning.MEMOIZES and _is_unbounded(value):
+        return frozenset([External("functools.cache")])  # which is made just so
     if meaning is Meaning.SUPER and value.function.owner is not None:
         return frozenset(Instance(parent) for parent in value.function.owner.parents) or UNKNOWN
     return object_made(solution, value, name)
+
+
+def _is_unbounded(call: Value) -> bool:
+    """``lru_cache(maxsize=None)``"""
+    size = call.argument(0, "maxsize")
+    return size is not None and size.name == "None"
 
 
 def given_by_container(solution: Solution, value: Value, container: Container, name: str) -> Abstract:
