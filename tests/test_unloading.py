@@ -507,6 +507,63 @@ def test_a_model_that_is_read_from_a_dictionary_and_given_up(made: str, body: st
     assert found(SHELF.format(made=made, body=body)) == ["net: self.nets container"] * is_held
 
 
+SLOTS = """
+class Slot:
+    def __init__(self, net, words):
+        self.net, self.words = net, words
+    def close(self):
+        self.net = None
+
+class Shelf:
+    def __init__(self):
+        self.slots, self.names = {{}}, []
+        self.main = nn.Linear(3, 3)
+    def fetch(self, name):
+        if name not in self.slots:
+            self.slots[name] = Slot(nn.Linear(3, 3), open(name).read())
+        return self.slots[name]
+    def forget(self, name):
+        {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "holder"),
+    [
+        ("net = self.slots[name].net; del net; torch.cuda.empty_cache()", "self.slots container"),
+        ("slot = self.slots.get(name); net = slot.net; del slot; net = None; gc.collect()", "self.slots container"),
+        ("slot = self.slots[name]; print(slot.words); net = slot.net; net.eval(); del net; gc.collect()",
+         "self.slots container"),
+        ("for slot in self.slots.values():\n            net = slot.net; del net\n        gc.collect()",
+         "self.slots container"),
+        ("net = self.main; del net; torch.cuda.empty_cache()", "self.main itself"),
+        ("net = self.slots[name].net; del net", ""),
+        ("words = self.slots[name].words; del words; gc.collect()", ""),
+        ("net = self.slots.pop(name).net; del net; gc.collect()", ""),
+        ("net = self.slots[name].net; del self.slots[name]; del net; gc.collect()", ""),
+        ("net = self.slots[name].net; self.slots[name].net = None; del net; gc.collect()", ""),
+        ("net = self.slots[name].net; self.slots[name] = None; del net; gc.collect()", ""),
+        ("net = self.slots[name].net; self.slots[name] = Slot(None, ''); del net; gc.collect()", ""),
+        ("slot = self.slots[name]; net = slot.net; slot.net = None; del net; gc.collect()", ""),
+        ("slot = self.slots[name]; net = slot.net; del slot.net; del net; gc.collect()", ""),
+        ("slot = self.slots[name]; net = slot.net; slot.close(); del net; gc.collect()", ""),
+        ("net = self.slots[name].net; net.to('cpu'); del net; gc.collect()", ""),
+        ("net = self.slots[name].net; print(net(3)); del net; gc.collect()", ""),
+        ("slot = self.slots[name]; net = slot.net; self.close(slot); del net; gc.collect()", ""),
+        ("net = self.main; self.main = None; del net; gc.collect()", ""),
+        ("net = self.main; del self.main, net; gc.collect()", ""),
+        ("net = self.main; net(name); del net; gc.collect()", ""),
+        ("net = self.main; self.main.cpu(); del net; gc.collect()", ""),
+        ("net = self.main; del net; gc.collect(); self.main = nn.Linear(9, 9)", ""),
+        ("net = self.main; self.rest(); del net; gc.collect()", ""),
+        ("net = self.main; self.empty(); del net; gc.collect()\n    def empty(self):\n        self.main = None", ""),
+        ("net = self.main; del net; gc.collect()\n    def drop(self):\n        self.forget(1); self.main = None", ""),
+    ],
+)  # fmt: skip
+def test_a_model_that_an_object_has_still_is_given_up_by_its_variable(body: str, holder: str) -> None:
+    assert found(SLOTS.format(body=body)) == ([f"net: {holder}"] if holder else [])
+
+
 def test_what_is_no_model_is_let_go_of() -> None:
     body = "net = self.nets[name]; del net; gc.collect()"
     assert found(SHELF.format(made="open(name).read()", body=body)) == []

@@ -74,9 +74,9 @@ class Unloadings:
         owner = self.lent.owner_of(drop)
         if owner is not None:
             return Unloading(drop, (Holder(owner[0], "part", owner[1]),))
-        source = self.taken_out.container_of(drop)
+        source = self.taken_out.holder_of(drop)
         if source is not None:
-            return Unloading(drop, (Holder(source[0], "container", source[1]),))
+            return Unloading(drop, (source,))
         given = before_rest(value)
         if given.op is Op.PARAMETER and given.function is drop.function:
             return self._given.of(drop, given)
