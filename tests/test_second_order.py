@@ -55,6 +55,8 @@ def test_a_leaf_of_the_step_keeps_its_gradient(leaf: str) -> None:
     assert cycles(body) == ["input"]
     assert cycles(f"{body}\nv.grad = None") == []
     assert cycles(body.replace("create_graph=True", "")) == []
+    by_weights = body.replace("create_graph=True", "create_graph=True, inputs=weights")
+    assert cycles(by_weights, "weights = list(model.parameters())") == []
 
 
 def test_what_puts_nothing_into_grad_leaves_nothing() -> None:

@@ -184,7 +184,8 @@ def _is_class(facts: Facts, made: Value) -> bool:
 def _lost_leaf(facts: Facts, backward: Backward) -> Value | None:
     """A leaf that is made in the step, goes through a module and keeps its gradient when the step drops it."""
     behind = facts.flows.ancestry.of(backward.root)
-    if backward.inputs or not any(facts.steps.calls_module(value) for value in behind if value.op is Op.CALL):
+    is_told = bool(backward.inputs) or (backward.call is not None and backward.call.argument(-1, "inputs") is not None)
+    if is_told or not any(facts.steps.calls_module(value) for value in behind if value.op is Op.CALL):
         return None
     freed = {store.holder for store in facts.graph.stores if store.attribute == "grad"}
     freed |= {reset.holder.inputs[0] for reset in facts.graph.resets if _is_gradient(reset.holder)}
