@@ -964,3 +964,24 @@ def test_a_method_of_a_model_without_arguments_is_no_forward() -> None:
 def test_a_backward_may_begin_with_a_gradient(given: str, lines: list[int]) -> None:
     source = "def improve(actor, critic, x):\n    actor.eval()\n    out = actor(x)\n    wanted = out.detach()\n"
     assert found(f"{source}    critic(wanted.requires_grad_()).sum().backward()\n    out.backward({given})\n") == lines
+
+
+@pytest.mark.parametrize(
+    ("kept", "read", "expected"),
+    [
+        ("self.rows.append((logits, reward))", "", []),
+        ("self.rows.append(logits)", "", []),
+        ("self.table[reward] = logits", "", []),
+        ("self.rows.append(reward)", "", [5]),
+        ("self.rows.append(logits)", "    def shown(self):\n        return [float(row) for row in self.rows]\n", [5]),
+        ("self.rows.append(logits.detach())", "", [5]),
+    ],
+)
+def test_what_an_object_only_collects_is_for_other_files_to_train_on(kept: str, read: str, expected: list[int]) -> None:
+    body = (
+        "class Actor(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.net, self.rows, self.table = nn.Linear(3, 3), [], {}\n"
+        f"    def act(self, x, reward):\n        logits = self.net(x)\n        {kept}\n"
+        f"        return logits.argmax(1).item()\n{read}"
+    )
+    assert found(body) == expected

@@ -28,12 +28,16 @@ from torchlint.facts.values.graph import Backward, Function, Kind, Op, Store, Va
 from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.overrides import is_called_by_others
 from torchlint.facts.values.reaching import reached
+from torchlint.filling_names import INSERTING
 
 SINKS = frozenset(
     ["log", "log_dict", "log_metrics", "add_scalar", "add_scalars", "set_postfix", "set_postfix_str", "set_description",
      "info", "debug", "warning", "write", "print", "format", "report", "step", "append", "extend", "add", "insert"]
 )  # fmt: skip
 """Methods of unknown objects that read a value for a person; they train on nothing."""
+
+FILLING = INSERTING | {"clear"}
+"""Methods of a container that read nothing of what is in it."""
 
 GRAPH_READERS = frozenset(["requires_grad", "grad_fn", "is_leaf", "retain_grad", "register_hook"])
 """Attributes of a tensor that only a program which wants a graph reads."""
@@ -194,15 +198,23 @@ class Flows(Liveness):
     def _is_put_into_what_was_given(self, store: Store) -> bool:
         """``state.embeddings[word] = embedding``, where the state comes from the caller or hangs on an object.
 
-        Who reads what a method puts on its own object is seen in the file.
+        Who reads what a method puts on its own object is seen in the file; what is only collected there is for others.
         """
-        holder, is_of_object = (store.holder if store.kind is Kind.INSERT else None), False
+        holder, attribute = (store.holder if store.kind is Kind.INSERT else None), ""
         while holder is not None and holder.op in (Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT):
-            is_of_object |= holder.op is Op.ATTRIBUTE
+            attribute = holder.name if holder.op is Op.ATTRIBUTE else attribute
             holder = holder.inputs[0]
-        if holder is None or (holder.function.owner is not None and holder in holder.function.parameters[:1]):
+        if holder is None:
             return False
-        return is_of_object or holder.op in (Op.PARAMETER, Op.READ)
+        if holder.function.owner is not None and holder in holder.function.parameters[:1]:
+            return attribute not in self._read
+        return bool(attribute) or holder.op in (Op.PARAMETER, Op.READ)
+
+    @cached_property
+    def _read(self) -> frozenset[str]:
+        """The attributes of which the file reads what is in them, and does not only put something there."""
+        reads = (value for value in self.solution.graph.of(Op.ATTRIBUTE) if any(map(_is_read_by, value.users)))
+        return frozenset(value.name for value in reads)
 
     def exits(self) -> list[Value]:
         """Values that leave what is seen: returned to unknown callers, given to unknown functions or on to such."""
@@ -316,3 +328,8 @@ def _is_of_torch_base(method: Value) -> bool:
     receiver, owner = method.inputs[0], method.function.owner
     is_super = receiver.op is Op.CALL and receiver.callee.name == "builtins.super"
     return is_super and owner is not None and bool(owner.bases) and all(map(_is_of_torch, owner.all_bases()))
+
+
+def _is_read_by(user: Value) -> bool:
+    """Whether a user of an attribute takes something out of it: ``self.rows.append(row)`` does not."""
+    return user.op is not Op.ATTRIBUTE or user.name not in FILLING
