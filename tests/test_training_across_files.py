@@ -567,3 +567,50 @@ def test_losses_that_a_function_sums_for_the_backward_of_another_file(
     files = {"shares.py": SHARES.format(**of_shares), "fits.py": FITS.format(ends=ends)}
     found = [one for one in Project(tmp_path, files).found() if "TLK110" in one]
     assert found == ["shares.py: TLK110 note"] * told
+
+
+@pytest.mark.parametrize(
+    ("loop", "in_vain"),
+    [
+        ("for x, y in loader:\n    trainer.fit(x, y)", True),
+        ("for i, (x, y) in enumerate(tqdm(loader)):\n    x = x.to('cpu')\n    trainer.fit(x, y.float())", True),
+        ("for batch in DataLoader(rows):\n    trainer.fit(batch['x'], y=batch['y'])", True),
+        ("train, test = loaders(rows)\nfor x, y in train:\n    trainer.fit(x, y)", True),
+        ("for x, y in loader:\n    x = net(x)\n    trainer.fit(x, y)", False),
+        ("for x, y in loader:\n    trainer.fit(net(x), y)", False),
+        ("for x, y in net(rows):\n    trainer.fit(x, y)", False),
+        ("kept = [net(x) for x in loader]\nfor x in kept:\n    trainer.fit(x, x)", False),
+        ("for x, y in loader:\n    trainer.fit(x, y)\ntrainer.fit(net(rows), y)", False),
+    ],
+)
+def test_what_a_loop_of_another_file_takes_from_data_has_no_graph(tmp_path: Path, loop: str, in_vain: bool) -> None:
+    body = loop.replace("\n", "\n                ")
+    files = {
+        "trainer.py": """
+            import torch
+
+            class Trainer:
+                def __init__(self, net: torch.nn.Module, scale=2.0):
+                    self.net, self.scale = net, scale
+                    self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+                def fit(self, x, y):
+                    loss = self.scale * (self.net(x) - y).pow(2).mean()
+                    self.optimizer.zero_grad()
+                    loss.backward(retain_graph=True)
+                    self.optimizer.step()
+        """,
+        "main.py": f"""
+            import torch
+            from torch.utils.data import DataLoader
+            from tqdm import tqdm
+            from data import loaders
+            from trainer import Trainer
+
+            def main(loader, rows):
+                net = torch.nn.Linear(3, 3)
+                trainer = Trainer(net)
+                {body}
+        """,
+    }
+    found = [one for one in Project(tmp_path, files).found("trainer.py", "main.py") if "TLK107" in one]
+    assert found == (["trainer.py: TLK107 warning"] if in_vain else [])

@@ -17,6 +17,7 @@ from torchlint.frameworks import Holds, method_names
 from torchlint.guarding import Guarding
 from torchlint.imported import imported_names
 from torchlint.project.attributes import BY_NAME, GUARDS, uses_attribute
+from torchlint.project.batches import batches_passed
 from torchlint.project.guarded_parts import GUARD, MANAGER, guarded_parts, yields_in_guard
 from torchlint.project.loaders import LOADER, reads_with_workers
 from torchlint.project.loops import called_in_loops, is_called_once
@@ -195,6 +196,21 @@ class Callers:
                 and self._is_in_loop(other, name, without, is_open=is_open)
                 for other in others
             )
+
+    def pass_batches(self, path: str, name: str) -> frozenset[int | str]:
+        """The arguments, by position or keyword, that are batches in all calls of ``name``, a function of ``path``.
+
+        Of files that reach ``path``; nothing where one of these reaches another definition of the name.
+        """
+        self._sights.ask_everybody()
+        with self._sights.unnoted():
+            others = [one for one in self._calling_files.get(name, ()) if one != path and path in self._reached_by(one)]
+            elsewhere = self._defining_files.get(name, set()) - {path} if others else ()
+            if not all(self._reached_by(other).isdisjoint(elsewhere) for other in others):
+                return frozenset()
+            trees = [tree for other in others if (tree := self._tree_of(other)) is not None]
+            passed = [found for tree in trees if (found := batches_passed(tree, name)) is not None]
+            return frozenset.intersection(*passed) if passed else frozenset()
 
     def call_once(self, path: str, name: str) -> bool:
         """Whether other files that import ``path`` call ``name``, and each of them once as a program runs."""

@@ -34,6 +34,9 @@ class FileImports:
     def trains_without(self, attribute: str) -> bool:
         return self.project.trains_without(self.path, attribute)
 
+    def pass_batches(self, name: str) -> frozenset[int | str]:
+        return self.project.pass_batches(self.path, name)
+
     def call_once(self, name: str) -> bool:
         return self.project.call_once(self.path, name)
 

@@ -174,6 +174,10 @@ class Project:
         """See :meth:`Callers.trains_without`."""
         return self._callers.trains_without(os.path.abspath(path), attribute)
 
+    def pass_batches(self, path: str, name: str) -> frozenset[int | str]:
+        """See :meth:`Callers.pass_batches`."""
+        return self._callers.pass_batches(os.path.abspath(path), name)
+
     def call_once(self, path: str, name: str) -> bool:
         """See :meth:`Callers.call_once`."""
         return self._callers.call_once(os.path.abspath(path), name)

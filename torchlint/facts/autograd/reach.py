@@ -28,6 +28,7 @@ from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.graph import Backward, Function, Loop, Op, Place, Value
 from torchlint.facts.values.homes import allocations_of, places_of
 from torchlint.facts.values.library_calls import LIKE_ANOTHER
+from torchlint.facts.values.literals import literal
 from torchlint.facts.values.parameters import spread_into
 from torchlint.facts.values.reaching import ends, reached
 
@@ -282,6 +283,8 @@ class _Walk:
     def _ascend(self, parameter: Value) -> list[Value]:
         """What the only call of the function passes; open where there is none, or there are several."""
         calls = self.solution.callers.get(parameter.function, {})
+        if not calls and (self._is_setting(parameter) or self._is_batch(parameter)):
+            return []
         call = self.call if self.call in calls else next(iter(calls), None)
         if call is None or (call is not self.call and len(calls) > 1):
             self.is_open = True
@@ -296,3 +299,13 @@ class _Walk:
         if not spread and not parameter.inputs:
             self.is_open = True
         return spread
+
+    def _is_setting(self, parameter: Value) -> bool:
+        """``weight=100.0``: whether a parameter is a number or a word by default, and no tensor."""
+        return isinstance(literal(self.solution, parameter), int | float | str)
+
+    def _is_batch(self, parameter: Value) -> bool:
+        """Whether other files alone call a function, and pass batches for this parameter."""
+        function = parameter.function
+        position = function.parameters.index(parameter) - (function.owner is not None)
+        return not {position, parameter.name}.isdisjoint(self.facts.others_pass_batches(function.name))

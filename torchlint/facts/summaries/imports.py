@@ -79,6 +79,9 @@ class Imports(Protocol):
     def trains_without(self, attribute: str) -> bool:
         """Whether another file of the run that reaches this one trains, and none uses such an attribute of objects."""
 
+    def pass_batches(self, name: str) -> frozenset[int | str]:
+        """The arguments, by position or keyword, that are batches in all calls of a function in other files."""
+
     def call_once(self, name: str) -> bool:
         """Whether other files of the run call a function or a class of this one, each of them once in a program."""
 
@@ -125,6 +128,10 @@ class NoImports:
     def trains_without(self, attribute: str) -> bool:
         """Nobody else is seen."""
         return False
+
+    def pass_batches(self, name: str) -> frozenset[int | str]:
+        """Nobody else is seen."""
+        return frozenset()
 
     def call_once(self, name: str) -> bool:
         """Nobody else is seen."""
