@@ -366,6 +366,46 @@ def test_who_draws_one_batch_of_a_new_iterator_is_told_where_that_is_asked_in_ea
     assert Project(tmp_path, {"feeder.py": feeder, "main.py": FED}).found() == found
 
 
+DRAWING = """
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+    from feeding import draw
+
+    def train(data, more, steps, loader=None):
+        net, batches = nn.Linear(3, 3), {made}
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for step in range(steps):
+            x, y = {drawn}
+            loss = (net(x) - y).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "drawn", "found"),
+    [
+        ("DataLoader(data, num_workers=2)", "draw(batches, 3)", ["main.py: TLK301 warning"]),
+        ("DataLoader(data)", "draw(batches, 3)", ["main.py: TLK301 note"]),
+        ("DataLoader(data, num_workers=2)", "draw(more, 3)", []),
+        ("iter(DataLoader(data, num_workers=2))", "draw(batches, 3)", []),
+        ("[(data, data)]", "draw(batches, 3)", []),
+    ],
+)
+def test_a_helper_that_draws_of_whatever_it_is_given_starts_a_loader_again(
+    tmp_path: Path, made: str, drawn: str, found: list[str]
+) -> None:
+    feeding = """
+        def draw(batches, seed):
+            x, y = next(iter(batches))
+            return x.float(), y
+    """
+    files = {"feeding.py": feeding, "main.py": DRAWING.format(made=made, drawn=drawn)}
+    assert Project(tmp_path, files).found() == found
+
+
 STUDY = """
     import torch
     from objectives import objective

@@ -36,6 +36,8 @@ from torchlint.facts.values.partials import called
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.summaries.effects import Effect
+    from torchlint.facts.values.solve import Solution
 
 BUILT = frozenset(["module", "loss", "optimizer", "scheduler", "scaler", "loader"])
 """Kinds of classes of torch that are meant to outlive a step."""
@@ -82,9 +84,18 @@ class Products:
     def found(self) -> dict[Value, Product]:
         """Each call that builds something, in the order of the walk, and those that let another file do so."""
         here = {call: product for call in self.facts.calls() if (product := self.of(call)) is not None}
-        drawn = self.facts.effects.of(EffectKind.STARTS)
-        elsewhere = {e.call: Product("iterator", starts_workers=e.done.name == WORKERS, file=e.file) for e in drawn}
-        return elsewhere | here
+        drawn = ((effect, self._drawn_by(effect)) for effect in self.facts.effects.of(EffectKind.STARTS))
+        return {effect.call: product for effect, product in drawn if product is not None} | here
+
+    def _drawn_by(self, effect: Effect) -> Product | None:
+        """The iterator that a function of another file makes for one batch of its own loader, or of one it is given."""
+        starts = effect.done.name == WORKERS
+        if effect.done.of:
+            loader = effect.given[0] if effect.given else None
+            if loader is None or not is_loader(self.solution, loader):
+                return None
+            starts = not _has_no_workers(self.facts, loader)
+        return Product("iterator", starts_workers=starts, file=effect.file)
 
     def of(self, call: Value) -> Product | None:
         """What a CALL builds, or None."""
@@ -218,17 +229,29 @@ class Products:
 
 def drawn_anew(facts: Facts, call: Value) -> Product | None:
     """The iterator that ``next(iter(loader))`` makes for one batch; None for any other CALL."""
-    source = call.arguments[0] if call.callee.name == "builtins.next" and call.arguments else None
-    if source is None or source.op is not Op.CALL or source.callee.name != "builtins.iter" or not source.arguments:
+    loader = source_of_one(call)
+    if loader is None or not is_loader(facts.solution, loader):
         return None
-    loader = source.arguments[0]
-    is_loader = any(isinstance(atom, Tool) and atom.kind == "loader" for atom in facts.solution.final(loader))
-    if not is_loader or source.loop is not call.loop:
+    source = call.arguments[0]
+    if source.loop is not call.loop:
         return None
     is_apart = source.statement is not call.statement
     if source.loop is not None and facts.skipping.is_skipped(source, source.loop, by_number=is_apart):
         return None  # the other turns draw from the iterator that an earlier one has made
     return Product("iterator", starts_workers=not _has_no_workers(facts, loader))
+
+
+def source_of_one(call: Value) -> Value | None:
+    """``loader`` of ``next(iter(loader))``; None for any other CALL."""
+    source = call.arguments[0] if call.callee.name == "builtins.next" and call.arguments else None
+    if source is None or source.op is not Op.CALL or source.callee.name != "builtins.iter" or not source.arguments:
+        return None
+    return source.arguments[0]
+
+
+def is_loader(solution: Solution, value: Value) -> bool:
+    """Whether ``value`` is a loader of batches."""
+    return any(isinstance(atom, Tool) and atom.kind == "loader" for atom in solution.final(value))
 
 
 def _has_no_workers(facts: Facts, loader: Value) -> bool:

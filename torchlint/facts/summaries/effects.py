@@ -14,7 +14,7 @@ from torchlint.facts.autograd.retained_elsewhere import retained_in
 from torchlint.facts.keeping.caching import remembered_in
 from torchlint.facts.keeping.filled_caches import FilledCaches
 from torchlint.facts.keeping.joining import joined_by
-from torchlint.facts.repeated.products import drawn_anew
+from torchlint.facts.repeated.products import drawn_anew, source_of_one
 from torchlint.facts.summaries.passing import may_be_followed, passed_on
 from torchlint.facts.summaries.summary import WORKERS, EffectKind, EffectSummary
 from torchlint.facts.values.frameworks import is_module_class
@@ -200,12 +200,14 @@ class Doings:
     def _started_in(self, function: Function) -> Iterator[EffectSummary]:
         """The loaders of which a function takes the first batch anew: ``next(iter(self.loader))``."""
         for call in self.facts.steps.calls_in(function):
-            product = drawn_anew(self.facts, call)
-            if product is not None and self._is_sure(call, function, EffectKind.STARTS):
-                if call.arguments[0].arguments[0].op in (Op.ATTRIBUTE, Op.PARAMETER):
+            product, loader = drawn_anew(self.facts, call), source_of_one(call)
+            if loader is not None and self._is_sure(call, function, EffectKind.STARTS):
+                if product is not None and loader.op in (Op.ATTRIBUTE, Op.PARAMETER):
                     yield EffectSummary(EffectKind.STARTS, WORKERS if product.starts_workers else "")
+                elif loader in function.parameters:
+                    yield EffectSummary(EffectKind.STARTS, "iter", (function.parameters.index(loader),))
             for callee in self.facts.solution.functions_of(call):
-                started = [done for done in self.of(callee) if done.kind is EffectKind.STARTS]
+                started = [done for done in self.of(callee) if done.kind is EffectKind.STARTS and not done.of]
                 if started and callee.owner is not None and self._is_sure(call, function, EffectKind.STARTS):
                     yield from started
 

@@ -218,7 +218,7 @@ class EffectKind(Symbol):
     """It may close figures."""
     STARTS = "starts"
     """It draws one batch from a new iterator of a loader that its object or its caller has, under the name of
-    :data:`WORKERS` from one that may have such."""
+    :data:`WORKERS` from one that may have such, or of whatever it is given for a parameter."""
     PROFILES = "profiles"
     """It makes a profiler that records from its start to its end."""
     JOINS = "joins"
