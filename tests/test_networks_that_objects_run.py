@@ -313,6 +313,28 @@ def test_nor_one_through_which_something_is_trained_or_that_is_frozen(
     assert study(tmp_path, base=base, **options) == []
 
 
+@pytest.mark.parametrize(
+    ("guide", "made", "trained", "leaks"),
+    [
+        ("self.teacher(x)", "nn.Linear(3, 3)", "student", True),
+        ("self.teacher(out)", "nn.Linear(3, 3)", "student", False),
+        ("self.teacher(x)", "nn.Linear(3, 3).requires_grad_(False)", "student", False),
+        ("self.teacher(x)", "nn.Linear(3, 3)", "teacher", True),
+        ("x", "nn.Linear(3, 3)", "student", False),
+    ],
+)
+@pytest.mark.parametrize("base", ["", "(nn.Module)"])
+def test_also_where_the_loss_runs_the_one_that_is_trained_too(
+    tmp_path: Path, *, base: str, guide: str, made: str, trained: str, leaks: bool
+) -> None:
+    method = "forward" if base else "__call__"
+    distill = DISTILL.format(base=base, made="super().__init__()", method=method, guide=guide)
+    distill = distill.replace("(self, x, out, y):", "(self, net, x, y):\n            out = net(x)")
+    study = STUDY.format(teacher=made, trained=f"{trained}.parameters()").replace("x, student(x), y", "student, x, y")
+    found = ["study.py: TLK203 warning"] if leaks else []
+    assert Project(tmp_path, {"distill.py": distill, "study.py": study}).found() == found
+
+
 @pytest.mark.parametrize(("given", "found"), [("x", ["study.py: TLK203 warning"]), ("out", [])])
 def test_also_where_another_method_of_the_loss_runs_it(tmp_path: Path, given: str, found: list[str]) -> None:
     distill = DISTILL.format(base="", made="pass", method="__call__", guide=f"self.soft({given})")

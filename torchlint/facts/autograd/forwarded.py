@@ -75,7 +75,7 @@ class Forwarded:
         return self._handed(call, HELPERS)
 
     def by_object(self, call: Value) -> list[RunByObject]:
-        """The networks that the object has, of another file, of which a CALL runs a method; none that it hides."""
+        """The networks that the object, of another file, of which a CALL runs a method has or is given there."""
         functions = self.solution.functions_of(call)
         if len(functions) != 1 or not functions[0].is_foreign or functions[0].owner is None:
             return []
@@ -108,11 +108,19 @@ class Forwarded:
             if self._is_own_network(inner, method):
                 yield RunByObject(inner.callee, known, call)
                 continue
+            if (network := self._handed_to(inner, method, passed)) is not None:
+                yield RunByObject(network, known, call)
+                continue
             for other in self.solution.functions_of(inner) if depth and inner.mode is Mode.INHERITED else ():
                 if other.is_foreign and other.owner is method.owner and other is not method:
                     bound = self.solution.callers[other][inner]
                     handed = {name: passed.get(one) for name, one in bound.items() if one is not None}
                     yield from self._run_by(other, handed, call, depth - 1)
+
+    def _handed_to(self, call: Value, method: Function, passed: Mapping[Value, Value | None]) -> Value | None:
+        """The network that a method is given, and that a CALL in it runs under its caller's mode."""
+        is_whole = call.mode is Mode.INHERITED and call not in self.solution.graph.foreign.given_more
+        return passed.get(call.callee) if is_whole and call.callee in method.parameters else None
 
     def _is_own_network(self, call: Value, method: Function) -> bool:
         """Whether a CALL in a method of another file's object runs, under its caller's mode, an attribute of that."""

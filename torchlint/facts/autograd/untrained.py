@@ -114,6 +114,9 @@ class _Search:
             self._of(caller) for caller in self.solution.callers.get(call.function, ())
         ):
             return None  # a part of a network that is found as a whole
+        runs = (run.network for run in self.forwarded.by_object(call))
+        if any(network in call.arguments and self.optimized.is_trained(network) for network in runs):
+            return None  # whatever else it runs, it is handed one that is trained
         return None if module is None else self._judged(call, module, call.arguments, helped)
 
     def _run_elsewhere(self, run: RunByObject) -> UntrainedForward | None:
