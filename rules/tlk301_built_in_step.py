@@ -116,6 +116,8 @@ def _cost(construction: Construction) -> str:
         if product.weighs:
             return ": it costs time, and its weights are new each time"
         return ": it costs time, and nothing is kept in it"
+    if product.kind == "loader" and not product.starts_workers:
+        return ": it costs time, and starts the workers again that it may have"
     return {
         "optimizer": ": it costs time, and its state (momentum, averages) is lost each time",
         "scheduler": ": it costs time, and starts its count again each time",

@@ -406,6 +406,19 @@ def test_a_helper_that_draws_of_whatever_it_is_given_starts_a_loader_again(
     assert Project(tmp_path, files).found() == found
 
 
+def test_a_loader_that_another_file_makes_may_have_workers(tmp_path: Path) -> None:
+    feeding = """
+        from torch.utils.data import DataLoader
+
+        def draw(data, size):
+            return DataLoader(data, **{"batch_size": size})
+    """
+    main = DRAWING.format(made="None", drawn="next(iter(draw(data, 3)))")
+    found = Project(tmp_path, {"feeding.py": feeding, "main.py": main}).found()
+    assert "main.py: TLK301 note" in found
+    assert "main.py: TLK301 warning" not in found
+
+
 STUDY = """
     import torch
     from objectives import objective

@@ -58,7 +58,8 @@ class Product:
             "copy" of a model.
         weighs: True for a module that has parameters.
         is_operation: True for a module of torch that only computes, as a function of ``torch.nn.functional`` does.
-        starts_workers: False for an iterator of a loader that is made in this file without workers.
+        starts_workers: False for an iterator of a loader that is made in this file without workers, and for a loader
+            that another one makes.
         is_shell: True for a module of the project without weights of its own, put around what was there before.
         file: the name of the file whose function makes it, and hands it to nobody; "" for any other.
     """
@@ -201,7 +202,9 @@ class Products:
             return Product("module", atom.has_parameters)
         if isinstance(atom, Container):
             return self._of_tuple(atom.allocation)
-        return Product(atom.kind) if isinstance(atom, Tool) and atom.kind in BUILT else None
+        if not isinstance(atom, Tool) or atom.kind not in BUILT:
+            return None
+        return Product(atom.kind, starts_workers=atom.kind != "loader")  # of which nobody sees whether it has any
 
     def _fresh(self, value: Value | None, function: Function) -> Product | None:
         """What is built within ``function`` on every path to ``value``; of a tuple the weightiest item."""
