@@ -316,3 +316,42 @@ def test_a_network_of_another_file_gives_a_tensor_or_several(tmp_path: Path, ret
     run = "    from net import Net" + CUT.format(net="Net()", row="net(x)[-1]").replace("import cutting", "pass")
     found = Project(tmp_path, {"net.py": net, "run.py": run}).found("run.py")
     assert codes(found, "TLK402") == (["run.py: TLK402 error"] if leaks else [])
+
+
+@pytest.mark.parametrize(
+    ("returned", "row", "leaks"),
+    [
+        ("out.float().cpu(), len(x)", "maps[0, :4]", True),
+        ("out + 1, out.cpu()", "more[0, :4]", True),
+        ("out.float().cpu(), len(x)", "maps[0, :4].clone()", False),
+        ("out.tolist(), len(x)", "maps[0]", False),
+        ("[out, out], len(x)", "maps[0]", False),
+    ],
+)
+def test_a_helper_of_another_file_gives_a_tensor_beside_others(
+    tmp_path: Path, returned: str, row: str, leaks: bool
+) -> None:
+    encode = f"""
+        import torch
+        from torch import nn
+
+        net = nn.Linear(16, 64)
+
+        @torch.no_grad()
+        def encode(x):
+            out = net(x)
+            return {returned}
+    """
+    run = f"""
+        import torch
+        from encode import encode
+
+        def read(loader: torch.utils.data.DataLoader):
+            rows = []
+            for x in loader:
+                maps, more = encode(x)
+                rows.append({row})
+            return rows
+    """
+    found = Project(tmp_path, {"encode.py": encode, "run.py": run}).found("run.py")
+    assert bool(codes(found, "TLK402")) is leaks

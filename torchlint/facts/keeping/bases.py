@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.turns.steps import Steps
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Container, History, Instance, Tensor, sorted_values
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.graph import Function, Op, Value
@@ -20,6 +23,9 @@ RECURRENT = frozenset(f"torch.nn.{name}" for name in ("RNN", "GRU", "LSTM"))
 
 OF_EACH_TOKEN = "last_hidden_state"
 """https://huggingface.co/docs/transformers/main_classes/output"""
+
+WHOLE = -1
+"""What a function gives, by itself and not as an item of it."""
 
 OF_OUTPUTS = frozenset([OF_EACH_TOKEN, "logits", "pooler_output", "image_embeds", "text_embeds"])
 """Attributes of what the models of transformers give that are tensors; their items are parts of them."""
@@ -59,6 +65,8 @@ class Bases:
         if value.op in (Op.ELEMENT, Op.SUBSCRIPT):
             if self.is_sequence(value) or _is_sound(value):
                 return True
+            if value.keys[0] in self._given_elsewhere(value.inputs[0]):
+                return True
             items = self._items(value)
             return bool(items) and all(self.is_tensor(item, depth - 1) for item in items)
         if value.op is not Op.CALL:
@@ -83,8 +91,23 @@ class Bases:
         return bool(given) and all(self._gives_tensor(function, depth - 1) for function in given)
 
     def _gives_tensor(self, function: Function, depth: int) -> bool:
-        is_told = function in self.solution.graph.foreign.tensors
+        is_told = WHOLE in self.solution.graph.foreign.tensors.get(function, ())
         return is_told or (function.result is not None and self.is_tensor(function.result, depth))
+
+    def _given_elsewhere(self, call: Value) -> Set[int | str | None]:
+        """The items that are tensors of what a CALL of functions of other files gives."""
+        functions = self.solution.functions_of(call) if call.op is Op.CALL else []
+        told = [frozenset(self.solution.graph.foreign.tensors.get(function, ())) for function in functions]
+        return frozenset.intersection(*told) if told else frozenset()
+
+    def given_by(self, function: Function) -> tuple[int, ...]:
+        """What a function gives that is a tensor for certain: :data:`WHOLE`, or items of the one tuple."""
+        result = function.result
+        if result is None or self.is_tensor(result):
+            return (WHOLE,) if result is not None else ()
+        given = choices(result)
+        items = given[0].inputs if len(given) == 1 and isinstance(given[0].syntax, cst.Tuple) else ()
+        return tuple(position for position, item in enumerate(items) if self.is_tensor(item))
 
     def _items(self, value: Value) -> list[Value]:
         """What is in the containers of which ``value`` is an item."""

@@ -91,8 +91,8 @@ class Bodies:
             self._foreign.trainings.add(function)
         if summary.lists:
             self._foreign.lists.add(function)
-        if summary.gives_tensor:
-            self._foreign.tensors.add(function)
+        if summary.tensors:
+            self._foreign.tensors[function] = summary.tensors
         if summary.gives_output:
             self._foreign.outputs.add(function)
         if summary.residence:

@@ -175,7 +175,7 @@ class _Summariser:
             trains_long=trains and self.facts.loop_lengths.trains_long(function),
             lists=self._sizes.gives_many(function),
             makes=makes(self.solution, function),
-            gives_tensor=function.result is not None and self._views.bases.is_tensor(function.result),
+            tensors=self._views.bases.given_by(function),
             runs=self._runs(function),
             gives_output=function.result is not None and self.facts.extents.is_output(function.result),
             residence=self._residence(function),

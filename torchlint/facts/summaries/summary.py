@@ -310,7 +310,8 @@ class FunctionSummary:
         trains_long: a loop of such steps runs in it, as long as there is data.
         lists: it gives a list or a dict of objects, one for each record of a file, or very many.
         makes: what it returns is made in it, on every path and with each call.
-        gives_tensor: it gives one tensor, for certain.
+        tensors: what it gives that is a tensor for certain: items of a tuple, from 0, or
+            :data:`~torchlint.facts.keeping.bases.WHOLE`.
         runs: it runs a network, by itself or by functions of its file.
         gives_output: it gives what a module gives for a batch, in whatever form.
         residence: "host" or "device" where what it gives is there for certain, "" where that is not known.
@@ -344,7 +345,7 @@ class FunctionSummary:
     trains_long: bool = False
     lists: bool = False
     makes: bool = False
-    gives_tensor: bool = False
+    tensors: tuple[int, ...] = ()
     gives_output: bool = False
     residence: str = ""
     runs: bool = False

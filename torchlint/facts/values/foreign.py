@@ -35,7 +35,8 @@ class Foreign:
         running: functions that run a network, by themselves or by others.
         lists: functions that give a list or a dict of very many objects.
         makers: functions that make what they return; what they import from a third file has a say in that.
-        tensors: functions that give one tensor.
+        tensors: what functions give that is a tensor; see
+            :class:`~torchlint.facts.summaries.summary.FunctionSummary`.
         outputs: functions that give what a module gives for a batch, in whatever form.
         residences: where what a function gives is, "host" or "device", of those of which it is known.
         views: of what functions return views.
@@ -69,7 +70,7 @@ class Foreign:
     running: set[Function] = field(default_factory=set)
     lists: set[Function] = field(default_factory=set)
     makers: dict[Function, Callable[[], bool]] = field(default_factory=dict)
-    tensors: set[Function] = field(default_factory=set)
+    tensors: dict[Function, tuple[int, ...]] = field(default_factory=dict)
     outputs: set[Function] = field(default_factory=set)
     residences: dict[Function, str] = field(default_factory=dict)
     views: dict[Function, ViewSummary] = field(default_factory=dict)
