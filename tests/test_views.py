@@ -188,6 +188,41 @@ def test_a_part_that_outlives_its_turn(body: str, expected: int) -> None:
     assert len(Program(KEPT.format(body=body), head=HEAD + "import transformers\n").facts.kept_views) == expected
 
 
+BY_CONTENT = """
+def onsets(h, size):
+    starts = []
+    for k in {chosen}:
+        starts.append(k * size)
+    return starts
+@torch.no_grad()
+def run(data, size):
+    kept = []
+    for x in DataLoader(data):
+        h = net(x)
+        if len(x) > 4:
+            h = torch.relu(h)
+        for start in onsets(h, size):
+            stop = start + size
+            kept.append({part})
+    return kept
+"""
+
+
+@pytest.mark.parametrize(
+    ("chosen", "part", "expected"),
+    [
+        ("(h.mean(1) > 0).nonzero().flatten().tolist()", "h[start:stop]", 1),
+        ("h.mean(1).topk(3).indices.tolist()", "h[start:stop]", 1),
+        ("range(0, len(h), 4)", "h[start:stop]", 0),
+        ("torch.argsort(h.mean(1)).tolist()", "h[start:stop]", 0),
+        ("(h.mean(1) > 0).nonzero().flatten().tolist()", "h[start:stop].clone()", 0),
+    ],
+)
+def test_windows_that_the_content_picks_are_not_all_of_it(chosen: str, part: str, expected: int) -> None:
+    source = f"net = nn.Linear(3, 5)\n{BY_CONTENT.format(chosen=chosen, part=part)}"
+    assert len(Program(source, head=HEAD).facts.kept_views) == expected
+
+
 @pytest.mark.parametrize(
     ("items", "expected"), [("DataLoader(data)", 1), ("paths", 0), ("groups.items()", 0), ("range(int(top))", 0)]
 )

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.facts.keeping.bases import index_of, number_of
 from torchlint.facts.keeping.numbers import number_behind
+from torchlint.facts.keeping.picked import is_picked
 from torchlint.facts.values.domain import Tensor
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.novelty import unpacked
@@ -75,6 +76,16 @@ class Indices:
         ranges = [node for node in slices if isinstance(node, cst.Slice)]
         is_window = len(ranges) == len(slices) and any(map(_lies_anywhere, ranges))
         return is_window and "part" not in map(self.taken, ranges) and not self.is_crop(part)
+
+    def is_picked(self, part: Value) -> bool:
+        """Whether the content of a tensor says where a part begins: ``wave[start : start + n]`` for each onset."""
+        begins = (
+            self.solution.graph.bounds.get(one.lower)
+            for one in index_of(part)
+            if isinstance(one, cst.Slice) and one.lower
+        )
+        numbers = (*self.solution.graph.indices.get(part, ()), *filter(None, begins))
+        return any(is_picked(self.solution, number) for number in numbers)
 
     def is_crop(self, part: Value) -> bool:
         """``frame[:, top:bottom, left:right]``: what a box says in two dimensions, and no loop counts tile by tile."""

@@ -6,7 +6,7 @@ computed, through other views; where anything on the way may copy, it is none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -14,8 +14,9 @@ import libcst as cst
 from torchlint.facts.keeping.bases import OF_EACH_TOKEN, ONLY_OF_TENSORS, Bases, index_of, number_of, slices_of
 from torchlint.facts.keeping.gathering import iterated
 from torchlint.facts.keeping.indices import Indices
-from torchlint.facts.keeping.numbers import is_known_with, number_behind
+from torchlint.facts.keeping.numbers import number_behind
 from torchlint.facts.keeping.pieces import pieces_of
+from torchlint.facts.keeping.ways import Way, has_known_numbers, is_numbered, is_one_of_many
 from torchlint.facts.summaries.summary import ViewSummary
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.choices import choices
@@ -52,27 +53,6 @@ class View:
     entered: Value | None
 
 
-@dataclass(frozen=True)
-class _Walked:
-    """The way back from a value.
-
-    Attributes:
-        base: the computed value behind all views.
-        parts: those of the views that take a part.
-        is_squeezed: whether one of them takes it of a dimension behind one that was taken off.
-        entered: the calls by which functions were entered on the way.
-        numbers: what computes the numbers that the parts are indexed by, where these are not written there.
-        way: all values on the way.
-    """
-
-    base: Value
-    parts: tuple[Value, ...]
-    is_squeezed: bool
-    entered: Mapping[Function, Value]
-    numbers: Sequence[Value]
-    way: Set[Value]
-
-
 class Views:
     """Answers which values of one file are views of a part."""
 
@@ -91,9 +71,9 @@ class Views:
         if found is None:
             return None
         base, parts = found.base, found.parts
-        if not self.windows and any(_is_one_of_many(p, found) for p in parts if self.indices.is_window(p)):
+        if not self.windows and any(is_one_of_many(p, found) for p in parts if self._goes_over(p)):
             return None  # window after window they may be all of it
-        if not self.windows and not _has_known_numbers(found):
+        if not self.windows and not (has_known_numbers(found) or any(map(self.indices.is_picked, parts))):
             return None  # and so may row after row
         if not parts or not self._is_tensor(found) or self._is_only_row(found):
             return None
@@ -106,7 +86,11 @@ class Views:
 
     def is_chosen(self, view: View) -> bool:
         """Whether a number that is written, or a box, says what part is taken, and not what goes over all of them."""
-        return _is_numbered(view.part) or self.indices.is_crop(view.part)
+        return is_numbered(view.part) or self.indices.is_crop(view.part) or self.indices.is_picked(view.part)
+
+    def _goes_over(self, part: Value) -> bool:
+        """Whether a part is a window that may go over all of the tensor."""
+        return self.indices.is_window(part) and not self.indices.is_picked(part)
 
     def given_by(self, function: Function) -> ViewSummary | None:
         """Of which parameter a function returns a view, whatever is passed for it."""
@@ -118,7 +102,7 @@ class Views:
         found = self._walk(value, function.parameters)
         if found is None or found.base not in function.parameters:
             return None
-        if not _has_known_numbers(found) or any(map(self.indices.is_window, found.parts)):
+        if not has_known_numbers(found) or any(map(self.indices.is_window, found.parts)):
             return None
         return ViewSummary(
             position=function.parameters.index(found.base),
@@ -141,7 +125,7 @@ class Views:
         found = self._walk(value)
         return _made(found.base) if found is not None else None
 
-    def _walk(self, value: Value, ends: Sequence[Value] = ()) -> _Walked | None:
+    def _walk(self, value: Value, ends: Sequence[Value] = ()) -> Way | None:
         """What is behind views, as far back as to one of the ``ends``; None when all is copied."""
         parts: list[Value] = []
         entered: dict[Function, Value] = {}
@@ -154,7 +138,7 @@ class Views:
             kind, source = row or self._given(value, entered) or self._view(value, entered)
             kind = "none" if value in ends else kind
             if kind == "none" or (kind == "maybe" and parts):
-                return _Walked(value, tuple(parts), is_squeezed, entered, numbers, seen)
+                return Way(value, tuple(parts), is_squeezed, entered, numbers, seen)
             if kind in ("unknown", "maybe") or source is None:
                 return None
             if kind == "part":
@@ -207,8 +191,18 @@ class Views:
         if value.op is Op.READ:
             return self._place(value)
         if value.op is Op.PHI:
-            return ("unknown", None)
+            return self._joined(value, entered)
         return self._call(value, entered) if value.op is Op.CALL else ("none", None)
+
+    def _joined(self, value: Value, entered: Mapping[Function, Value]) -> tuple[str, Value | None]:
+        """One of several, each computed anew in the same turn: ``if rate != 16000: wave = resample(wave)``."""
+        given = choices(value)
+        is_new = all(
+            one.op in (Op.CALL, Op.OPERATION) and one.loop is value.loop and self._view(one, entered)[0] == "none"
+            for one in given
+        )
+        is_new &= value.loop is None or value not in value.loop.phis
+        return ("whole", given[0]) if given and is_new else ("unknown", None)
 
     def output_behind(self, value: Value) -> Value | None:
         """What a module gives, where that is no single tensor and a value is an item of it, by a name or a number.
@@ -288,11 +282,11 @@ class Views:
         functions = self.solution.functions_of(call) if call.op is Op.CALL else []
         return self.solution.graph.foreign.views.get(functions[0]) if len(functions) == 1 else None
 
-    def _is_only_row(self, found: _Walked) -> bool:
+    def _is_only_row(self, found: Way) -> bool:
         """Whether all that is taken is the one row that there is: ``net(x[None])[0]``, but not a part of that."""
         if not self.bases.has_one_row(found.base) or found.is_squeezed:
             return False
-        is_row = len(index_of(found.parts[-1])) == 1 and _is_numbered(found.parts[-1])
+        is_row = len(index_of(found.parts[-1])) == 1 and is_numbered(found.parts[-1])
         return len(found.parts) == 1 or not is_row
 
     # -- an index -------------------------------------------------------------------------------------------------
@@ -320,16 +314,16 @@ class Views:
 
     def _numbers(self, part: Value, entered: Mapping[Function, Value]) -> list[Value]:
         """What computes the numbers by which a part is indexed; one that is written leaves the others no matter."""
-        if _is_numbered(part):
+        if is_numbered(part):
             return []
         behind = (number_behind(self.solution, i, entered) for i in self.solution.graph.indices.get(part, ()))
         return [number for number in behind if number is not None]
 
     # -- whether it is smaller -------------------------------------------------------------------------------------
 
-    def _is_tensor(self, found: _Walked) -> bool:
+    def _is_tensor(self, found: Way) -> bool:
         """Whether the base is a tensor, or has one that is gone through, and no tuple whose items are tensors."""
-        attributes = (value for value in found.way if value.op is Op.ATTRIBUTE)
+        attributes = (value for value in found.values if value.op is Op.ATTRIBUTE)
         return any(map(self.bases.is_tensor, (found.base, *attributes))) or any(map(self._says_tensor, found.parts))
 
     def _says_tensor(self, part: Value) -> bool:
@@ -378,23 +372,3 @@ class Views:
 def _made(base: Value) -> Value:
     """What computes a base, of which it may be an attribute."""
     return base.inputs[0].unnarrowed() if base.op is Op.ATTRIBUTE and base.name == OF_EACH_TOKEN else base
-
-
-def _is_numbered(part: Value) -> bool:
-    """Whether a number is written in the index by which a part is taken."""
-    return any(number_of(one.value) is not None for one in index_of(part) if isinstance(one, cst.Index))
-
-
-def _has_known_numbers(walked: _Walked) -> bool:
-    """Whether each number is one for a base: one that is computed on the way to it, and none that counts its rows."""
-    return any(map(_is_numbered, walked.parts)) or all(
-        any(is_known_with(number, value) for value in ([walked.base] if number.op is Op.CONSTANT else walked.way))
-        for number in walked.numbers
-    )
-
-
-def _is_one_of_many(part: Value, walked: _Walked) -> bool:
-    """Whether a loop takes part after part of one base, and not one of each that a function which it calls computes."""
-    base, entered = walked.base, walked.entered.get(walked.base.function)
-    made = base if part.function is base.function else entered
-    return part.loop is not (made.loop if made is not None and made.function is part.function else None)

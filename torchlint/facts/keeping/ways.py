@@ -1,0 +1,53 @@
+"""The way back from a view to what holds its memory, and what the numbers on it say of how much is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.facts.keeping.bases import index_of, number_of
+from torchlint.facts.keeping.numbers import is_known_with
+from torchlint.facts.values.graph import Function, Op, Value
+
+
+@dataclass(frozen=True)
+class Way:
+    """The way back from a value.
+
+    Attributes:
+        base: the computed value behind all views.
+        parts: those of the views that take a part.
+        is_squeezed: whether one of them takes it of a dimension behind one that was taken off.
+        entered: the calls by which functions were entered on the way.
+        numbers: what computes the numbers that the parts are indexed by, where these are not written there.
+        values: all values on the way.
+    """
+
+    base: Value
+    parts: tuple[Value, ...]
+    is_squeezed: bool
+    entered: Mapping[Function, Value]
+    numbers: Sequence[Value]
+    values: Set[Value]
+
+
+def is_numbered(part: Value) -> bool:
+    """Whether a number is written in the index by which a part is taken."""
+    return any(number_of(one.value) is not None for one in index_of(part) if isinstance(one, cst.Index))
+
+
+def has_known_numbers(way: Way) -> bool:
+    """Whether each number is one for a base: one that is computed on the way to it, and none that counts its rows."""
+    return any(map(is_numbered, way.parts)) or all(
+        any(is_known_with(number, value) for value in ([way.base] if number.op is Op.CONSTANT else way.values))
+        for number in way.numbers
+    )
+
+
+def is_one_of_many(part: Value, way: Way) -> bool:
+    """Whether a loop takes part after part of one base, and not one of each that a function which it calls computes."""
+    base, entered = way.base, way.entered.get(way.base.function)
+    made = base if part.function is base.function else entered
+    return part.loop is not (made.loop if made is not None and made.function is part.function else None)
