@@ -6,7 +6,7 @@ Each program calls ``model(x)`` once; the tests ask for the grad modes that are 
 from __future__ import annotations
 
 import pytest
-from programs import TRAINING, Program
+from programs import HEAD, TRAINING, Program
 
 from torchlint.facts.values.graph import Mode
 
@@ -385,3 +385,62 @@ SETUP = "def setup(seed):\n    torch.manual_seed(seed)\n    {}\n"
 def test_a_helper_that_switches_gradients_off_does_so_for_what_follows(line: str, expected: set[Mode]) -> None:
     assert mode(f"{SETUP.format(line)}def main():\n    setup(1)\n    return model(x)\nmain()\n") == expected
     assert mode(f"{SETUP.format(line)}y = model(x)\nsetup(1)\n") == ON
+
+
+SHARED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+        self.optimizer = torch.optim.SGD(self.layer.parameters(), lr=0.1)
+        self.state = None
+    def chosen(self, out):
+        return out["y"]
+    def forward(self, x):
+        return {"y": self.layer(x)}
+    def last(self):
+        return self.state
+    def step(self, x, y):
+        out = self(x)
+        out["y"] = self.chosen(out)
+        self.state = out["y"] * 2
+        F.mse_loss(out["y"], y).backward()
+        self.optimizer.step()
+    def predict(self, loader: DataLoader, raw, carried):
+        outs = []
+        with GUARD:
+            for x, _ in loader:
+                out = self(x)
+                out["y"] = self.chosen(out)
+                if raw:
+                    out = out["y"]
+                KEPT
+        return outs
+    def run(self, loader, carried):
+        for x, y in loader:
+            self.step(x, y)
+            self.predict(loader, False, self.layer(x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "kept", "leaks"),
+    [
+        ("torch.no_grad()", "outs.append(out)", False),
+        ("torch.no_grad()", "outs.append(out['y'])", False),
+        ("torch.no_grad()", "outs.append([out['y'], self.chosen(out)])", False),
+        ("torch.no_grad()", "outs.append(self.chosen({'y': x}))", False),
+        ("torch.enable_grad()", "outs.append(out['y'])", True),
+        ("torch.no_grad()", "outs.append(self.state)", True),
+        ("torch.no_grad()", "outs.append(self.last())", True),
+        ("torch.no_grad()", "outs.append(carried)", True),
+        ("torch.no_grad()", "outs.append(self.chosen({'y': carried}))", True),
+    ],
+)
+def test_what_is_computed_without_gradients_has_no_graph_of_a_step_elsewhere(
+    guard: str, kept: str, leaks: bool
+) -> None:
+    """The same dictionary of the same forward has one in the training step."""
+    facts = Program(SHARED.replace("GUARD", guard).replace("KEPT", kept), head=HEAD).facts
+    kept_graphs = [one for one in facts.insertions if facts.retention(one.allocation or one.holder, one.parts)]
+    assert bool(kept_graphs) is leaks

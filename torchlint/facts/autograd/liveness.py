@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
+from torchlint.facts.autograd.made_without import MadeWithout
 from torchlint.facts.turns.modes import Modes
 from torchlint.facts.values.dictionaries import DICTIONARIES, is_dictionary
 from torchlint.facts.values.domain import (
@@ -38,12 +39,14 @@ class Liveness:
         """Work on ``solution``."""
         self.solution = solution
         self.modes = modes
+        self._made_without = MadeWithout(solution, modes)
         self._known: dict[Value, Tensor | Carrier | None] = {}
 
     def live(self, value: Value) -> Tensor | Carrier | None:
         """Evidence that ``value`` may have a graph on a real path, or None."""
         if value not in self._known:
-            self._known[value] = self._live(value, set())
+            found = self._live(value, set())
+            self._known[value] = None if found is not None and self._made_without.is_surely(value) else found
         return self._known[value]
 
     def _live(self, value: Value, seen: set[Value]) -> Tensor | Carrier | None:
@@ -168,6 +171,8 @@ class Liveness:
         """The live tensors in ``value``: itself, or items of a tuple, list or dict that is built on the spot."""
         if self.live(value) is not None:
             return [value]
+        if self._made_without.is_surely(value):
+            return []
         made = [atom.allocation for atom in sorted_values(self.solution.final(value)) if isinstance(atom, Container)]
         made = [one for one in made if not self._is_off(value, one.function)]
         return list(dict.fromkeys(part for one in made for part in (*self._written_in(one), *self._copied_by(one))))
@@ -222,6 +227,8 @@ class Liveness:
     def _holds_graph(self, value: Value) -> bool:
         if self.live(value) is not None:
             return True
+        if self._made_without.is_surely(value):
+            return False
         containers = [a.allocation for a in self.solution.final(value) if isinstance(a, Container)]
         containers = [made for made in containers if not self._is_off(value, made.function)]
         return any(
