@@ -375,3 +375,17 @@ def test_data_that_a_function_makes_before_the_loop_have_no_graph_to_meet_again(
     before = f"from scenes import noise\ndef scene():\n    return {made}, noise(4)\nrows, truth = scene()\n"
     body = f"loss = (model(rows) - truth).sum()\n{ALONE}\noptimizer.step()"
     assert in_vain(in_loop(body, before)) == ([ALONE] if is_vain else [])
+
+
+@pytest.mark.parametrize(
+    ("drawn", "is_vain"),
+    [
+        ("model(x).multinomial(1)", False),
+        ("model(x).max(1)[1]", False),
+        ("model(x).max(1)[0]", True),
+        ("model(x).sum()", True),
+    ],
+)
+def test_actions_that_are_drawn_have_no_graph_to_keep(drawn: str, is_vain: bool) -> None:
+    body = f"kept = []\nkept.append({drawn})\ntorch.autograd.backward(kept, retain_graph=True)\noptimizer.step()"
+    assert bool(in_vain(in_loop(body))) is is_vain

@@ -12,7 +12,7 @@ import libcst as cst
 from torchlint.facts.autograd.reach import Reach, reaches_of
 from torchlint.facts.autograd.retained_elsewhere import backwards_elsewhere, is_handed_on
 from torchlint.facts.building.names import target_names
-from torchlint.facts.values.domain import Tool
+from torchlint.facts.values.domain import Container, Tool
 from torchlint.facts.values.graph import Backward, Op, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.literals import is_true
@@ -55,7 +55,7 @@ def retained_in_vain(facts: Facts) -> list[Retaining]:
         call = backward.call
         if call is None or not _is_kept(facts, _flag(call)) or call.argument(-1, "create_graph") is not None:
             continue
-        if facts.unit_tests.is_brief(call):
+        if facts.unit_tests.is_brief(call) or _holds_no_graph(facts, backward.root):
             continue
         reaches = reaches_of(facts, backward)
         if not _overlap(backward, reaches) and all(_is_in_vain(facts, backward, call, reach) for reach in reaches):
@@ -65,6 +65,16 @@ def retained_in_vain(facts: Facts) -> list[Retaining]:
                 continue
             found.append(Retaining(backward, call, by_keyword, stored))
     return [*found, *_retained_elsewhere(facts)]
+
+
+def _holds_no_graph(facts: Facts, root: Value) -> bool:
+    """Whether a list of losses is all that is differentiated, and nothing that is put into it is seen to have a graph.
+
+    Actions that are drawn, or chosen by their scores, are whole numbers.
+    """
+    made = (atom.allocation for atom in facts.solution.final(root) if isinstance(atom, Container))
+    items = [held for one in made for _, held in facts.solution.held.get(one, ())]
+    return bool(items) and all(facts.flows.live(item) is None for item in items)
 
 
 def _retained_elsewhere(facts: Facts) -> Iterator[Retaining]:

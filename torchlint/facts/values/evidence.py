@@ -38,6 +38,7 @@ from torchlint.facts.values.loss_forms import (
     MOVING,
     SUMS,
     WEIGHING,
+    is_index,
     is_loss,
     is_made_a_leaf,
     is_moved,
@@ -228,8 +229,8 @@ class Evidence:
         if value in seen or value.mode is Mode.OFF:
             return
         seen.add(value)
-        if value in backward.inputs or is_made_a_leaf(value):
-            return  # here the graph begins; what the value was made of needs none
+        if value in backward.inputs or is_made_a_leaf(value) or is_index(value):
+            return  # here the graph begins, or never comes; what the value was made of needs none
         abstract = self.solution.of(value)
         if abstract and all(map(is_graphless, abstract)) and value is not backward.root:
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchlint import torch_api
 from torchlint.facts.values.graph import Op, Value
 
 MOVING = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16"])
@@ -61,6 +62,16 @@ def is_made_a_leaf(value: Value) -> bool:
     """``x.requires_grad_()``"""
     callee = value.callee if value.op is Op.CALL else None
     return callee is not None and callee.op is Op.ATTRIBUTE and callee.name == "requires_grad_"
+
+
+def is_index(value: Value) -> bool:
+    """``_, index = scores.max(1)``: a part of what an operation gives that no gradient goes through."""
+    call, key = (value.inputs[0], value.keys[0]) if value.op in (Op.ELEMENT, Op.SUBSCRIPT) else (None, None)
+    if call is None or call.op is not Op.CALL or call.callee.op is not Op.ATTRIBUTE or not isinstance(key, int):
+        return False
+    known = torch_api.method(call.callee.name)
+    parts = known.elements[key : key + 1] if known is not None and key >= 0 else ()
+    return any(history is torch_api.History.ENDS for _, history in parts)
 
 
 def is_moved(value: Value) -> bool:
