@@ -82,7 +82,7 @@ def _finding(facts: Facts, carried: Carried) -> Finding:
     return Finding(
         node=carried.statement,
         message=(f"`{name}` goes into the next step with its graph: {cost}; {way_out}",),
-        level=Level.WARNING if carried.bounded or carried.breaks else Level.ERROR,
+        level=_level(carried),
         memory=Memory.PEAK if carried.bounded else Memory.DEVICE_GROWS,
         evidence=(
             Step(facts.statement_of(carried.old), f"the old `{name}` is taken here"),
@@ -91,6 +91,12 @@ def _finding(facts: Facts, carried: Carried) -> Finding:
         fix=_fix(facts, carried),
         explained_by="TLK201" if inferred else None,
     )
+
+
+def _level(carried: Carried) -> Level:
+    if carried.is_supposed and not (carried.bounded or carried.breaks or carried.retained):
+        return Level.NOTE
+    return Level.WARNING if carried.bounded or carried.breaks else Level.ERROR
 
 
 def _fix(facts: Facts, carried: Carried) -> Fix | None:

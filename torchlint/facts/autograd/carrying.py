@@ -53,6 +53,7 @@ class Carried:
         bounded: True where a loop makes a number of steps that is given, as a decoder does.
         breaks: True where a backward of each step frees the chain, so that the next one raises.
         kind: "tensor", "pair" of tensors, or "" where it is not known: how it is detached.
+        is_supposed: True where code that is not seen makes it, which may hand the old one back as it is.
     """
 
     statement: cst.CSTNode
@@ -63,6 +64,7 @@ class Carried:
     bounded: bool
     kind: str
     breaks: bool = False
+    is_supposed: bool = False
 
 
 class CarriedStates:
@@ -236,7 +238,8 @@ class CarriedStates:
         loop = self._made(new).loop
         bounded = loop is not None and loop.iterable is not None and loop.iterable.name == "builtins.range"
         kind = "" if leaves and not over else self._kind_of(new)  # what others are given is left to a person
-        return Carried(statement, name, new, old, bool(over), bounded, kind, breaks)
+        is_supposed = made.op is Op.CALL and not self.solution.functions_of(made) and not self._is_seen(new)
+        return Carried(statement, name, new, old, bool(over), bounded, kind, breaks, is_supposed)
 
     def _is_seen(self, new: Value) -> bool:
         """Whether all that makes a state is seen: a recurrent module of torch, or functions that run one."""
