@@ -53,7 +53,6 @@ class AnomalyModeOn(Rule):
     level = Level.NOTE
     harms = (Harm.CHURN,)
     symptoms = (Symptom.SLOW,)
-    unseen = True
     triggers = (Trigger(names=frozenset(["detect_anomaly", "set_detect_anomaly"])), Trigger(constructs=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
