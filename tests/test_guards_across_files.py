@@ -357,3 +357,46 @@ def test_gradients_that_are_switched_off_before_a_call_are_off_in_it(
     """
     found = Project(tmp_path, {"tagger.py": TAGGER, "script.py": script}).found("tagger.py", "script.py")
     assert any("TLK201" in one for one in found) is is_found
+
+
+@pytest.mark.parametrize(
+    ("added", "applied", "found"),
+    [
+        ("self.total = self.total + self.weigh(loss)", "objective.total.backward()", []),
+        ("self.total = self.total + self.weigh(loss)", "objective.finish()", []),
+        ("self.total = self.weigh(loss).item()", "net.zero_grad()", ["train.py: TLK203 warning"]),
+    ],
+)
+def test_an_object_elsewhere_collects_what_the_step_differentiates(
+    tmp_path: Path, added: str, applied: str, found: list[str]
+) -> None:
+    files = {
+        "objective.py": f"""
+            class Objective:
+                def __init__(self, weigh):
+                    self.weigh = weigh
+                    self.total = 0.0
+                def add(self, loss):
+                    {added}
+                def finish(self):
+                    self.total.backward()
+                    self.total = 0.0
+        """,
+        "train.py": f"""
+            import torch
+            from torch import nn
+            from objective import Objective
+
+            def train(loader, weigh):
+                net, other, objective = nn.Linear(3, 3), nn.Linear(3, 1), Objective(weigh)
+                optimizer = torch.optim.SGD([*net.parameters(), *other.parameters()], lr=0.1)
+                for x, y in loader:
+                    features = net(x)
+                    objective.add((features - y).pow(2).mean())
+                    optimizer.zero_grad()
+                    {applied}
+                    other(x).mean().backward()
+                    optimizer.step()
+        """,
+    }
+    assert [one for one in Project(tmp_path, files).found("train.py") if "TLK203" in one] == found

@@ -22,6 +22,7 @@ from torchlint.facts.values.domain import (
     Instance,
     Module,
     Unknown,
+    surely_graphless,
 )
 from torchlint.facts.values.framework_objects import detaches
 from torchlint.facts.values.graph import Backward, Function, Kind, Op, Store, Value
@@ -186,8 +187,14 @@ class Flows(Liveness):
         graph = self.solution.graph
         put = [store.value for store in graph.stores if self._is_put_into_what_was_given(store)]
         keeping = {f for f, keeps in graph.foreign.keeps.items() if not all(keep.of for keep in keeps)}
+        keeping |= {call.function for call in graph.foreign.leaving if self._gives_nothing(call.function)}
         kept = (c for c in graph.of(Op.CALL) if not keeping.isdisjoint(self.solution.functions_of(c)))
         return self.ancestry.of_all([*put, *(argument for call in kept for argument in call.arguments)])
+
+    def _gives_nothing(self, function: Function) -> bool:
+        """Whether a function returns nothing that has a graph: one that leaves it stays with its object."""
+        results = function.result.inputs if function.result is not None else ()
+        return all(surely_graphless(self.solution.final(result)) for result in results)
 
     @cached_property
     def handed_out(self) -> frozenset[Value]:
