@@ -29,6 +29,10 @@ from torchlint.project.loaders import reads_with_workers
         "class Fit:\n  def __init__(self, net, data):\n    self.loader = DataLoader(data, num_workers=2)\n"
         "Fit(net, Words(path)).run()",
         "class Fit:\n  def loader(self, data):\n    return DataLoader(data, num_workers=2)\nFit().loader(Words(path))",
+        "def made(part):\n  return Words(part)\ntrain = made(path)\nDataLoader(train, num_workers=2)",
+        "class Module:\n  def setup(self):\n    def made(part):\n      return Words(part)\n"
+        "    self.train, self.test = made(path), made(path)\n  def loader(self, data):\n"
+        "    return DataLoader(data, num_workers=2)\n  def train_loader(self):\n    return self.loader(self.train)",
     ],
 )
 def test_a_loader_with_workers_is_given_the_data_set(text: str) -> None:
@@ -46,6 +50,7 @@ def test_a_loader_with_workers_is_given_the_data_set(text: str) -> None:
         "words = words.more()\nDataLoader(words, num_workers=2)",
         "read(Words(path), num_workers=2)",
         "def batches(data, n=2):\n  return DataLoader(data, num_workers=n)\nbatches(Words(path), 0); batches(others)",
+        "def made(part):\n  return Words(part)\nprint(made(path))\nDataLoader(others(path), num_workers=2)",
         "def batches(data, n=0):\n  return DataLoader(data, num_workers=n)\nbatches(Words(path)); batches(others, n=2)",
         "def batches(data, names):\n  return DataLoader(data, num_workers=2)\nbatches(others, Words(path))",
         "def batches(data):\n  return DataLoader(data, num_workers=2)\ndef show(data):\n  pass\nshow(Words(path))",

@@ -53,7 +53,7 @@ def _argument(call: ast.Call, position: int, keyword: str) -> ast.expr | None:
 
 def _reaches(tree: ast.Module, name: str, given: list[ast.expr]) -> bool:
     """Whether one of these expressions makes an instance, or reads a variable that holds one, or a part of one."""
-    assigned = [*_assigned(tree), *_passed(tree)]
+    assigned = [*_assigned(tree), *_passed(tree), *_returned(tree)]
     sources, pending, seen = list(given), list(given), set[str]()
     while pending:
         read = {last_name(node) for node in walk(pending.pop()) if isinstance(node, ast.Name | ast.Attribute)} - seen
@@ -79,6 +79,14 @@ def _passed(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
         wanted = (given.get(one.id, one) if isinstance(one, ast.Name) else one for one in workers)
         if any(not (isinstance(one, ast.Constant) and one.value in (0, None)) for one in wanted):
             yield from given.items()
+
+
+def _returned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """The name of each function, with what it returns."""
+    for name, function in _functions(tree):
+        for node in walk(function):
+            if isinstance(node, ast.Return) and node.value is not None:
+                yield name, node.value
 
 
 def _functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
