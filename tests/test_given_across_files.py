@@ -236,3 +236,48 @@ def test_a_step_of_a_subclass_elsewhere_trains_by_a_method_of_its_base(
         """,
     }
     assert [one for one in Project(tmp_path, files).found() if one.startswith("core")] == found
+
+
+@pytest.mark.parametrize(
+    ("terms", "kept", "found"),
+    [
+        ('{"mse": flat((out - x) ** 2)}', 'terms["mse"]', ["train.py: TLK102 warning"]),
+        ('{"mse": (out - x).pow(2).mean(1)}', 'terms["mse"]', ["train.py: TLK102 warning"]),
+        ('{"mse": flat((out - x) ** 2)}', 'terms["mse"].detach()', []),
+        ('{"mse": flat(out.detach() - x)}', 'terms["mse"]', []),
+        ('{"mse": flat(out - x), "count": len(x)}', 'terms["count"]', []),
+    ],
+)
+def test_terms_that_are_put_beside_others_in_a_dict(tmp_path: Path, terms: str, kept: str, found: list[str]) -> None:
+    files = {
+        "terms.py": f"""
+            import torch
+
+            def flat(x):
+                return x.mean(dim=list(range(1, x.ndim)))
+
+            class Process:
+                def terms(self, net, x):
+                    out = net(x)
+                    terms = {terms}
+                    terms["loss"] = out.sum() * 2
+                    return terms
+        """,
+        "train.py": f"""
+            import torch
+            from torch import nn
+            from terms import Process
+
+            def train(loader):
+                net, process, kept = nn.Linear(3, 3), Process(), []
+                optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+                for x in loader:
+                    terms = process.terms(net, x)
+                    terms["loss"].backward()
+                    optimizer.step()
+                    optimizer.zero_grad()
+                    kept.append({kept})
+                return [float(one.mean()) for one in kept]
+        """,
+    }
+    assert Project(tmp_path, files).found("train.py") == found

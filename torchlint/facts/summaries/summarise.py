@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,6 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.autograd.chains import Chains
-from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.hooks import own_circles
 from torchlint.facts.hooks.circles import Circles
 from torchlint.facts.host import emptying, figures, profiling
@@ -21,6 +20,7 @@ from torchlint.facts.keeping.views import Views
 from torchlint.facts.repeated import compiling, reloading
 from torchlint.facts.summaries.effects import Doings
 from torchlint.facts.summaries.keeps import Keeps, parameters_with_captured
+from torchlint.facts.summaries.results import Results, path_from_parameter
 from torchlint.facts.summaries.shapes import Shapes, name_of
 from torchlint.facts.summaries.summary import (
     CallSummary,
@@ -37,11 +37,9 @@ from torchlint.facts.summaries.summary import (
 from torchlint.facts.turns.registries import dispatchers
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import (
-    ClassReference,
     History,
     Module,
     Tensor,
-    Unknown,
     is_live,
     surely_graphless,
 )
@@ -50,7 +48,6 @@ from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.making import makes
 from torchlint.facts.values.overriding import is_left_open
 from torchlint.facts.values.own_backwards import may_run_unseen
-from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.residence import Residence, Residences
 from torchlint.facts.values.running import run_by
 from torchlint.facts.values.severing import severing_flag
@@ -65,9 +62,6 @@ FREEZING_CALLS = 3
 
 MOST_CALLS = 24
 """Of a function with more calls than this the first ones are told."""
-
-OF_RESULTS = frozenset(["values", "T", "mT"])
-"""Attributes of a tensor, or of what ``x.max(1)`` gives, that have its graph."""
 
 EFFECTS: dict[EffectKind, Callable[[Facts, Value], bool]] = {
     EffectKind.TIDIES: emptying.tidies,
@@ -102,6 +96,7 @@ class _Summariser:
         bound = {v.reference for v in facts.graph.of(Op.CLASS) if v.function is top}
         self.classes = [c for c in facts.graph.classes if c in bound or c in at_top]
         self.shapes = Shapes(facts.flows, frozenset(self.classes))
+        self._results = Results(facts, self.shapes, frozenset(self.classes))
         self._residences = Residences(facts.flows)
         self._sizes, self._views = Sizes(facts), Views(facts.solution, facts.steps)
         self._doings = Doings(facts, EFFECTS, UNDONE)
@@ -151,7 +146,7 @@ class _Summariser:
         return FunctionSummary(
             name=function.name,
             parameters=tuple(map(self._parameter, function.parameters)),
-            result=self._result(function, list(calls)),
+            result=self._results.of(function, list(calls)),
             decorators=function.decorators,
             guard=function.guard.value,
             is_left_open=is_left_open(function),
@@ -269,67 +264,11 @@ class _Summariser:
         )
         return any(self._freezes(inner, depth - 1) for inner in passed)
 
-    def _result(self, function: Function, calls: list[Value]) -> Shape:
-        parts: list[Part] = []
-        for value in choices(function.result):
-            base, path = _path_from_parameter(value, function)
-            if (told := self._by_a_call(value, calls)) is not None:
-                parts.append(told)
-            elif path and base == 0 and function.owner is not None:
-                parts.append(Part(PartKind.OWN, ".".join(path)))
-            elif (row := self._row(value, calls)) is not None:
-                parts.append(row)
-            elif makes_record(self.facts, value) and (record := self._record(value)) is not None:
-                parts.append(record)
-            else:
-                parts += self.shapes.of(value)
-        return tuple(dict.fromkeys(parts))
-
-    def _by_a_call(self, value: Value, calls: list[Value]) -> Part | None:
-        """What is returned is the result of one of ``calls``, or computed from that; None for anything else."""
-        if not any(isinstance(atom, Unknown) for atom in self.solution.final(value)):
-            return None
-        called = value if value in calls else self._computed_from(value, calls)
-        return None if called is None else Part(PartKind.RESULT, position=calls.index(called), flag=called is not value)
-
-    def _row(self, value: Value, calls: list[Value]) -> Part | None:
-        """``return logits, {"loss": loss}`` where both are known only where the function is called; else None."""
-        held = [item for _, item in self.solution.held.get(value, ())]
-        if not isinstance(value.syntax, cst.Tuple | cst.Dict) or not set(held) <= set(value.inputs):
-            return None
-        told = [self._by_a_call(item, calls) or self._row(item, calls) for item in value.inputs]
-        items = [
-            (part,) if part is not None else self.shapes.of(item) for part, item in zip(told, value.inputs, strict=True)
-        ]
-        return Part(PartKind.CONTAINER, items=tuple(zip(value.keys, items, strict=True))) if any(told) else None
-
-    def _record(self, made: Value) -> Part | None:
-        """``return StepResult(step, loss)``; None for a class that others cannot name, or where two are possible."""
-        classes = [atom.cls for atom in self.solution.final(made.callee) if isinstance(atom, ClassReference)]
-        if len(classes) != 1 or classes[0] not in self.classes or None in made.keys[1:]:
-            return None
-        items = zip(made.keys[1:], map(self.shapes.of, made.arguments), strict=True)
-        return Part(PartKind.RECORD, classes[0].name, items=tuple(items))
-
-    def _computed_from(self, value: Value, calls: list[Value]) -> Value | None:
-        """The one of ``calls`` from whose result a value is computed by operations of torch: a loss of an output."""
-        return next((current for current in reached([value], self._operands) if current in calls), None)
-
-    def _operands(self, value: Value) -> Sequence[Value]:
-        """What operations of torch compute a value from."""
-        if value.op is Op.CALL and self.flows.is_arithmetic(value):
-            receiver = [value.callee.inputs[0]] if value.callee.op is Op.ATTRIBUTE else []
-            return [*receiver, *value.arguments]
-        if value.op is Op.SUBSCRIPT:  # of what is computed it is a part, of what is returned maybe a number
-            return value.inputs[:1] if self._operands(value.inputs[0]) else ()
-        is_part = value.op is Op.ATTRIBUTE and value.name in OF_RESULTS
-        return value.inputs if value.op is Op.OPERATION or is_part else ()
-
     def _calls(self, function: Function) -> dict[Value, CallSummary]:
         """The calls of modules and of what ``self`` holds."""
         found: dict[Value, CallSummary] = {}
         for call in self.facts.steps.calls_in(function):
-            base, path = _path_from_parameter(call.callee, function)
+            base, path = path_from_parameter(call.callee, function)
             if path and path[-1] in torch_api.module_methods() and not _may_be_own(function, base, path):
                 continue
             called = self._called(call) if base < 0 else ""
@@ -376,17 +315,6 @@ def _may_be_own(function: Function, base: int, path: tuple[str, ...]) -> bool:
     """Whether a method that modules have as well may be one of the program: ``self.apply(loss)`` of a trainer."""
     owner = function.owner if base == 0 and len(path) == 1 else None
     return path[-1] == "forward" or (owner is not None and not is_module_class(owner))
-
-
-def _path_from_parameter(callee: Value, function: Function) -> tuple[int, tuple[str, ...]]:
-    """``self.net.encode``: 0 and ("net", "encode"); -1 for what no parameter leads to by attributes alone."""
-    path: list[str] = []
-    while callee.op is Op.ATTRIBUTE:
-        path.append(callee.name)
-        callee = callee.inputs[0]
-    if callee not in function.parameters:
-        return -1, ()
-    return function.parameters.index(callee), tuple(reversed(path))
 
 
 def _passed_on(call: Value, function: Function) -> Iterator[tuple[str | int, int]]:

@@ -1,0 +1,116 @@
+"""What a function returns, as others see it: alternatives without a graph, and the calls of which they come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.facts.autograd.records import makes_record
+from torchlint.facts.summaries.shapes import Shapes
+from torchlint.facts.summaries.summary import Part, PartKind, Shape
+from torchlint.facts.values.choices import choices
+from torchlint.facts.values.domain import ClassReference, Derived, Unknown, is_graphless
+from torchlint.facts.values.graph import Class, Function, Key, Op, Value
+from torchlint.facts.values.reaching import reached
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+OF_RESULTS = frozenset(["values", "T", "mT"])
+"""Attributes of a tensor, or of what ``x.max(1)`` gives, that have its graph."""
+
+
+class Results:
+    """Tells it of the functions of one file."""
+
+    def __init__(self, facts: Facts, shapes: Shapes, classes: Set[Class]) -> None:
+        """Give values their ``shapes``; ``classes`` are those that others can name."""
+        self._facts, self.solution, self.flows = facts, facts.solution, facts.flows
+        self.shapes = shapes
+        self._classes = classes
+
+    def of(self, function: Function, calls: list[Value]) -> Shape:
+        """What a function returns on its paths; ``calls`` are those that its summary tells."""
+        parts: list[Part] = []
+        for value in choices(function.result):
+            base, path = path_from_parameter(value, function)
+            if (told := self._by_a_call(value, calls)) is not None:
+                parts.append(told)
+            elif path and base == 0 and function.owner is not None:
+                parts.append(Part(PartKind.OWN, ".".join(path)))
+            elif (row := self._row(value, calls)) is not None:
+                parts.append(row)
+            elif makes_record(self._facts, value) and (record := self._record(value)) is not None:
+                parts.append(record)
+            else:
+                parts += self.shapes.of(value)
+        return tuple(dict.fromkeys(parts))
+
+    def _by_a_call(self, value: Value, calls: list[Value]) -> Part | None:
+        """What is returned is the result of one of ``calls``, or computed from that; None for anything else."""
+        if not any(isinstance(atom, Unknown) for atom in self.solution.final(value)):
+            return None
+        only_computes = self._only_computes(value)
+        called = self._computed_from(value, calls) if only_computes or value not in calls else value
+        called = value if called is None and value in calls else called
+        return None if called is None else Part(PartKind.RESULT, position=calls.index(called), flag=called is not value)
+
+    def _row(self, value: Value, calls: list[Value]) -> Part | None:
+        """``return logits, {"loss": loss}`` where both are known only where the function is called; else None."""
+        added = [(key, item) for key, item in self.solution.held.get(value, ()) if item not in value.inputs]
+        if not isinstance(value.syntax, cst.Tuple | cst.Dict) or any(key is None for key, _ in added):
+            return None
+        told, entries = False, list[tuple[Key, Shape]]()
+        for key, item in (*zip(value.keys, value.inputs, strict=True), *added):
+            part = self._by_a_call(item, calls) or self._row(item, calls)
+            told |= part is not None
+            entries.append((key, (part,) if part is not None else self.shapes.of(item)))
+        return Part(PartKind.CONTAINER, items=tuple(entries)) if told else None
+
+    def _record(self, made: Value) -> Part | None:
+        """``return StepResult(step, loss)``; None for a class that others cannot name, or where two are possible."""
+        classes = [atom.cls for atom in self.solution.final(made.callee) if isinstance(atom, ClassReference)]
+        if len(classes) != 1 or classes[0] not in self._classes or None in made.keys[1:]:
+            return None
+        items = zip(made.keys[1:], map(self.shapes.of, made.arguments), strict=True)
+        return Part(PartKind.RECORD, classes[0].name, items=tuple(items))
+
+    def _computed_from(self, value: Value, calls: list[Value]) -> Value | None:
+        """The one of ``calls`` from whose result a value is computed by operations of torch: a loss of an output."""
+        behind = reached([value], self._operands)
+        return next((one for one in behind if one in calls and not self._only_computes(one)), None)
+
+    def _only_computes(self, call: Value) -> bool:
+        """Whether a CALL is of a function of the file that gives what operations compute of its arguments alone."""
+        functions = self.solution.functions_of(call) if call.op is Op.CALL else []
+        if len(functions) != 1 or functions[0].is_foreign or functions[0].owner is not None or not functions[0].result:
+            return False
+        given = [atom for atom in self.solution.final(functions[0].result) if not is_graphless(atom)]
+        return bool(given) and all(
+            isinstance(atom, Derived) and atom.parameter in functions[0].parameters for atom in given
+        )
+
+    def _operands(self, value: Value) -> Sequence[Value]:
+        """What operations of torch compute a value from."""
+        if value.op is Op.CALL and self.flows.is_arithmetic(value):
+            receiver = [value.callee.inputs[0]] if value.callee.op is Op.ATTRIBUTE else []
+            return [*receiver, *value.arguments]
+        if self._only_computes(value):
+            return value.arguments
+        if value.op is Op.SUBSCRIPT:  # of what is computed it is a part, of what is returned maybe a number
+            return value.inputs[:1] if self._operands(value.inputs[0]) else ()
+        is_part = value.op is Op.ATTRIBUTE and value.name in OF_RESULTS
+        return value.inputs if value.op is Op.OPERATION or is_part else ()
+
+
+def path_from_parameter(callee: Value, function: Function) -> tuple[int, tuple[str, ...]]:
+    """``self.net.encode``: 0 and ("net", "encode"); -1 for what no parameter leads to by attributes alone."""
+    path: list[str] = []
+    while callee.op is Op.ATTRIBUTE:
+        path.append(callee.name)
+        callee = callee.inputs[0]
+    if callee not in function.parameters:
+        return -1, ()
+    return function.parameters.index(callee), tuple(reversed(path))
