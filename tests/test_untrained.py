@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from programs import Program
+from programs import HEAD, Program
 
 from torchlint.facts.autograd.optimized import Optimized
 from torchlint.facts.values.graph import Op
@@ -316,3 +316,39 @@ class Learner:
 )
 def test_a_result_of_which_each_way_ends_detached_trains_nobody(used: str, count: int) -> None:
     assert len(Program(TARGETS.format(used=used)).facts.untrained_forwards) == count
+
+
+DISTILLED = """
+import lightning as L
+import torchaudio
+class Task(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.front = nn.Sequential({front})
+        self.big, self.small = nn.Linear(3, 3), nn.Linear(3, 3)
+    def targets(self, x):
+        self.big.eval()
+        return {targets}
+    def training_step(self, batch, index):
+        x, y = batch
+        x = self.front(x)
+        return F.mse_loss(self.small(x), self.targets(x))
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.{trained}.parameters(), 0.1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("front", "targets", "trained", "found"),
+    [
+        ("torchaudio.transforms.MelSpectrogram()", "self.big(x)", "small", ["self.big"]),
+        ("nn.ReLU()", "F.softmax(self.big(x) / 2, -1)", "small", ["self.big"]),
+        ("nn.Linear(3, 3)", "self.big(x)", "small", []),
+        ("nn.ReLU()", "self.big(x)", "big", []),
+        ("nn.ReLU()", "self.big(self.small(x))", "small", []),
+    ],
+)
+def test_a_teacher_in_a_helper_of_a_framework_s_step(front: str, targets: str, trained: str, found: list[str]) -> None:
+    source = DISTILLED.format(front=front, targets=targets, trained=trained)
+    names = [one.name for one in Program(source, head=f"{HEAD}\n").facts.untrained_forwards]
+    assert [name for name in names if name == "self.big"] == found

@@ -207,8 +207,8 @@ class _Search:
         function = call.function
         if function.name == "__init__":
             return False
-        trains = self.steps.trains(function) or trains_on_result(function)
-        return trains or any(self.steps.trains(above) for above in self.solution.callers_above([function]))
+        around = (function, *self.solution.callers_above([function]))
+        return any(self.steps.trains(one) or trains_on_result(one) for one in around)
 
     def _records(self, call: Value, module: Value) -> bool:
         if not self.flows.modes.records(call) or is_frozen(self.solution, module) or self._is_part_of_frozen(call):
@@ -251,7 +251,8 @@ class _Search:
                 return True
             if part.op in (Op.READ, Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT) and self._comes_of_wasted(part):
                 continue
-            if part.op is Op.CALL and self.forwarded.module(part) is not None:
+            network = self.forwarded.module(part) if part.op is Op.CALL else None
+            if network is not None and self._may_have_weights(network):
                 return True  # another network is trained through this one, whatever is seen of its result
             if self._is_object(part):
                 continue
@@ -259,6 +260,11 @@ class _Search:
                 if not self._comes_of_wasted(part):
                     return True
         return False
+
+    def _may_have_weights(self, module: Value) -> bool:
+        """Whether something may be trained in a module: not in a spectrogram, a pooling, a softmax."""
+        atoms = self.solution.final(module)
+        return not all(isinstance(atom, Module) and not atom.has_parameters for atom in atoms)
 
     def _is_object(self, value: Value) -> bool:
         """Whether a value is a module or what calls one, and no tensor."""
