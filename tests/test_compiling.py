@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from programs import Program
+from torchlint.rules.tlk305_compiled_in_step import CompiledInStep
 
-from rules.tlk305_compiled_in_step import CompiledInStep
 from torchlint.facts.summaries.imports import NoImports
 from torchlint.facts.values.graph import Function
 from torchlint.rule import Level

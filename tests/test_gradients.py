@@ -77,6 +77,11 @@ def test_accumulated_gradients_stay_anyway() -> None:
     assert Program(source).facts.zeroings == []
 
 
+@pytest.mark.parametrize(("head", "count"), [("def grad(y, x):\n    return y\n", 1), ("model.weight.grad = x\n", 0)])
+def test_a_function_called_grad_is_no_gradient_that_is_given(head: str, count: int) -> None:
+    assert zeroed("optimizer.zero_grad(set_to_none=False)", head=f"x = torch.zeros(3)\n{head}") == count
+
+
 def test_views_of_a_buffer_have_to_stay() -> None:
     zero, views = "optimizer.zero_grad(set_to_none=False)", "for p in model.parameters():\n    p.grad = {}\n"
     assert zeroed(zero, head=views.format("torch.zeros_like(p)")) == 0

@@ -63,9 +63,10 @@ def zeroings(facts: Facts) -> list[Zeroing]:
 
 
 def _gives_gradient(facts: Facts, store: Store) -> bool:
-    """``p.grad = ...`` with anything but None."""
-    named = store.attribute or (store.place.path.rpartition(".")[2] if store.place is not None else "")
-    return store.kind is Kind.ASSIGN and named == "grad" and literal(facts.solution, store.value) is not None
+    """``p.grad = ...`` with anything but None; a variable of that name is none."""
+    is_dotted = store.place is not None and store.place.path.endswith(".grad")
+    is_gradient = store.attribute == "grad" or is_dotted
+    return store.kind is Kind.ASSIGN and is_gradient and literal(facts.solution, store.value) is not None
 
 
 def zeroing_at(facts: Facts, call: Value) -> Zeroing | None:
