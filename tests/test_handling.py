@@ -50,6 +50,8 @@ def test_the_same_module_runs_again(caught: str) -> None:
 def test_a_broad_handler_has_to_mean_memory(caught: str) -> None:
     assert again(STEP.format(caught, "out = net(x)")) == []
     assert again(STEP.format(caught, "torch.cuda.empty_cache()\n        out = net(x)")) == ["net"]
+    tidy = "\ndef tidy():\n    gc.collect()\n    torch.cuda.empty_cache()\n"
+    assert again("import gc" + tidy + STEP.format(caught, "tidy()\n        out = net(x)")) == ["net"]
     test = "if 'out of memory' in str(error):\n            out = net(x)"
     assert again(STEP.format("RuntimeError as error", test)) == ["net"]
 

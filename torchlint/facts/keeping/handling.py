@@ -17,6 +17,7 @@ from torchlint.facts.keeping.asking_back import COLLECTING
 from torchlint.facts.keeping.caught import Caught
 from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
+from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.values.domain import ClassReference, Container, External, Plain, Tool
 from torchlint.facts.values.framework_objects import contract_of
 from torchlint.facts.values.frameworks import is_module
@@ -206,9 +207,19 @@ class Handling:
         for node in walk_scope(handler.body):
             if isinstance(node, cst.SimpleString) and "memory" in node.value.lower():
                 return True
-        return any(
-            call.callee.op is Op.EXTERNAL and call.callee.name in COLLECTING for call in self._calls_under(handler.body)
-        )
+        return any(map(self._tidies, self._calls_under(handler.body)))
+
+    def _tidies(self, call: Value) -> bool:
+        """Whether a CALL collects garbage or empties the cache, by itself or by a function, be it of another file."""
+        if call.callee.op is Op.EXTERNAL:
+            return call.callee.name in COLLECTING
+        helpers = self.solution.functions_of(call)
+        inner = (one for function in helpers for one in self.steps.calls_in(function))
+        return call in self._tidying or any(c.callee.op is Op.EXTERNAL and c.callee.name in COLLECTING for c in inner)
+
+    @cached_property
+    def _tidying(self) -> frozenset[Value]:
+        return frozenset(effect.call for effect in self.facts.effects.of(EffectKind.TIDIES))
 
     def _clears_frames(self, handler: cst.ExceptHandler) -> bool:
         """Whether a handler drops the traceback, or the variables of its frames."""
