@@ -111,5 +111,5 @@ def _fix(facts: Facts, kept: KeptView) -> Fix | None:
 
 def _written(facts: Facts, kept: KeptView) -> str:
     """How the base is written, at most 40 characters."""
-    node = kept.base.syntax
+    node = kept.base.syntax if kept.base is not kept.item.value else None
     return facts.shortly(node) if node is not None else "a larger tensor"

@@ -355,3 +355,43 @@ def test_a_helper_of_another_file_gives_a_tensor_beside_others(
     """
     found = Project(tmp_path, {"encode.py": encode, "run.py": run}).found("run.py")
     assert bool(codes(found, "TLK402")) is leaks
+
+
+@pytest.mark.parametrize(
+    ("returned", "kept", "leaks"),
+    [
+        ("net(x)[:, :4]", "rows.append(encode(x))", True),
+        ("net(x)[:, :4]", "rows.extend(row for row in encode(x))", False),
+        ("net(x)[:, :4]", "for row in encode(x): rows.append(row)", True),
+        ("net(x)[:, :4].clone()", "rows.append(encode(x))", False),
+        ("net(x)[:, :4].cpu()", "rows.append(encode(x))", False),
+        ("net(x)", "for row in encode(x): rows.append(row)", False),
+        ("net(x[None])[0]", "rows.append(encode(x))", False),
+        ("net(x)[:, :4]", "rows.append(encode(x).norm(dim=1))", False),
+    ],
+)
+def test_a_function_of_another_file_gives_a_part_of_what_it_makes(
+    tmp_path: Path, returned: str, kept: str, leaks: bool
+) -> None:
+    encode = f"""
+        import torch
+        from torch import nn
+
+        net = nn.Linear(16, 64)
+
+        @torch.no_grad()
+        def encode(x):
+            return {returned}
+    """
+    run = f"""
+        import torch
+        from encode import encode
+
+        def read(loader: torch.utils.data.DataLoader):
+            rows = []
+            for x in loader:
+                {kept}
+            return rows
+    """
+    found = Project(tmp_path, {"encode.py": encode, "run.py": run}).found("run.py")
+    assert bool(codes(found, "TLK402")) is leaks

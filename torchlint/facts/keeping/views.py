@@ -16,7 +16,7 @@ from torchlint.facts.keeping.gathering import iterated
 from torchlint.facts.keeping.indices import Indices
 from torchlint.facts.keeping.numbers import number_behind
 from torchlint.facts.keeping.pieces import pieces_of
-from torchlint.facts.keeping.ways import Way, has_known_numbers, is_numbered, is_one_of_many
+from torchlint.facts.keeping.ways import OWN, Way, has_known_numbers, is_numbered, is_one_of_many
 from torchlint.facts.summaries.summary import ViewSummary
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.choices import choices
@@ -93,9 +93,18 @@ class Views:
         return self.indices.is_window(part) and not self.indices.is_picked(part)
 
     def given_by(self, function: Function) -> ViewSummary | None:
-        """Of which parameter a function returns a view, whatever is passed for it."""
+        """Of which parameter a function returns a view, whatever is passed for it, or that it is a part of its own."""
         result = function.result if not function.is_generator else None
-        return self.of_given(result.inputs[0], function) if result and len(result.inputs) == 1 else None
+        if result is None or len(result.inputs) != 1:
+            return None
+        return self.of_given(result.inputs[0], function) or self._of_own(result.inputs[0], function)
+
+    def _of_own(self, value: Value, function: Function) -> ViewSummary | None:
+        """``return net(x)[:, 0]``: a part of a tensor that a function makes, of which nobody else has all."""
+        view = self.of(value)
+        if view is None or view.base.op is not Op.CALL or view.base.function is not function:
+            return None
+        return ViewSummary(OWN, is_part=True, of_tensor=True, is_smaller=view.surely_smaller)
 
     def of_given(self, value: Value, function: Function) -> ViewSummary | None:
         """The parameter of a function of which ``value`` is a view, whatever is passed for it."""
@@ -139,6 +148,8 @@ class Views:
             kind = "none" if value in ends else kind
             if kind == "none" or (kind == "maybe" and parts):
                 return Way(value, tuple(parts), is_squeezed, entered, numbers, seen)
+            if kind == "own":
+                return Way(value, (*parts, value), is_squeezed, entered, numbers, seen)
             if kind in ("unknown", "maybe") or source is None:
                 return None
             if kind == "part":
@@ -163,7 +174,8 @@ class Views:
         return None if given is None else ("whole", given)
 
     def _view(self, value: Value, entered: Mapping[Function, Value]) -> tuple[str, Value | None]:
-        """One step back: "whole" or "part" of the source, "none" for what is no view, "unknown".
+        """One step back: "whole" or "part" of the source, "none" for what is no view, "unknown", "own" for a part of what
+        a function of another file makes.
 
         "maybe" is all of the source or a copy of it: as large as that, but whoever keeps it may keep nothing else.
         """
@@ -263,6 +275,8 @@ class Views:
                 return ("maybe", None)
         functions = self.solution.functions_of(call)
         told = self._told(call)
+        if told is not None and told.position == OWN:
+            return ("own", None)
         if told is not None:
             return ("part" if told.is_part else "whole", self.solution.passed(call, functions[0], told.position))
         given = [one for one in choices(functions[0].result) if one.name != "None"] if len(functions) == 1 else []

@@ -11,6 +11,9 @@ from torchlint.facts.keeping.bases import index_of, number_of
 from torchlint.facts.keeping.numbers import is_known_with
 from torchlint.facts.values.graph import Function, Op, Value
 
+OWN = -1
+"""Of a function that returns a part of a tensor which it makes: where it is given that."""
+
 
 @dataclass(frozen=True)
 class Way:

@@ -139,10 +139,10 @@ CALLED = "()"
 
 @dataclass(frozen=True, slots=True)
 class ViewSummary:
-    """A function returns a view of a tensor that it is given.
+    """A function returns a view of a tensor that it is given, or a part of one that it makes.
 
     Attributes:
-        position: the parameter, from 0.
+        position: the parameter, from 0; :data:`~torchlint.facts.keeping.ways.OWN` for a tensor that it makes.
         is_part: it is a view of a part, and not of all.
         of_tensor: only a tensor has such parts.
         is_smaller: whatever the shape is likely to be, the part is not all of it.
