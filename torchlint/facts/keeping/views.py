@@ -174,8 +174,9 @@ class Views:
         return None if given is None else ("whole", given)
 
     def _view(self, value: Value, entered: Mapping[Function, Value]) -> tuple[str, Value | None]:
-        """One step back: "whole" or "part" of the source, "none" for what is no view, "unknown", "own" for a part of what
-        a function of another file makes.
+        """One step back: "whole" or "part" of the source, "none" for what is no view, "unknown".
+
+        "own" is a part of what a function of another file makes.
 
         "maybe" is all of the source or a copy of it: as large as that, but whoever keeps it may keep nothing else.
         """
