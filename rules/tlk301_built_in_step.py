@@ -72,10 +72,10 @@ class BuiltInStep(Rule):
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each statement that builds something again and again.
 
-        What is added to a model for good is more than built again: TLK304 says so.
+        What is registered in a model is more than built again: TLK304 says so.
         """
         for construction in facts.constructions:
-            if construction.call in facts.made_to_grow:
+            if construction.call in facts.made_to_grow or construction.member:
                 continue
             yield _trial(facts, construction) if construction.trial else _step(facts, construction)
 

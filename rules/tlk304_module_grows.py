@@ -10,6 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.repeated.construction import Construction
     from torchlint.facts.repeated.growth import Growth
 
 
@@ -19,13 +20,16 @@ class ModuleGrows(Rule):
     ## What it does
     Finds what is added to a `ModuleList`, a `ParameterList`, a `ModuleDict` or a `Sequential`, registered under a new
     name (`add_module`, `register_buffer`, `setattr(self, f"layer{n}", ...)`), or given to an optimizer by
-    `add_param_group`, in `forward`, in the steps of a loop, or in a helper that these call.
+    `add_param_group`, in `forward`, in the steps of a loop, or in a helper that these call. A layer that is put in the
+    place of the one before (`self.head = nn.Linear(...)` in `forward`) is a warning.
 
     ## Why is this bad?
     What is registered belongs to the model for good: its parameters stay on the device, and it moves, is saved and is
     counted with the model. Added in every step it never ends, and parameters that came after the optimizer was made
     are not even trained. Each group of an optimizer keeps its parameters and their state; so one optimizer to which
-    each trial or each sample adds parameters of its own keeps those of all that went before.
+    each trial or each sample adds parameters of its own keeps those of all that went before. Put in the place of the
+    one before, a layer does not add up, but its weights are new in each step, and no optimizer that was made before
+    has them.
 
     ## Example
     ```python
@@ -45,8 +49,8 @@ class ModuleGrows(Rule):
 
     ## When it is not a leak
     Layers are added in `__init__` or a builder, once for an epoch or a stage (progressive growing), up to a number
-    (`if len(self.layers) < 4`), at a certain step; what was added is taken back in the same turn; a constant name
-    replaces what had it before (then TLK301 speaks of it).
+    (`if len(self.layers) < 4`), when first needed (`if self.head is None`), at a certain step; what was added is taken
+    back in the same turn; a buffer under a constant name replaces what had it before.
 
     ## Fix safety
     There is no automatic fix: where the layers are to be made instead is for a person to say.
@@ -59,7 +63,7 @@ class ModuleGrows(Rule):
     code = "TLK304"
     name = "module-grows"
     level = Level.ERROR
-    harms = (Harm.BYTES,)
+    harms = (Harm.BYTES, Harm.CHURN)
     symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.SLOW)
     unseen = True
     triggers = (
@@ -72,12 +76,16 @@ class ModuleGrows(Rule):
             )
         ),
         Trigger(calls=frozenset(["step"]), imports=True),
+        Trigger(constructs=True),
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
-        """Yield one finding for each addition that is repeated."""
+        """Yield one finding for each addition, and each replacement, that is repeated."""
         for growth in facts.growths:
             yield _finding(facts, growth)
+        for construction in facts.constructions:
+            if construction.member and construction.call not in facts.made_to_grow:
+                yield _replaced(facts, construction)
 
 
 def _finding(facts: Facts, growth: Growth) -> Finding:
@@ -105,3 +113,19 @@ def _finding(facts: Facts, growth: Growth) -> Finding:
         memory=Memory.DEVICE_GROWS,
         evidence=(Step(place.syntax, "this is what repeats it"),),
     )
+
+
+def _replaced(facts: Facts, construction: Construction) -> Finding:
+    place = construction.repeated_by
+    return Finding(
+        node=facts.statement_of(construction.call),
+        message=(
+            f"`{construction.member}` is replaced by a new `{facts.called(construction.call)}` in ",
+            *facts.each_turn(place, "each"),
+            ": it costs time, its weights are new each time, and no optimizer made before has them; build it once,",
+            " ", *facts.outside(place),
+        ),
+        level=Level.WARNING,
+        memory=Memory.TIME,
+        evidence=(Step(place.syntax, "this is what repeats it"),),
+    )  # fmt: skip

@@ -58,6 +58,44 @@ def test_each_forward_adds(body: str, name: str) -> None:
     assert in_forward(body) == [name]
 
 
+def replaced(source: str) -> list[str]:
+    """The attributes of modules that get a new layer in the place of the last one."""
+    return [found.member for found in Program(source, head=HEAD).facts.constructions if found.member]
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ("self.head = nn.Linear(3, 3)", "self.head"),
+        ("self.head = nn.Linear(x.shape[-1], 3).to(x.device)", "self.head"),
+        ("self.layers[0] = nn.Linear(3, 3)", "self.layers[...]"),
+    ],
+)
+def test_each_forward_puts_a_layer_in_the_place_of_the_last_one(body: str, name: str) -> None:
+    assert replaced(NET.replace("BODY", body)) == [name]
+    assert in_forward(body) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "head = nn.Linear(3, 3)",
+        "self.loss = nn.MSELoss()",
+        "self.last = nn.Linear(3, 3)(x)",
+        "self.count = [nn.Linear(3, 3)]",
+        "self.layers.append(nn.Linear(3, 3))",
+    ],
+)
+def test_no_layer_is_put_in_the_place_of_another(body: str) -> None:
+    assert replaced(NET.replace("BODY", body)) == []
+
+
+def test_a_step_puts_a_layer_into_a_model_but_not_into_another_object() -> None:
+    step = f"{TRAINING}{LOOP}"
+    assert replaced(step.replace("BODY", "model.head = nn.Linear(3, 3)")) == ["model.head"]
+    assert replaced(step.replace("BODY", "args.head = nn.Linear(3, 3)")) == []
+
+
 @pytest.mark.parametrize(
     "body",
     [

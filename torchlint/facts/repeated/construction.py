@@ -7,7 +7,7 @@ optimizer for a model that is new as well), and what a builder builds counts whe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -32,6 +32,7 @@ from torchlint.facts.values.domain import History, Tensor
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Value
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.writing import text_of
 from torchlint.tree import dotted, walk
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Construction:
         holder: TRIAL: the variable or the container that references it.
         piles_up: TRIAL: the holder is a container and keeps all of them.
         is_now_and_then: an iterator that starts workers in every n-th turn only.
+        member: a layer that each turn registers in the place of the last one: the attribute of a module that gets it.
     """
 
     call: Value
@@ -68,6 +70,7 @@ class Construction:
     holder: str = ""
     piles_up: bool = False
     is_now_and_then: bool = False
+    member: str = ""
 
 
 def constructions(facts: Facts) -> list[Construction]:
@@ -100,7 +103,18 @@ class _Search:
             known = best.get(statement)
             if known is None or self._rank(construction) > self._rank(known):
                 best[statement] = construction
-        return list(best.values())
+        return [replace(one, member=self._member(one)) for one in best.values()]
+
+    def _member(self, construction: Construction) -> str:
+        """``self.head`` of ``self.head = nn.Linear(8, 8).to(x.device)`` where ``self`` is a module."""
+        if construction.trial or construction.product.kind != "module" or not construction.product.weighs:
+            return ""
+        for store in self.facts.graph.stores:
+            if store.holder is not None and (store.attribute or store.is_item):
+                is_it = any(self._is_same(value, construction.call) for value in choices(store.value))
+                if is_it and self.facts.tensors.is_module(store.holder):
+                    return text_of(store.target, store.holder) + "[...]" * store.is_item
+        return ""
 
     def _rank(self, construction: Construction) -> tuple[bool, int]:
         """Weights first, then what holds the rest: the outermost of nested calls comes last in the walk."""
