@@ -198,10 +198,20 @@ for x in before():
 print([kept(x) for x in rows() if chosen(x)])
 def apart():
     return {key(): value() for row in table() for one in cells(row)}
+class Net(Base):
+    def build(self):
+        self.once()
+    def forward(self, x):
+        def later():
+            unasked()
+        return self.project(x)
+def forward(x):
+    alone(x)
 """
     called = called_in_loops(ast.parse(text))
     around = {name: [len(loops) for loops in calls] for name, calls in called.items()}
     assert around == {
         "step": [1], "asked": [1], "deeper": [2], "kept": [1], "chosen": [1], "key": [1], "value": [1], "cells": [1],
+        "project": [1],
     }  # fmt: skip
     assert called["deeper"][0][0] == called["step"][0][-1] != called["kept"][0][-1]

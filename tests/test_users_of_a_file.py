@@ -110,6 +110,39 @@ def test_a_step_that_another_file_makes_in_a_loop_is_made_again_and_again(
 
 
 @pytest.mark.parametrize(
+    ("caller", "leaks"),
+    [("forward(self, x)", True), ("build(self, x)", False), ("forward(self, x, later=lambda self, x: 0)", True)],
+)
+def test_a_method_that_a_forward_of_another_file_calls_runs_in_each_step(
+    tmp_path: Path, caller: str, leaks: bool
+) -> None:
+    files = {
+        "parts.py": """
+            from torch import nn
+
+            class Fitting(nn.Module):
+                def project(self, x, width):
+                    self.proj = nn.Linear(x.shape[-1], width).to(x.device)
+                    return self.proj(x)
+        """,
+        "net.py": f"""
+            import torch
+            from torch import nn
+            from parts import Fitting
+
+            class Net(Fitting):
+                def __init__(self):
+                    super().__init__()
+                    self.out = nn.Linear(8, 2)
+
+                def {caller}:
+                    return self.out(torch.relu(self.project(x, 8)))
+        """,
+    }
+    assert Project(tmp_path, files).found() == ["parts.py: TLK304 warning"] * leaks
+
+
+@pytest.mark.parametrize(
     ("more", "found"),
     [
         ("", ["serve.py: TLK404 note"]),

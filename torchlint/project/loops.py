@@ -1,4 +1,4 @@
-"""Which functions a file calls in a loop."""
+"""Which functions a file calls in a loop, or in a ``forward``, which is called in one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ __all__ = ["called_in_loops", "is_called_once"]
 MAIN = "main"
 """What a program calls its function that runs once."""
 
+FORWARD = "forward"
+"""The method of a module that each step calls."""
+
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -18,6 +21,8 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 def called_in_loops(tree: ast.Module) -> dict[str, list[tuple[int, ...]]]:
     """What is called in the body of a loop, or in a comprehension, which stands in the same function.
+
+    The ``forward`` of a class is called in a loop as a whole, wherever that may be.
 
     Returns:
         by the last part of the name that is called, for each call the numbers of the loops around it, innermost last,
@@ -32,7 +37,12 @@ def called_in_loops(tree: ast.Module) -> dict[str, list[tuple[int, ...]]]:
             found.setdefault(last_name(node.func), []).append(loops)
         if isinstance(node, _DEFINITIONS):
             loops = ()
-        if isinstance(node, _COMPREHENSIONS):
+        if isinstance(node, ast.ClassDef):
+            count += 1
+            forwards = [child for child in children(node) if _is_forward(child)]
+            pending += [(child, ()) for child in children(node) if child not in forwards]
+            pending += [(inner, (count,)) for forward in forwards for inner in children(forward)]
+        elif isinstance(node, _COMPREHENSIONS):
             count += 1
             pending.append((node.generators[0].iter, loops))
             inside = [*node.generators[0].ifs, *node.generators[1:]]
@@ -47,6 +57,10 @@ def called_in_loops(tree: ast.Module) -> dict[str, list[tuple[int, ...]]]:
         else:
             pending += [(child, loops) for child in children(node)]
     return found
+
+
+def _is_forward(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef) and node.name == FORWARD
 
 
 def is_called_once(tree: ast.Module, name: str) -> bool | None:
