@@ -64,6 +64,7 @@ class Callers:
         self._known_importers: dict[str, tuple[str, ...]] = {}
         self._open_calls: dict[str, frozenset[str]] = {}
         self._called_in_loops: dict[str, dict[str, list[tuple[int, ...]]]] = {}
+        self._batches_passed: dict[tuple[str, str], frozenset[int | str]] = {}
         self._imported: dict[str, tuple[frozenset[str], Collection[tuple[str, str]]]] = {}
         self._from_afar: dict[tuple[str, str], Guarding] = {}
 
@@ -203,14 +204,19 @@ class Callers:
         Of files that reach ``path``; nothing where one of these reaches another definition of the name.
         """
         self._sights.ask_everybody()
-        with self._sights.unnoted():
-            others = [one for one in self._calling_files.get(name, ()) if one != path and path in self._reached_by(one)]
-            elsewhere = self._defining_files.get(name, set()) - {path} if others else ()
-            if not all(self._reached_by(other).isdisjoint(elsewhere) for other in others):
-                return frozenset()
-            trees = [tree for other in others if (tree := self._tree_of(other)) is not None]
-            passed = [found for tree in trees if (found := batches_passed(tree, name)) is not None]
-            return frozenset.intersection(*passed) if passed else frozenset()
+        if (path, name) not in self._batches_passed:
+            with self._sights.unnoted():
+                self._batches_passed[path, name] = self._pass_batches(path, name)
+        return self._batches_passed[path, name]
+
+    def _pass_batches(self, path: str, name: str) -> frozenset[int | str]:
+        others = [one for one in self._calling_files.get(name, ()) if one != path and path in self._reached_by(one)]
+        elsewhere = self._defining_files.get(name, set()) - {path} if others else ()
+        if not all(self._reached_by(other).isdisjoint(elsewhere) for other in others):
+            return frozenset()
+        trees = [tree for other in others if (tree := self._tree_of(other)) is not None]
+        passed = [found for tree in trees if (found := batches_passed(tree, name)) is not None]
+        return frozenset.intersection(*passed) if passed else frozenset()
 
     def call_once(self, path: str, name: str) -> bool:
         """Whether other files that import ``path`` call ``name``, and each of them once as a program runs."""

@@ -67,7 +67,7 @@ class Holding:
 
     def captured(self, function: Function) -> list[Place]:
         """The variables of functions around that ``function``, or one inside it, reads or sets."""
-        inside = [other for other in self.solution.graph.functions if _is_inside(other, function)]
+        inside = [other for other in self.solution.graph.functions if other.is_inside(function)]
         places = dict.fromkeys(place for one in inside for place in self._read_in.get(one, ()))
         return [place for place in places if isinstance(place.owner, Function) and place.owner not in inside]
 
@@ -140,13 +140,3 @@ class Holding:
                 if value.place.owner.parent is not None and value.place.owner is not value.function:
                     table[value.function].append(value.place)
         return table
-
-
-def _is_inside(function: Function, outer: Function) -> bool:
-    """Whether ``function`` is ``outer`` or is defined in it."""
-    around: Function | None = function
-    while around is not None:
-        if around is outer:
-            return True
-        around = around.parent
-    return False

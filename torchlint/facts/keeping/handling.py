@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.keeping.asking_back import COLLECTING
+from torchlint.facts.keeping.asking_back import AskingBack
 from torchlint.facts.keeping.caught import Caught
 from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
@@ -89,6 +89,7 @@ class Handling:
         self.steps = facts.steps
         self.holders = Holders(facts)
         self.caught = Caught(facts, self.holders)
+        self.asking = AskingBack(facts)
 
     @cached_property
     def _calls(self) -> dict[cst.CSTNode, Value]:
@@ -211,11 +212,7 @@ class Handling:
 
     def _tidies(self, call: Value) -> bool:
         """Whether a CALL collects garbage or empties the cache, by itself or by a function, be it of another file."""
-        if call.callee.op is Op.EXTERNAL:
-            return call.callee.name in COLLECTING
-        helpers = self.solution.functions_of(call)
-        inner = (one for function in helpers for one in self.steps.calls_in(function))
-        return call in self._tidying or any(c.callee.op is Op.EXTERNAL and c.callee.name in COLLECTING for c in inner)
+        return self.asking.is_asked_by(call) or call in self._tidying
 
     @cached_property
     def _tidying(self) -> frozenset[Value]:

@@ -144,8 +144,7 @@ class RequestedTexts:
     @cached_property
     def _tests(self) -> dict[cst.CSTNode, Value]:
         """For each ``while`` with more than a constant, by its test, what is asked."""
-        loops = (value.loop for value in self.facts.graph.values if value.loop is not None)
-        tests = {loop.syntax.test for loop in loops if isinstance(loop.syntax, cst.While)}
+        tests = {loop.syntax.test for loop in self.facts.graph.loops if isinstance(loop.syntax, cst.While)}
         return {value.syntax: value for value in self.facts.graph.values if value.syntax in tests}
 
     def _said_or_returned_by(self, value: Value) -> list[Value]:

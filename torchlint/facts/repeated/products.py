@@ -13,6 +13,7 @@ from torchlint import torch_api
 from torchlint.facts.host.datasets import NUM_WORKERS
 from torchlint.facts.repeated.shells import Shells, has_frozen_weights
 from torchlint.facts.summaries.summary import WORKERS, EffectKind
+from torchlint.facts.turns.data_passes import source_of_one
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import (
@@ -242,14 +243,6 @@ def drawn_anew(facts: Facts, call: Value) -> Product | None:
     if source.loop is not None and facts.skipping.is_skipped(source, source.loop, by_number=is_apart):
         return None  # the other turns draw from the iterator that an earlier one has made
     return Product("iterator", starts_workers=not _has_no_workers(facts, loader))
-
-
-def source_of_one(call: Value) -> Value | None:
-    """``loader`` of ``next(iter(loader))``; None for any other CALL."""
-    source = call.arguments[0] if call.callee.name == "builtins.next" and call.arguments else None
-    if source is None or source.op is not Op.CALL or source.callee.name != "builtins.iter" or not source.arguments:
-        return None
-    return source.arguments[0]
 
 
 def is_loader(solution: Solution, value: Value) -> bool:

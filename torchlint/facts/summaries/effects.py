@@ -14,9 +14,10 @@ from torchlint.facts.autograd.retained_elsewhere import retained_in
 from torchlint.facts.keeping.caching import remembered_in
 from torchlint.facts.keeping.filled_caches import FilledCaches
 from torchlint.facts.keeping.joining import joined_by
-from torchlint.facts.repeated.products import drawn_anew, source_of_one
+from torchlint.facts.repeated.products import drawn_anew
 from torchlint.facts.summaries.passing import may_be_followed, passed_on
 from torchlint.facts.summaries.summary import WORKERS, EffectKind, EffectSummary
+from torchlint.facts.turns.data_passes import source_of_one
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.making import is_remembered

@@ -137,3 +137,11 @@ def _counters(loop: Loop) -> set[str]:
     if not isinstance(loop.syntax, cst.For):
         return set()
     return {node.value for node in walk(loop.syntax.target) if isinstance(node, cst.Name)}
+
+
+def source_of_one(call: Value) -> Value | None:
+    """``loader`` of ``next(iter(loader))``; None for any other CALL."""
+    source = call.arguments[0] if call.callee.name == "builtins.next" and call.arguments else None
+    if source is None or source.op is not Op.CALL or source.callee.name != "builtins.iter" or not source.arguments:
+        return None
+    return source.arguments[0]

@@ -58,14 +58,8 @@ def dispatchers(facts: Facts, decorator: Function) -> list[Function]:
     found = {
         call.function
         for call in facts.calls()
-        if call.callee.op is not Op.PARAMETER and not _is_within(call.function, decorator)
+        if call.callee.op is not Op.PARAMETER and not call.function.is_inside(decorator)
         if any(isinstance(a, Argument) and a.parameter in given for a in facts.solution.final(call.callee))
     }
     asked = {one for one in (*found, *facts.solution.callers_above(found)) if one.parent is not None}
     return sorted(asked, key=lambda one: one.name)
-
-
-def _is_within(function: Function | None, outer: Function) -> bool:
-    while function is not None and function is not outer:
-        function = function.parent
-    return function is outer

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.turns.data_passes import source_of_one
 from torchlint.facts.turns.forwards import is_within_forward
 from torchlint.facts.turns.micro_steps import are_micro_steps
 from torchlint.facts.turns.registries import is_dispatched
@@ -357,10 +358,10 @@ class Repetitions:
 
     def _draws_one(self, call: Value) -> bool:
         """``next(iter(DataLoader(rows, 16)))``: whether a CALL draws a batch of a loader that its function makes."""
-        drawn = call.arguments[:1] if call.callee.name == "builtins.next" else []
-        iterators = (one for one in drawn if one.op is Op.CALL and one.callee.name == "builtins.iter")
-        loaders = [loader for one in iterators for loader in one.arguments[:1] if loader.op is Op.CALL]
-        return any(loader.function is call.function and self.steps.is_loader(loader) for loader in loaders)
+        loader = source_of_one(call)
+        if loader is None or loader.op is not Op.CALL or loader.function is not call.function:
+            return False
+        return self.steps.is_loader(loader)
 
     def sources(self, values: Sequence[Value], chain: tuple[Value, ...] = ()) -> set[Value]:
         """All that ``values`` are computed from, in their function and in those that led to it by ``chain``."""

@@ -206,6 +206,13 @@ class Function:
             function = function.parent
         return function.owner
 
+    def is_inside(self, outer: Function) -> bool:
+        """Whether it is ``outer``, or is defined in it."""
+        around: Function | None = self
+        while around is not None and around is not outer:
+            around = around.parent
+        return around is outer
+
     @property
     def is_static(self) -> bool:
         """True for a static method, which gets no ``self``."""
