@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchlint.facts.building.annotations import annotated_class
+from torchlint.facts.building.annotations import annotated_class, tell
 from torchlint.facts.building.data_classes import keep_fields
 from torchlint.facts.building.names import import_names, scope_names
 from torchlint.facts.building.returned import hand_out_as_annotated
@@ -61,6 +61,8 @@ def _build_body(builder: StatementBuilder, function: Function, node: cst.Functio
         builder.linker.passed_to(function)
     for parameter in function.parameters:
         parameter.reference = annotated_class(builder, parameter.syntax)
+        if isinstance(parameter.syntax, cst.Param):
+            tell(builder, parameter, parameter.syntax.annotation)
         if parameter.name in builder.names.captured:
             builder.assign(cst.Name(parameter.name), parameter, None)
     if not function.is_written and function.owner is not None:

@@ -1,4 +1,4 @@
-"""What the annotation of a method says that it gives, where the method leaves that to others: it raises."""
+"""What the annotation of a function says that it gives, also where it leaves that to others: it raises."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.facts.building.annotations import tell
 from torchlint.facts.building.context import Context
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.tree import dotted
@@ -15,14 +16,18 @@ NUMBERS = frozenset(["int", "float", "bool", "str"])
 
 
 def hand_out_as_annotated(builder: Context, function: Function, node: cst.CSTNode) -> None:
-    """Let a function whose body has been built, and that returns nothing, give what its annotation says.
+    """Note of what class the results of a function with a body are; let one that returns nothing give such a result.
 
-    Only a tuple with a number or a string in it is told, ``Tuple[Tensor, int]``, with ``Union`` and ``None`` beside it:
-    of everything else an annotation tells no more than that nothing is known.
+    Of that only a tuple with a number or a string in it is told, ``Tuple[Tensor, int]``, with ``Union`` and ``None``
+    beside it: of everything else an annotation tells no more than that nothing is known.
     """
     if not isinstance(node, cst.FunctionDef) or node.returns is None or function.is_generator:
         return
-    if function.result is None or function.result.inputs:
+    if function.result is None:
+        return
+    for given in function.result.inputs:
+        tell(builder, given, node.returns)
+    if function.result.inputs:
         return
     choices = list(_choices(node.returns.annotation))
     tuples = [items for choice in choices if NUMBERS.intersection(items := _items(choice))]

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import libcst as cst
 
+from torchlint.facts.building.annotations import tell
 from torchlint.facts.building.beginnings import unset_where
 from torchlint.facts.building.data_classes import is_field_call
 from torchlint.facts.building.definitions import DefinitionBuilder
@@ -20,7 +21,7 @@ from torchlint.facts.building.guards import (
 from torchlint.facts.building.names import assigned_in, bound_targets, import_names, path_of, target_names
 from torchlint.facts.building.narrowing import flags_of, says_at_rest
 from torchlint.facts.building.state import State, merge
-from torchlint.facts.values.graph import Drop, Loop, Mode, Op, Reset, Value
+from torchlint.facts.values.graph import Drop, Loop, Mode, Op, Place, Reset, Value
 from torchlint.tree import dotted, walk
 
 
@@ -90,7 +91,11 @@ class StatementBuilder(DefinitionBuilder):
     def _annotated(self, node: cst.AnnAssign) -> None:
         is_told = self.cls is not None and is_field_call(node.value, self.full_name)
         if node.value is not None and not is_told:
-            self.assign(node.target, self.visit(node.value), node.value)
+            value = self.visit(node.value)
+            tell(self, value, node.annotation)
+            self.assign(node.target, value, node.value)
+        elif self.cls is not None and isinstance(node.target, cst.Name):
+            tell(self, Place(self.cls.root(), node.target.value), node.annotation)
 
     def _augmented(self, node: cst.AugAssign) -> None:
         old, added = self.visit(node.target), self.visit(node.value)

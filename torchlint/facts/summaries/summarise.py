@@ -43,7 +43,7 @@ from torchlint.facts.values.domain import (
     is_live,
     surely_graphless,
 )
-from torchlint.facts.values.frameworks import is_forward, is_module_class
+from torchlint.facts.values.frameworks import is_forward, is_module_class, told_of
 from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.making import makes
 from torchlint.facts.values.overriding import is_left_open
@@ -229,7 +229,7 @@ class _Summariser:
         annotation, star = "", ""
         if isinstance(syntax, cst.Param):
             star = str(syntax.star or "")
-            annotation = (dotted(syntax.annotation.annotation) or "") if syntax.annotation is not None else ""
+            annotation = told_of(self.solution.graph, parameter)
         evidence = self.solution.evidence.get(parameter, ())
         return ParameterSummary(
             name=parameter.name,

@@ -6,6 +6,7 @@ one of the inputs can be that something, it is proven too; where none can, the c
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchlint import torch_api
@@ -32,7 +33,7 @@ from torchlint.facts.values.domain import (
     sorted_values,
 )
 from torchlint.facts.values.framework_objects import contract_of, guards_itself
-from torchlint.facts.values.frameworks import trains_on_result
+from torchlint.facts.values.frameworks import annotated, trains_on_result
 from torchlint.facts.values.graph import Backward, Function, Mode, Op, Place, Value
 from torchlint.facts.values.loss_forms import (
     MOVING,
@@ -88,11 +89,23 @@ class Evidence:
                 self._prove(callee, Module())
         for parameter in self.solution.graph.foreign.modules:
             self._prove(parameter, Module())
+        for subject, atom in self._told_modules:
+            if isinstance(subject, Place):
+                self._prove_place(subject, atom, set())
+            else:
+                self._prove(subject, atom)
         for backward in self.solution.graph.all_backwards():
             if backward.proves:
                 for term in (backward.root, *self._terms(backward.root)):
                     self._prove_live(term, backward)
         return self.changed
+
+    @cached_property
+    def _told_modules(self) -> list[tuple[Value | Place, Module]]:
+        """What the file says is a module by an annotation; of a parameter its transfer function knows."""
+        told = self.solution.graph.told.items()
+        unseen = [(s, name) for s, name in told if isinstance(s, Place) or s.op is not Op.PARAMETER]
+        return [(s, atom) for s, name in unseen for atom in annotated(name) or () if isinstance(atom, Module)]
 
     def _from_contract(self, call: Value) -> None:
         """A framework's object runs the backward: ``accelerator.backward(loss)``, ``loss_scaler(loss, optimizer)``."""

@@ -14,7 +14,8 @@ import libcst as cst
 from torchlint import torch_api
 from torchlint.facts.values.domain import NO_GRAPH, PLAIN, Abstract, Atom, Instance, Module, Tool
 from torchlint.facts.values.events import is_event_of_step
-from torchlint.facts.values.graph import Class, Function, Op, Value
+from torchlint.facts.values.externals import Meaning, meaning_of
+from torchlint.facts.values.graph import Class, Function, Op, Value, ValueGraph
 from torchlint.frameworks import SERVING, Holds, Row, method_names, rows_holding, rows_named
 from torchlint.tree import dotted
 
@@ -159,14 +160,23 @@ def trains_on_result(function: Function) -> bool:
     return promised(function, Holds.TRAINED) is not None
 
 
-def annotated(annotation: cst.CSTNode) -> Abstract | None:
-    """What a parameter's annotation says it is, None when it says nothing of use."""
-    name = dotted(annotation)
-    last = (name or "").rpartition(".")[2]
-    if last == "Module":
+def told_of(graph: ValueGraph, value: Value) -> str:
+    """The full dotted name of the class of which a value is annotated to be an instance, "" where none is named."""
+    name = graph.told.get(value, "")
+    if name or not value.function.is_foreign or not isinstance(value.syntax, cst.Param):
+        return name
+    return (dotted(value.syntax.annotation.annotation) or "") if value.syntax.annotation is not None else ""
+
+
+def annotated(name: str) -> Abstract | None:
+    """What an instance of the class with this full dotted name is, None when that says nothing of use."""
+    last = name.rpartition(".")[2]
+    made = torch_api.torch_class(name)
+    is_model = last[:1].isupper() and meaning_of(name) is Meaning.MODULE
+    if is_model or last == "Module" or promises(name, Holds.MODULE):
         return frozenset([Module()])
-    if name is not None and promises(name, Holds.MODULE):
-        return frozenset([Module()])
+    if made is not None and made.kind in ("module", "loss"):
+        return frozenset([Module(made.has_parameters or made.wraps)])
     if last == "DataLoader":
         return frozenset([Tool("loader")])
     if last == "Optimizer":

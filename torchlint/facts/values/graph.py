@@ -33,8 +33,9 @@ class ValueGraph:
     with what it is only then; ``decided`` the flags under which a PHI is one of its choices, one set for each way to
     it; ``indices`` what a SUBSCRIPT is indexed by, slices left out; ``bounds`` what the variables are between which a
     slice lies; ``spreads`` what a dictionary is written around, each with the keys that are replaced in it;
-    ``decorated`` what decorates a function, with that function; ``foreign`` is what other files bring in;
-    ``trusts_annotations`` is False where others are told what becomes of whatever they pass.
+    ``decorated`` what decorates a function, with that function; ``told`` of which class, by its full dotted name, a
+    value or an attribute is annotated to be, and ``told_items`` of which the items of a value; ``foreign`` is what
+    other files bring in; ``trusts_annotations`` is False where others are told what becomes of whatever they pass.
     """
 
     module: Function
@@ -55,6 +56,8 @@ class ValueGraph:
     bounds: dict[cst.BaseExpression, Value] = field(default_factory=dict)
     spreads: dict[Value, list[tuple[Value, frozenset[Key]]]] = field(default_factory=dict)
     decorated: list[tuple[Value, Function]] = field(default_factory=list)
+    told: dict[Value | Place, str] = field(default_factory=dict)
+    told_items: dict[Value, str] = field(default_factory=dict)
     foreign: Foreign = field(default_factory=Foreign)
     trusts_annotations: bool = True
     _found: dict[tuple[Op, ...], list[Value]] = field(default_factory=dict)

@@ -43,6 +43,7 @@ from torchlint.facts.values.frameworks import (
     is_model_of_given,
     is_module_class,
     is_told_number,
+    told_of,
 )
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import handed_on
@@ -100,10 +101,14 @@ def _parameter(solution: Solution, value: Value) -> Abstract:
         if syntax.star:
             return frozenset([Argument(value)])
         if syntax.annotation is not None:
-            known = annotated(syntax.annotation.annotation)
+            known = annotated(told_of(solution.graph, value))
             if known is not None:
                 is_doubted = not solution.graph.trusts_annotations and is_told_number(value)
                 return solution.objects.get(value, BOTTOM) | ({Argument(value)} if is_doubted else known)
+            items = annotated(solution.graph.told_items.get(value, ""))
+            if items is not None and any(isinstance(atom, Module) for atom in items):
+                solution.set_field(value, None, items)
+                return solution.objects.get(value, BOTTOM) | {Container(value)}
             if isinstance(value.reference, Class) and is_module_class(value.reference):
                 return solution.objects.get(value, BOTTOM) | {Instance(value.reference)}
     given = solution.objects.get(value, BOTTOM)
