@@ -11,6 +11,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.autograd.followers import FollowerForward
     from torchlint.facts.autograd.untrained import UntrainedForward
     from torchlint.facts.values.graph import Value
 
@@ -63,13 +64,17 @@ class FrozenForwardWithGrad(Rule):
     symptoms = (Symptom.SLOW,)
     triggers = (
         Trigger(names=frozenset(["backward", "grad"]) | names(Holds.TRAINED, Holds.BACKWARD)),
-        Trigger(calls=frozenset(["step"])),  # the backward may run in another file
+        Trigger(calls=frozenset(["step", "deepcopy"])),  # the backward may run in another file
     )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each statement with such a forward."""
         for forward in facts.untrained_forwards:
             yield self._finding(facts, forward)
+        told = {facts.statement_of(forward.call) for forward in facts.untrained_forwards}
+        for follower in facts.follower_forwards:
+            if facts.statement_of(follower.call) not in told:
+                yield _following(facts, follower)
 
     def _finding(self, facts: Facts, forward: UntrainedForward) -> Finding:
         statement = facts.statement_of(forward.call)
@@ -119,6 +124,26 @@ def _elsewhere(facts: Facts, forward: UntrainedForward, made: Value) -> Finding:
             Step(making, "the network is made here, with parameters that require grad"),
             Step(statement, "it records a graph here, in another file"),
             Step(forward.backward.statement, "backward goes through it here, for nothing"),
+        ),
+    )  # fmt: skip
+
+
+def _following(facts: Facts, found: FollowerForward) -> Finding:
+    """A momentum encoder in a module whose training stands in another file."""
+    statement, update = facts.statement_of(found.call), facts.statement_of(found.update)
+    name, leader = facts.called(found.call), facts.called(found.leading)
+    return Finding(
+        node=statement,
+        message=(
+            f"`{name}` only follows `{leader}` (line ", LineOf(update), "), yet runs with gradients on: a backward over"
+            " what is computed from both keeps its activations, and computes gradients for all its parameters; GPU"
+            f" memory peaks; run it under `with {facts.torch_name('no_grad')}():`",
+        ),
+        level=Level.WARNING,
+        memory=Memory.PEAK,
+        evidence=(
+            Step(statement, "the forward records a graph here"),
+            Step(update, "nothing but such averages changes its parameters"),
         ),
     )  # fmt: skip
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from programs import Program
+from projects import Project
 from torchlint.rules.tlk403_checkpoint_on_device import CheckpointOnDevice
 
 from torchlint.rule import Level
@@ -136,6 +139,51 @@ def test_what_lies_on_the_host_is_a_note(given: str, level: Level) -> None:
 def test_a_load_that_says_no_device_is_a_note() -> None:
     assert levels("model.load_state_dict(torch.load(path))") == [Level.NOTE]
     assert levels("model.load_state_dict(torch.load(path, map_location=device))") == []
+
+
+def test_what_becomes_the_models_own_is_there_once() -> None:
+    renamed = "new = {}\nfor name, value in torch.load(path).items():\n    new[name.lower()] = value\n"
+    assert levels(f"{renamed}model.load_state_dict(new)") == [Level.NOTE]
+    assert levels(f"{renamed}model.load_state_dict(new, strict=True, assign=True)") == []
+
+
+READING = """
+    import torch
+
+    def read(path, device={default}):
+        return torch.load(path, map_location={given})
+"""
+
+RESUMING = """
+    import torch
+    from reading import read
+
+    def resume(path, net: torch.nn.Module, loader, optimizer):
+        state = read(path{told})
+        net.load_state_dict(state["net"])
+        for x, y in loader:
+            loss = (net(x) - y).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("default", "given", "told", "is_told"),
+    [
+        ("None", "device", "", True),
+        ("None", "device", ", None", True),
+        ("None", "device", ", 'cpu'", False),
+        ("'cpu'", "device", "", False),
+        ("None", "'cpu'", "", False),
+    ],
+)
+def test_a_function_elsewhere_that_leaves_the_device_to_its_callers(
+    tmp_path: Path, default: str, given: str, told: str, is_told: bool
+) -> None:
+    files = {"reading.py": READING.format(default=default, given=given), "resuming.py": RESUMING.format(told=told)}
+    assert any("resuming.py: TLK403" in one for one in Project(tmp_path, files).found()) is is_told
 
 
 def test_data_is_no_checkpoint() -> None:

@@ -572,3 +572,29 @@ def test_where_a_method_of_another_file_leaves_its_output(
         """,
     }
     assert Project(tmp_path, files).found("run.py") == found
+
+
+PIECES = """
+def features(path, net, size):
+    net = net.cuda().eval()
+    x = torch.from_numpy(np.load(path)).float().cuda()
+    outs = []
+    with torch.no_grad():
+        for start in range(0, {end}, size):
+            outs.append(net(x{piece}))
+    return torch.cat(outs, {dim}).cpu()
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "piece", "expected"),
+    [
+        ("x.size(1)", "[:, start:start + size]", []),
+        ("x.shape[-1]", "[..., start:start + size]", []),
+        ("len(x)", "[start:start + size]", [Collecting.UNTIL_HOST]),
+        ("x.size(0)", "[start:start + size]", [Collecting.UNTIL_HOST]),
+        ("x.shape[0]", "[start:start + size]", [Collecting.UNTIL_HOST]),
+    ],
+)
+def test_the_pieces_of_one_sample_are_no_data_set(end: str, piece: str, expected: list[Collecting]) -> None:
+    assert ways("import numpy as np\n" + PIECES.format(end=end, piece=piece, dim=0 if expected else 1)) == expected

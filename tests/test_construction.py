@@ -900,3 +900,74 @@ def train(net, optimizer, loader, kind):
         optimizer.step()
 """
     assert levels(source) == expected
+
+
+UPDATES = """
+class Agent:
+    def __init__(self, actor: nn.Module):
+        self.actor = actor
+    def update_actor(self, x):
+        opt = optim.Adam(self.actor.parameters())
+        loss = self.actor(x).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        return {given}
+    def update(self, x):
+        {stats}
+        return stats
+def train(agent: Agent, loader):
+    for x in loader:
+        print(agent.update(x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "stats", "expected"),
+    [
+        ("loss.item()", "stats = {'actor': self.update_actor(x)}", ["optim.Adam by loop"]),
+        ("loss.item()", "stats = self.update_actor(x)", ["optim.Adam by loop"]),
+        ("opt", "stats = {'actor': self.update_actor(x)}", []),
+    ],
+)
+def test_a_number_that_a_step_gives_is_not_what_it_built(given: str, stats: str, expected: list[str]) -> None:
+    assert built(UPDATES.format(given=given, stats=stats)) == expected
+
+
+TERMS = """
+class Pixel(nn.Module):
+    def forward(self, a, b):
+        return (a - b).abs().mean()
+class Features(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Conv2d(3, 8, 3)
+    def forward(self, a, b):
+        return (self.net(a) - self.net(b)).abs().mean()
+TERMS = {{"pixel": Pixel, "features": Features}}
+
+def train(net, loader, optimizer, names):
+    {before}
+    for x, y in loader:
+        out, total = net(x), 0
+        for name in {names}:
+            term = {term}
+            total = total + term(out, y)
+        optimizer.zero_grad()
+        total.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "names", "term", "expected"),
+    [
+        ("pass", "names", "TERMS[name]()", ["? by loop"]),
+        ("pass", "names", "nn.Conv2d(3, len(name), 3)", ["nn.Conv2d by loop"]),
+        ("pass", "x.unbind()", "nn.Linear(len(name), 3)", []),
+        ("terms = {name: TERMS[name]() for name in names}", "names", "terms[name]", []),
+    ],
+)
+def test_what_each_turn_of_a_loop_within_a_step_builds(before: str, names: str, term: str, expected: list[str]) -> None:
+    found = built(TERMS.format(before=before, names=names, term=term))
+    assert [one.partition(" by ")[2] for one in found] == [one.partition(" by ")[2] for one in expected]

@@ -195,13 +195,47 @@ class Curve:
         ("dict, abc.ABC", False),
         ("abc.ABC, nn.Module", True),
         ("Block, abc.ABC", True),
+        ("gluon.Block", False),
+        ("flax.linen.Module", False),
         ("Rule", False),
     ],
 )
 def test_a_forward_makes_no_module_of_a_class_whose_bases_are_those_of_the_library(bases: str, is_module: bool) -> None:
     method = "    def forward(self, x):\n        return x\n"
-    source = (
-        f"import abc, typing\nfrom blocks import Block\nclass Rule(abc.ABC):\n{method}class Net({bases}):\n{method}"
-    )
+    head = "import abc, typing, flax\nfrom mxnet import gluon\nfrom blocks import Block\n"
+    source = f"{head}class Rule(abc.ABC):\n{method}class Net({bases}):\n{method}"
     (net,) = (cls for cls in Program(source).facts.graph.classes if cls.name == "Net")
     assert is_module_class(net) is is_module
+
+
+METRICS = """
+import torchmetrics
+from torchmetrics.classification import MulticlassAccuracy
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(3, 3)
+        base = torchmetrics.MetricCollection([MulticlassAccuracy(3)])
+        self.seen, self.items = {made}, []
+
+    def training_step(self, x, y):
+        out = self.body(x)
+        loss = out.mean()
+        loss.backward()
+        {update}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "update", "kept"),
+    [
+        ("base.clone(prefix='train/')", "self.seen.update(out, y)", []),
+        ("other(base)", "self.seen.update(out, y)", []),
+        ("base", "self.seen.update(out, y)", []),
+        ("base", "self.items.extend([out])", ["self.items"]),
+    ],
+)
+def test_what_is_given_two_things_to_update_it_is_no_dictionary(made: str, update: str, kept: list[str]) -> None:
+    facts = Program(METRICS.format(made=made, update=update)).facts
+    assert [found.name for found in facts.insertions] == kept

@@ -350,3 +350,26 @@ def run(net: nn.Module, loader):
             summary.note(name)
 """
     assert len(Program(source).facts.handling.kept()) == count
+
+
+SMALLER = """
+def smaller(trainer, factor):
+    size = getattr(trainer, "size") * factor
+    trainer.loop.set_up()
+    return size
+
+def search(trainer, size):
+    while True:
+        try:
+            {work}
+            size = smaller(trainer, 2.0)
+        except RuntimeError as error:
+            if "out of memory" not in str(error):
+                raise
+            size = {again}
+"""
+
+
+def test_a_function_that_only_chooses_another_size_does_nothing_again() -> None:
+    assert again(SMALLER.format(work="trainer.fit(size)", again="smaller(trainer, 0.5)")) == []
+    assert again(SMALLER.format(work="size = trainer.fit(size)", again="trainer.fit(size // 2)")) == ["trainer.fit"]

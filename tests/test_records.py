@@ -131,3 +131,28 @@ class Encoder(nn.Module):
         return self.inner(self.closed(frames, lengths))
 """
     assert [record.name for record in Program(source).facts.records] == []
+
+
+SPREAD = """
+def timed(x, kinds, count, rounds):
+    layer = nn.Linear(3, 3)
+    for _ in range(rounds):
+        out = {made}
+        for kind in range(count):
+            chosen = kinds == kind
+            out[chosen] = layer({given})
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "given", "expected"),
+    [
+        ("x.new_empty(len(x), 3)", "x[chosen]", []),
+        ("torch.zeros_like(x)", "x[chosen]", []),
+        ("torch.zeros(8, 3)", "x[chosen]", ["out"]),
+        ("x.new_empty(len(x), 3)", "torch.randn(8, 3)", ["out"]),
+    ],
+)
+def test_the_parts_of_one_forward_are_no_record(made: str, given: str, expected: list[str]) -> None:
+    facts = Program(SPREAD.format(made=made, given=given)).facts
+    assert [record.name for record in facts.records] == expected

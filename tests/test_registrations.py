@@ -382,3 +382,34 @@ def test_a_method_that_hooks_what_its_object_holds_and_runs_it_is_a_note(
     name: str, body: str, expected: list[Level]
 ) -> None:
     assert levels(EXPLAINED.format(name=name, body=body)) == expected
+
+
+MONITOR = """
+def note(*args):
+    return None
+
+def build(width):
+    return nn.Sequential(nn.Linear(3, width), nn.ReLU())
+
+class Monitor:
+    def __init__(self, net):
+        for layer in net.children():
+            layer.register_forward_hook(note)
+
+class Search:
+    def __init__(self):
+        self.net = build(3)
+
+    def score(self, width):
+        net = {net}
+        monitor = Monitor(net)
+        return net(torch.ones(3)).sum().item()
+"""
+
+
+@pytest.mark.parametrize(
+    ("net", "expected"),
+    [("build(width)", []), ("nn.Linear(3, width)", []), ("self.net", [Level.NOTE])],
+)
+def test_an_object_for_a_network_that_was_just_made_has_no_successor(net: str, expected: list[Level]) -> None:
+    assert levels(MONITOR.format(net=net)) == expected

@@ -389,3 +389,16 @@ def test_data_that_a_function_makes_before_the_loop_have_no_graph_to_meet_again(
 def test_actions_that_are_drawn_have_no_graph_to_keep(drawn: str, is_vain: bool) -> None:
     body = f"kept = []\nkept.append({drawn})\ntorch.autograd.backward(kept, retain_graph=True)\noptimizer.step()"
     assert bool(in_vain(in_loop(body))) is is_vain
+
+
+@pytest.mark.parametrize("bound", ["", "loss = "])
+def test_what_a_function_that_is_passed_does_with_the_other_output_is_not_known(bound: str) -> None:
+    source = (
+        "def run(batches, net, finish):\n"
+        "    for batch in batches:\n"
+        "        output, penalty = net(batch)\n"
+        "        penalty.backward(retain_graph=True)\n"
+        "        {}\n"
+    )
+    assert in_vain(Program(source.format(f"{bound}finish(output)"))) == []
+    assert in_vain(Program(source.format("print(len(batch))"))) == ["penalty.backward(retain_graph=True)"]

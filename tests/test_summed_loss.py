@@ -225,3 +225,39 @@ def test_losses_that_a_generator_yields_wait(yielded: str, total: str, expected:
 def test_the_loss_that_an_output_of_this_turn_has_is_no_older_than_it(loss: str, sums: list[str]) -> None:
     body = f"total = 0\nkept = model(x)\nfor a, b in zip(x.split(2), y.split(2)):\n    total = total + {loss} / 4\n"
     assert summed(body + "loss = total") == sums
+
+
+TASKS = """
+from dataclasses import dataclass, field
+@dataclass
+class Options:
+    weights: dict = field(default_factory=dict)
+class Tasks(nn.Module):
+    def __init__(self, encoder: nn.Module):
+        super().__init__()
+        self.encoder = encoder
+    def forward(self, name, x):
+        return self.encoder(**x).hidden[:, 0]
+class Trainer:
+    def __init__(self, net: nn.Module, options):
+        self.net, self.options = net, options
+        self.tasks = Tasks(net)
+    def step(self, batches):
+        total = 0.0
+        for name, x in batches.items():
+            total = total + {loss}
+        total.backward()
+Trainer(nn.Linear(3, 3), Options()).step({{}})
+"""
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "self.net(x).mean()",
+        "self.options.weights[name] * self.net(x).mean()",
+        "self.tasks(name, x).mean()",
+    ],
+)
+def test_a_loss_of_each_task_is_weighted_by_what_a_data_class_made(loss: str) -> None:
+    assert [found.name for found in Program(TASKS.format(loss=loss)).facts.summed_losses] == ["total"]

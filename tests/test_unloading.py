@@ -775,3 +775,35 @@ def test_an_attribute_that_is_deleted_where_the_function_ends_goes_with_its_vari
     """
     assert found(source.format(after="del pipe")) == []
     assert found(source.format(after="pipe.other(x)")) == ["pipe.net: first itself, second itself"]
+
+
+ENCODER = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(3, 3)
+
+    def encode(self, x):
+        return self.body(x)
+
+def features(x):
+    net = Net()
+    encode = {taken}
+    out = encode(x).tolist()
+    del net
+    torch.cuda.empty_cache()
+    {after}
+    return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("taken", "after", "expected"),
+    [
+        ("net.encode", "other = len(out)", ["net: encode function"]),
+        ("net.encode", "del encode", []),
+        ("Net.encode", "other = len(out)", []),
+    ],
+)
+def test_a_method_that_a_variable_has_is_bound_to_its_object(taken: str, after: str, expected: list[str]) -> None:
+    assert found(ENCODER.format(taken=taken, after=after)) == expected

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from programs import HEAD, Program
+from projects import Project
 
 from torchlint.facts.autograd.optimized import Optimized
 from torchlint.facts.values.graph import Op
@@ -352,3 +355,70 @@ def test_a_teacher_in_a_helper_of_a_framework_s_step(front: str, targets: str, t
     source = DISTILLED.format(front=front, targets=targets, trained=trained)
     names = [one.name for one in Program(source, head=f"{HEAD}\n").facts.untrained_forwards]
     assert [name for name in names if name == "self.big"] == found
+
+
+LEARNERS = """
+    from torch import nn
+    from elsewhere import cloned
+
+    class Learner(nn.Module):
+        def __init__(self, net):
+            super().__init__()
+            self.net = net
+
+        def forward(self, x):
+            return self.net(x)
+
+        def new(self):
+            return Learner(cloned(self.net))
+"""
+
+META = """
+    import torch
+    from torch import nn
+    from learners import Learner
+
+    def train(loader):
+        learner = Learner(nn.Linear(3, 2))
+        optimizer = torch.optim.SGD(learner.parameters(), lr=0.1)
+        for x, y in loader:
+            other = {made}
+            loss = nn.functional.mse_loss(learner(x), other(x))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("made", "is_told"), [("learner.new()", False), ("Learner(nn.Linear(3, 2))", True)])
+def test_what_a_method_of_a_trained_network_gives_may_share_its_parameters(
+    tmp_path: Path, made: str, is_told: bool
+) -> None:
+    files = {"learners.py": LEARNERS, "meta.py": META.format(made=made)}
+    assert ("meta.py: TLK203 warning" in Project(tmp_path, files).found()) is is_told
+
+
+GIVEN = """
+class Distiller:
+    def __init__(self, teacher, student):
+        self.teacher, self.student = teacher.eval(), student
+    def step(self, x, optimizer):
+        loss = F.mse_loss(self.student(x), self.teacher(x))
+        optimizer.zero_grad()
+        loss.backward()
+        {clip}
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("clip", "expected"),
+    [
+        ("nn.utils.clip_grad_norm_(self.student.parameters(), 1.0)", ["self.teacher"]),
+        ("nn.utils.clip_grad_value_(self.student.parameters(), 1.0)", ["self.teacher"]),
+        ("nn.utils.clip_grad_norm_(self.teacher.parameters(), 1.0)", []),
+        ("pass", []),
+    ],
+)
+def test_a_network_whose_gradients_are_clipped_is_the_one_that_is_trained(clip: str, expected: list[str]) -> None:
+    assert [found.name for found in Program(GIVEN.format(clip=clip)).facts.untrained_forwards] == expected

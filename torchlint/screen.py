@@ -104,7 +104,7 @@ def uses_torch(text: str) -> bool:
     looks_so = any(word in text for word in _METHODS)
     looks_so = looks_so or (all(word in text for word in _MODES) and "tensorflow" not in text)
     looks_so = looks_so or ("register_" in text and _HOOK.search(text) is not None)
-    return imports_framework(text) or (looks_so and not _imports_other_library(text))
+    return (looks_so or imports_framework(text)) and not _imports_other_library(text)
 
 
 def _imports_other_library(text: str) -> bool:

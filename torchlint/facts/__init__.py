@@ -12,6 +12,7 @@ from torchlint.facts.autograd.carrying import Carried, CarriedStates
 from torchlint.facts.autograd.context_repairs import save_for_backward
 from torchlint.facts.autograd.contexts import OnContext, on_contexts
 from torchlint.facts.autograd.contracts import Contract, contracts
+from torchlint.facts.autograd.followers import FollowerForward, follower_forwards
 from torchlint.facts.autograd.gradients import Zeroing, zeroings
 from torchlint.facts.autograd.handovers import Handovers
 from torchlint.facts.autograd.inference import Inferences
@@ -241,6 +242,11 @@ class Facts(Solved):
     def untrained_forwards(self) -> list[UntrainedForward]:
         """Forwards in training steps through which nothing is trained."""
         return [u for u in untrained_forwards(self) if not self.unit_tests.is_brief(u.call)]
+
+    @cached_property
+    def follower_forwards(self) -> list[FollowerForward]:
+        """Forwards with gradients on of networks that only follow another one."""
+        return follower_forwards(self)
 
     @cached_property
     def kept_views(self) -> list[KeptView]:

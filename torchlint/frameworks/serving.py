@@ -13,6 +13,7 @@ SERVERS = (
 STARTING = ("fastapi.FastAPI", "fastapi.APIRouter", "starlette.applications.Starlette", "starlette.routing.Router")
 PYTHON_SERVERS = ("lightning.app.components.PythonServer", "lightning_app.components.PythonServer")
 GRADIO_COMPONENTS = ("gradio.*",)
+AIOHTTP_ROUTES = ("add_get", "add_post", "add_put", "add_patch")
 GRADIO_EVENTS = ("click", "submit", "change", "input", "upload", "select", "release", "load")
 
 SERVING = (
@@ -73,6 +74,8 @@ SERVING = (
         "https://www.starlette.io/routing/", argument=(1, "endpoint")),
     Row("aiohttp", ("aiohttp.web.get", "aiohttp.web.post", "aiohttp.web.put"), Holds.HANDLERS,
         "https://docs.aiohttp.org/en/stable/web_quickstart.html", argument=(1, "handler")),
+    Row("aiohttp", ("aiohttp.web.Application",), Holds.HANDLERS,
+        "https://docs.aiohttp.org/en/stable/web_reference.html#router", AIOHTTP_ROUTES, (1, "handler")),
     Row("web frameworks", SERVERS, Holds.ROUTES, "https://fastapi.tiangolo.com/tutorial/first-steps/",
         ("route", "get", "post", "put", "patch", "websocket")),
     Row("FastAPI", STARTING, Holds.STARTS, "https://fastapi.tiangolo.com/advanced/events/",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.steps import Steps, called_object
 from torchlint.facts.values.domain import Module
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Mode, Op, Value
+from torchlint.facts.values.homes import places_of
 from torchlint.guarding import Guarding
 
 
@@ -27,7 +29,20 @@ class InferenceElsewhere:
         """Whether a function of another file runs forwards for this call whose graph does not even leave it."""
         functions = [function for function in self.solution.functions_of(call) if function.is_foreign]
         # Most calls run none; what escapes takes a walk through the whole file.
-        return bool(functions) and any(self._infers_in(one, call in self.flows.escaped) for one in functions)
+        infers = bool(functions) and any(self._infers_in(one, call in self.flows.escaped) for one in functions)
+        return infers and not self._is_trained_by_attribute(call)
+
+    def _is_trained_by_attribute(self, call: Value) -> bool:
+        """``controller.sample()``, and then a backward over ``controller.log_prob``, which that has left there."""
+        if call.callee.op is not Op.ATTRIBUTE:
+            return False
+        owners = set(places_of(self.solution, call.callee.inputs[0]))
+        read = (value for value in self.solution.graph.of(Op.ATTRIBUTE) if value.name not in torch_api.module_methods())
+        return any(
+            not owners.isdisjoint(places_of(self.solution, value.inputs[0])) and self.flows.may_be_trained_on(value)
+            for value in read
+            if owners
+        )
 
     def runs_forwards_only(self, call: Value) -> bool:
         """Whether what a CALL runs are the forwards of models, which serve a training as well."""

@@ -9,6 +9,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.facts.turns.lifetimes import HOPS, Lifetimes
+from torchlint.facts.turns.rounds import is_left_over
 from torchlint.facts.turns.steps import changes_with
 from torchlint.facts.values.domain import Container, Tensor
 from torchlint.facts.values.draws import is_drawn
@@ -81,8 +82,10 @@ class Insertions:
         if is_handed_to_method(self.solution, store) or self._is_worked_on(store):
             return []
         homes = self._homes_of_root(store.holder)
-        outlives = bool(homes) and self.lifetimes.outlives(homes, store.function, store.loop, is_step=self.is_step)
-        return homes if outlives else []
+        if not homes:
+            return []
+        outlives = self.lifetimes.outlives(homes, store.function, store.loop, is_step=self.is_step)
+        return homes if outlives or is_left_over(self.lifetimes, store, homes) else []
 
     def _of_store(self, store: Store) -> Insertion | None:
         if store.kind is not Kind.INSERT or self.flows.is_gathered(store.value):

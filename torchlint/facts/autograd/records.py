@@ -212,6 +212,8 @@ class Records:
         is_local = not any(isinstance(home, Place) for home in homes) and not self.facts.steps.trains(store.function)
         if is_local and any(one in self.flows.leaving for one in made):
             return None  # it is what the function returns, and its callers say what for
+        if is_local and all((model := _model_of(one)) is not None and model in new.computed_from() for one in made):
+            return None  # one forward, part by part: `out = x.new_empty(n)`, `out[mask] = layer(x[mask])`
         part = Use(new, store.syntax if isinstance(store.syntax, cst.BaseExpression) else None)
         target = store.target.value if isinstance(store.target, cst.Subscript) and store.added else store.target
         name = text_of(target, holder)
@@ -299,3 +301,12 @@ def _keeps_its_fields(cls: Class) -> bool:
 
 def _last(node: cst.CSTNode) -> str:
     return node.attr.value if isinstance(node, cst.Attribute) else getattr(node, "value", "")
+
+
+def _model_of(made: Value) -> Value | None:
+    """The tensor after which a new one is made: ``x`` of ``x.new_zeros(4)`` and of ``torch.zeros_like(x)``."""
+    if made.op is not Op.CALL:
+        return None
+    if made.callee.op is Op.ATTRIBUTE:
+        return made.callee.inputs[0] if made.callee.name.startswith("new_") else None
+    return made.arguments[0] if made.callee.name.endswith("_like") and made.arguments else None

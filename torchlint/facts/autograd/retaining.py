@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -16,6 +16,7 @@ from torchlint.facts.values.domain import Container, Tool
 from torchlint.facts.values.graph import Backward, Op, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.literals import is_true
+from torchlint.facts.values.reaching import reached
 from torchlint.tree import dotted, walk_statements
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ def _retained_elsewhere(facts: Facts) -> Iterator[Retaining]:
 def _is_in_vain(facts: Facts, backward: Backward, call: Value, reach: Reach) -> bool:
     if reach.is_open or reach.is_met_again() or _is_carried(facts, reach):
         return False
+    reach = replace(reach, values=reach.values | {backward.root})  # which has a graph, whatever is known of it
     return not _is_needed(facts, backward, call, reach) and not _leaves(facts, call, reach)
 
 
@@ -201,10 +203,19 @@ def _exits(facts: Facts, call: Value) -> Iterator[Value]:
     if function.result is not None and not facts.solution.callers.get(function):
         yield from function.result.inputs
     for other in facts.steps.calls_in(function):
-        is_dropped = other.is_bare or not other.users  # it is called for what it does, such as a backward
+        is_dropped = other.is_bare or not _is_used(other)  # it is called for what it does, such as a backward
         if other.index > call.index and is_dropped and facts.flows.is_unknown_call(other):
             yield from other.arguments
     yield from _exits_with_parameters(facts, call)
+
+
+def _is_used(call: Value) -> bool:
+    """Whether anything but the next turn of a loop, which binds the name anew, takes what a CALL gives."""
+    return any(user.op is not Op.PHI for value in reached([call], _further) for user in value.users)
+
+
+def _further(value: Value) -> list[Value]:
+    return [user for user in value.users if user.op is Op.PHI]
 
 
 def _exits_with_parameters(facts: Facts, call: Value, until: float = math.inf) -> Iterator[Value]:

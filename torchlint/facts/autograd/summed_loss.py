@@ -16,7 +16,7 @@ from torchlint.facts.autograd.reach import may_be_recorded
 from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.domain import Argument, Tensor, Tool, Unknown
 from torchlint.facts.values.externals import COLLECTIONS
-from torchlint.facts.values.graph import Backward, Function, Loop, Op, Value
+from torchlint.facts.values.graph import Backward, Function, Loop, Op, Place, Value
 from torchlint.facts.values.homes import allocations_of, places_of
 from torchlint.facts.values.writing import Use, operands
 
@@ -252,7 +252,7 @@ class _Search:
             )
             if value.op is Op.PARAMETER and not inside and self._is_unknown(value):
                 return False
-            is_place = bool(places_of(self.solution, value))
+            is_place = not all(map(_is_of_call, places_of(self.solution, value)))
             is_older = is_place if inside else self._is_older(value, loop)
             if is_older and (is_forward or self.flows.live(value) is not None):
                 return False
@@ -289,7 +289,12 @@ class _Search:
         return any(all(isinstance(atom, Argument | Unknown) for atom in of) for of in atoms)
 
     def _is_unknown(self, parameter: Value) -> bool:
-        """Whether a call of the file gives something that cannot be told: ``loss(*parts)``."""
+        """Whether a call of the file gives something that cannot be told: ``loss(*parts)``.
+
+        A data class makes what its fields are not given itself.
+        """
+        if not parameter.function.is_written:
+            return False
         calls = self.solution.callers.get(parameter.function, {})
         return not parameter.inputs and any(binding.get(parameter) is None for binding in calls.values())
 
@@ -300,6 +305,11 @@ class _Search:
         if value in loop.phis or not all(isinstance(o, Value) and _is_made_in(o, loop) for o in owners):
             return True
         return not _is_made_in(value, loop)
+
+
+def _is_of_call(place: Place) -> bool:
+    """``net(x).logits``: whether an object has it that is there since a call gave it."""
+    return isinstance(place.owner, Value) and place.owner.op is Op.CALL
 
 
 def _is_made_in(value: Value, loop: Loop) -> bool:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from torchlint.facts import Facts
 
 
+CLIPPING = "torch.nn.utils.clip_grad_"
+"""How the functions of torch are called that clip gradients."""
+
+
 class Trainees:
     """Answers what one file says of whether its networks are trained."""
 
@@ -38,12 +42,16 @@ class Trainees:
     def _is_made(self, root: Value | Place) -> bool:
         """Whether a root is where the network is made or loaded, so that all that happens to it is seen.
 
-        What a method of a network that is trained gives, ``learner.clone()``, may share its parameters or its graph.
+        What a method of a network that is trained gives, ``learner.clone()``, may share its parameters or its graph; a
+        module makes its teacher by a method of its own.
         """
         if not isinstance(root, Value) or root.op is not Op.CALL:
             return False
-        is_given_by_method = root.callee.op is Op.ATTRIBUTE and not self.solution.functions_of(root)
-        return not (is_given_by_method and self.is_optimized(root.callee.inputs[0]))
+        if root.callee.op is not Op.ATTRIBUTE:
+            return True
+        giver = root.callee.inputs[0]
+        is_own = self.solution.functions_of(root) and giver in root.function.parameters[:1]
+        return bool(is_own) or not self.is_optimized(giver)
 
     def is_evaluated(self, module: Value) -> bool:
         """Whether a module is put into evaluation mode in this file, and nowhere back into training mode."""
@@ -63,6 +71,17 @@ class Trainees:
                 trains = call.callee.name == "train" and (flag is None or flag.name != "False")
                 found[trains] |= self.optimized.roots(call.callee.inputs[0])
         return found
+
+    def is_clipped(self, module: Value) -> bool:
+        """Whether the gradients of a module are clipped: an optimizer that is not seen takes them."""
+        return any(self.optimized.overlap(module, one) for one in self._clipped)
+
+    @cached_property
+    def _clipped(self) -> list[Value]:
+        """The modules of whose parameters torch clips the gradients."""
+        clipping = (call for call in self.facts.calls() if call.callee.name.startswith(CLIPPING) and call.arguments)
+        parts = (part for call in clipping for part in call.arguments[0].computed_from())
+        return [part.inputs[0] for part in parts if part.op is Op.ATTRIBUTE and part.name == "parameters"]
 
     def is_optimized(self, module: Value) -> bool:
         """Whether an optimizer of the file trains a module for certain, or the module was put into training mode."""

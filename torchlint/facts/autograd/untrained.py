@@ -335,8 +335,9 @@ class _Search:
         )
 
     def _trains_beside(self, module: Value, backward: Backward) -> bool:
-        """Whether a backward goes through another network that is put into training mode, whoever optimizes it."""
-        return any(self.trainees.is_switched(other, trains=True) for other in self._others_before(module, backward))
+        """Whether a backward goes through another network that is trained, as its mode or its gradients say."""
+        others = self._others_before(module, backward)
+        return any(self.trainees.is_switched(one, trains=True) or self.trainees.is_clipped(one) for one in others)
 
     def _others_before(self, module: Value, backward: Backward) -> list[Value]:
         """The other networks through which a backward goes."""

@@ -25,6 +25,8 @@ class FillingBuilder(LiteralBuilder):
         """``receiver.append(x)`` and its like, as ``node``; ``function`` is what stands for the method."""
         receiver, name, target = call.callee.inputs[0], function.attr.value, function.value
         if name in ("extend", "extendleft", "update"):
+            if sum(isinstance(key, int) for key in call.keys[1:]) > 1:
+                return  # a metric's: what a dictionary or a list is extended by is one object
             for key, given, argument in zip(call.keys[1:], call.arguments, node.args, strict=True):
                 if isinstance(key, str):
                     self._put_item(given, argument.value, receiver, target, key=key, call=call)

@@ -13,6 +13,7 @@ import libcst as cst
 
 from torchlint.facts.building.names import assigned_in
 from torchlint.facts.hooks.handles import Handles
+from torchlint.facts.hooks.passed_subjects import is_another_each_time, is_made_for_it
 from torchlint.facts.hooks.refusing import refuses_again
 from torchlint.facts.hooks.subjects import Subjects, gives_part
 from torchlint.facts.summaries.summary import EffectKind
@@ -296,16 +297,13 @@ class HookLifetimes:
             return None
         parts = {part for value in self.subjects.way(subject, ()) for part in (value, *self._stored(value))}
         given = [parameter for parameter in made.parameters[1:] if parameter in parts]
-        if self._runs_once(made) and all(self._is_another_each_time(parameter) for parameter in given):
+        if self._runs_once(made) and all(is_another_each_time(self.facts, parameter) for parameter in given):
+            return None
+        if any(is_made_for_it(self.facts, parameter) for parameter in given):
             return None
         if not given or any(refuses_again(self.facts, parameter) for parameter in given):
             return None
         return PiledHook(registration, self._subject(registration), made, True, False, of_object=True)
-
-    def _is_another_each_time(self, parameter: Value) -> bool:
-        """Whether no two calls of a function give it the same object for a parameter."""
-        roots = [self.facts.identity.roots(given) for given in self.solution.arguments_of(parameter)]
-        return len(frozenset().union(*roots)) == sum(map(len, roots))
 
     def _runs_once(self, function: Function, hops: int = HOPS) -> bool:
         """Whether each call of a function is made once as a script runs, by functions that are called so, or others."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint.facts.keeping.loading import Load
-from torchlint.facts.turns.repetition import changes_with
+from torchlint.facts.turns.changing import changes_with
 from torchlint.facts.values.graph import Kind, Loop, Op, Store, Value
 from torchlint.facts.values.homes import homes_of
 from torchlint.facts.values.writing import text_of

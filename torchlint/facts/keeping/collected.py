@@ -12,7 +12,7 @@ from torchlint.facts.keeping.fates import JOINS, VIEWS, End, Fate, Fates
 from torchlint.facts.keeping.gathering import Gathering, calls_parameter
 from torchlint.facts.keeping.joined_in_turn import JoinedInTurn
 from torchlint.facts.keeping.optional_moves import OptionalMoves
-from torchlint.facts.turns.data_passes import cut_through
+from torchlint.facts.turns.data_passes import cut_through, cuts_samples
 from torchlint.facts.values.domain import Container, External, Plain
 from torchlint.facts.values.extents import Size
 from torchlint.facts.values.frameworks import is_forward, is_given_on_device
@@ -88,6 +88,8 @@ class _Search:
         brought = self._brought(item)
         if self.flows.is_trained_on(made) or not self.gathering.is_over_data(by, item):
             return
+        if isinstance(by, Loop) and cuts_samples(by):
+            return  # the pieces of one sample, as long as that is
         ends = self.fates.of(made)
         left = [one for value in brought for one in self.optional.left(value, statement, by)]
         if left:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.insertions import is_bounded
+from torchlint.facts.turns.changing import changes_with
 from torchlint.facts.turns.data_passes import is_over_data
-from torchlint.facts.turns.repetition import HOPS, Repetition, Turn, changes_with
+from torchlint.facts.turns.disk_passes import goes_over_disk
+from torchlint.facts.turns.repetition import HOPS, Repetition, Turn
 from torchlint.facts.values.frameworks import is_called_each_step
 from torchlint.facts.values.graph import Function, Loop, Mode, Op, Reset, Store, Value
 from torchlint.facts.values.homes import allocations_of, stored_at
-from torchlint.facts.values.listing import goes_over_files, goes_over_rows
 from torchlint.facts.values.literals import literal
 from torchlint.tree import walk
 
@@ -140,7 +141,7 @@ class Gathering:
 
     def goes_over_disk(self, by: Loop | Function) -> bool:
         """Whether what repeats goes over the files of a folder, or the rows of a file: ``csv.DictReader(file)``."""
-        return isinstance(by, Loop) and (goes_over_files(by) or goes_over_rows(by))
+        return isinstance(by, Loop) and goes_over_disk(self.solution, self.steps, by)
 
     def is_over_data(self, by: Loop | Function, item: Value) -> bool:
         """Whether what repeats is seen to go over a data set, of which ``item`` is computed turn by turn."""

@@ -145,8 +145,16 @@ class Handling:
                         return Retry(again, handler, call)
         return None
 
-    def _is_unknown_work(self, call: Value) -> bool:
-        """Whether an object of unknown type is called, or a method of one, with something, for its result."""
+    def _is_unknown_work(self, call: Value, depth: int = DEPTH) -> bool:
+        """Whether an object of unknown type is called, or a method of one, with something, for its result.
+
+        A function of the file works as little as what it calls: it may only choose a smaller batch.
+        """
+        functions = self.solution.functions_of(call)
+        inside = (inner for function in functions for inner in self.steps.calls_in(function))
+        runs = any(function in self.solution.graph.foreign.running for function in functions)
+        if functions and not runs and not (depth and any(self._is_unknown_work(one, depth - 1) for one in inside)):
+            return False
         if call.is_bare or not call.arguments or path_of_call(call) is None or call.callee.op is Op.EXTERNAL:
             return False
         callee = call.callee

@@ -97,6 +97,8 @@ class Holders:
     def _how(self, value: Value, held: frozenset[Value], depth: int, seen: set[Value]) -> str:
         if depth == 0:
             return ""
+        if value.op is Op.ATTRIBUTE and self._is_method(value) and self.objects(value.inputs[0]) & held:
+            return "function"  # `encode = net.encode`, which is bound to the object
         for made in sorted(self.objects(value), key=lambda one: one.index):
             if made in held:
                 return "itself"
@@ -117,8 +119,6 @@ class Holders:
         if made.op is Op.FUNCTION and isinstance(made.reference, Function):
             inside = (one.value for one in self.holding.held_by(made))
             return "function" if any(self._how(one, held, depth - 1, seen) == "itself" for one in inside) else ""
-        if made.op is Op.ATTRIBUTE and self._is_method(made):
-            return "function" if self.objects(made.inputs[0]) & held else ""
         return self._how_along_with(made, held, depth, seen) if made.op is Op.ELEMENT else ""
 
     def _how_along_with(self, item: Value, held: frozenset[Value], depth: int, seen: set[Value]) -> str:

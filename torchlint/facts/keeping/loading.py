@@ -125,7 +125,18 @@ class Loads:
     def given(self) -> list[Load]:
         """The calls of functions of other files that return what they read."""
         effects = self.facts.effects.of(EffectKind.GIVES_LOADED)
+        untold = self.facts.effects.of(EffectKind.GIVES_LOADED_UNTOLD)
+        effects += [effect for effect in untold if all(value.name == "None" for value in effect.given)]
         return [Load(e.call, e.done.name, False, "saved", e.file) for e in effects if e.done.is_returned]
+
+    def left_to_callers(self, function: Function) -> Iterator[tuple[Load, Value]]:
+        """The loads that a function returns, each with the parameter for the device, where that is None by default."""
+        for call in self.facts.steps.calls_in(function):
+            load, told = self.of(call), self._told(call)
+            if load is None or load.is_model or told is None or not returns(function, call):
+                continue
+            if told in function.parameters and [default.name for default in told.inputs] == ["None"]:
+                yield load, told
 
     def of(self, call: Value) -> Load | None:
         """What a CALL reads; None for one that does nothing of the kind."""

@@ -71,6 +71,8 @@ class Purposes:
             return None
         if self.facts.unit_tests.has(call.function):
             return None  # a model of a few rows, and the test may well ask on which device it comes back
+        if parts.keeps and not parts.copies:
+            return None  # the tensors themselves become the model's, wherever they are
         if parts.copies and self._is_brief(call, parts) and all(map(self._is_moved_later, parts.copies)):
             return None
         if any(copy.callee.name == "load_state_dict" for copy in parts.copies):

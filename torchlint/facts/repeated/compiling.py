@@ -10,8 +10,9 @@ import libcst as cst
 from torchlint.facts.keeping.loading import external_name
 from torchlint.facts.summaries.effects import Effect
 from torchlint.facts.summaries.summary import EffectKind
+from torchlint.facts.turns.changing import changes_with
 from torchlint.facts.turns.handoffs import is_network, origins
-from torchlint.facts.turns.repetition import Turn, changes_with
+from torchlint.facts.turns.repetition import Turn
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 
 if TYPE_CHECKING:

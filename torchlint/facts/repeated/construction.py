@@ -26,7 +26,8 @@ from torchlint.facts.repeated.belonging import (
 from torchlint.facts.repeated.making_over import is_made_over
 from torchlint.facts.repeated.products import Product, Products
 from torchlint.facts.summaries.summary import EffectKind
-from torchlint.facts.turns.repetition import Repetition, Turn, changes_with
+from torchlint.facts.turns.changing import changes_with
+from torchlint.facts.turns.repetition import Repetition, Turn
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import History, Tensor
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Value
@@ -154,8 +155,15 @@ class _Search:
         if repetition.turn is Turn.HOLDS or (product.weighs and self._is_trained_in_turn(call, loop)):
             return self._trial(call, product, loop)
         if self._belongs_to_turn(call, product, repetition):
-            return None
+            return self._again_in_each_step(call, product, loop)
         return Construction(call, product, loop, follows, is_now_and_then=rare is not None)
+
+    def _again_in_each_step(self, call: Value, product: Product, loop: Loop) -> Construction | None:
+        """What each turn of a loop within a step builds anew: ``for name in names: loss = build(name)``."""
+        step = self.repetitions.of(call, self._is_builder_of, beyond=loop)
+        if step is None or step.turn is Turn.HOLDS or self._belongs_to_turn(call, product, step):
+            return None
+        return None if self._follows_input(call, step) else Construction(call, product, step.by)
 
     def _is_of_tests(self, call: Value) -> bool:
         """Whether a test makes it, or a function that only tests call."""
@@ -174,11 +182,13 @@ class _Search:
 
         A batch is handed out without the iterator that it is the first of.
         """
-        function = call.function
-        if call in self.products and self.products[call].kind == "iterator":
+        function, product = call.function, self.products.get(call)
+        if product is not None and product.kind == "iterator":
             return False
         if self.kinds.made_by(function) is not None:
             return True
+        if product is None:
+            return False  # a number that a step gives: what is built for it stays with the step
         handed = choices(function.result)
         handed += [choice for v in handed if v.op is Op.CONTAINER for item in v.inputs for choice in choices(item)]
         return any(self._is_same(value, call) for value in handed)
@@ -205,7 +215,7 @@ class _Search:
             return False
         if product.kind == "loader" and repetition.turn is Turn.TRAINS and not self._reads_other_data(call, loop):
             return False
-        return any(changes_with(source, loop) for source in sources)
+        return any(_changes_with(source, loop) for source in sources)
 
     def _is_seeded_in(self, loop: Loop) -> bool:
         """``for seed in range(5): torch.manual_seed(seed)``: each turn draws other weights, and is meant to."""
@@ -232,7 +242,7 @@ class _Search:
         """Whether what a step is given decides how ``call`` builds."""
         sources, by = self.repetitions.sources(call.inputs, repetition.chain), repetition.by
         if isinstance(by, Loop):
-            return any(changes_with(source, by) for source in sources)
+            return any(_changes_with(source, by) for source in sources)
         given = by.parameters[1 if by.owner is not None else 0 :]
         return any(source in given or is_of_chance(source) for source in sources)
 
@@ -294,6 +304,14 @@ class _Search:
                 if node is call.syntax:
                     return dotted(small.targets[0].target)
         return None
+
+
+def _changes_with(source: Value, loop: Loop) -> bool:
+    """Like :func:`changes_with`, but an item of a loop within the turn is the same if that goes over the same."""
+    inner = source.loop
+    if source.op is not Op.ELEMENT or inner is None or inner is loop or inner.iterable is None:
+        return changes_with(source, loop)
+    return any(changes_with(part, loop) for part in inner.iterable.computed_from())
 
 
 def _decisive(call: Value, product: Product) -> Sequence[Value]:

@@ -107,13 +107,21 @@ class Products:
         alternatives = sorted_values(self.solution.final(callee))
         if any(isinstance(atom, Instance | Module) for atom in alternatives):
             return None  # what may be a network by itself is run here
+        of_classes = [
+            self._of_class(call, atom.cls)
+            for atom in alternatives
+            if isinstance(atom, ClassReference) and is_module_class(atom.cls)
+        ]
+        if of_classes:
+            return next((product for product in of_classes if product.weighs), of_classes[0])
         for atom in alternatives:
-            if isinstance(atom, ClassReference) and is_module_class(atom.cls):
-                is_shell = self._shells.is_shell(call, atom.cls)
-                return Product("module", self._has_parameters(atom.cls) and not is_shell, is_shell=is_shell)
             if isinstance(atom, FunctionReference):
                 return self.made_by(atom.function)
         return self._of_table(call)
+
+    def _of_class(self, call: Value, cls: Class) -> Product:
+        is_shell = self._shells.is_shell(call, cls)
+        return Product("module", self._has_parameters(cls) and not is_shell, is_shell=is_shell)
 
     def _of_table(self, call: Value) -> Product | None:
         """``OPTIMIZERS[name](parameters)``: what all classes of a table are."""

@@ -12,7 +12,8 @@ from torchlint import torch_api
 from torchlint.facts.keeping.loading import Load, external_name
 from torchlint.facts.summaries.effects import Effect, returns
 from torchlint.facts.summaries.summary import EffectKind
-from torchlint.facts.turns.repetition import Repetition, Turn, changes_with
+from torchlint.facts.turns.changing import changes_with
+from torchlint.facts.turns.repetition import Repetition, Turn
 from torchlint.facts.turns.skipping import last_of
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.externals import Meaning, meaning_of

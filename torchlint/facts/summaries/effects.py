@@ -141,6 +141,7 @@ class Doings:
                 *self._filled.by(function),
                 *self._zeroed_in(function),
                 *self._started_in(function),
+                *self._loaded_in(function),
                 *retained_in(self.facts, function),
             )
             done = tuple(dict.fromkeys(done))
@@ -211,6 +212,12 @@ class Doings:
                 started = [done for done in self.of(callee) if done.kind is EffectKind.STARTS and not done.of]
                 if started and callee.owner is not None and self._is_sure(call, function, EffectKind.STARTS):
                     yield from started
+
+    def _loaded_in(self, function: Function) -> Iterator[EffectSummary]:
+        """What a function reads and returns, put where it was saved unless its caller says otherwise."""
+        for load, parameter in self.facts.loads.left_to_callers(function):
+            position = function.parameters.index(parameter)
+            yield EffectSummary(EffectKind.GIVES_LOADED_UNTOLD, load.name, (position,), is_returned=True)
 
     def _zeroed_in(self, function: Function) -> Iterator[EffectSummary]:
         """The gradients that a function, no step itself, fills with zeros."""

@@ -210,6 +210,8 @@ class EffectKind(Symbol):
     """It reads a model or weights from a file."""
     GIVES_LOADED = "gives loaded"
     """It may return what it reads from a file, put on the device where that was saved."""
+    GIVES_LOADED_UNTOLD = "gives loaded untold"
+    """It returns the same, unless it is given a device for that parameter, which is None by default."""
     DRAWS = "draws"
     """It makes a figure, and does not close it."""
     DRAWS_BY = "draws by"

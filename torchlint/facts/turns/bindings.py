@@ -72,6 +72,9 @@ def _looked_up_in(body: cst.CSTNode) -> Set[str]:
 
 
 def _store_asked(value: cst.BaseExpression) -> str | None:
-    """The dict that ``self.names.get(size)`` looks into."""
-    func = value.func if isinstance(value, cst.Call) else None
-    return path_of(func.value) if isinstance(func, cst.Attribute) and func.attr.value == "get" else None
+    """The dict that ``self.names.get(size)`` looks into, or ``self.names.pop(size, None)``."""
+    if not isinstance(value, cst.Call) or not isinstance(value.func, cst.Attribute):
+        return None
+    name = value.func.attr.value
+    is_asked = name == "get" or (name == "pop" and len(value.args) == 2)
+    return path_of(value.func.value) if is_asked else None

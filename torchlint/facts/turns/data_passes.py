@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchlint.facts.building.names import constant_of
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Function, Loop, Op, Value
@@ -59,10 +60,7 @@ def is_over_few(by: Loop | Function) -> bool:
 
 def cut_through(loop: Loop) -> Value | None:
     """The tensor through which ``for start in range(0, x.size(1), size)`` goes piece by piece; None for other loops."""
-    source = _source(loop.iterable) if loop.iterable is not None else None
-    if source is None or source.op is not Op.CALL or source.callee.name != "builtins.range":
-        return None
-    end = source.arguments[1] if len(source.arguments) == 3 else None
+    end = _end_of_pieces(loop)
     if end is not None and end.op is Op.SUBSCRIPT:
         end = end.inputs[0]
     if end is not None and end.op is Op.CALL and end.callee.name == "builtins.len" and end.arguments:
@@ -70,6 +68,27 @@ def cut_through(loop: Loop) -> Value | None:
     sized = end.callee if end is not None and end.op is Op.CALL else end
     is_size = sized is not None and sized.op is Op.ATTRIBUTE and sized.name in ("size", "shape")
     return sized.inputs[0] if sized is not None and is_size else None
+
+
+def cuts_samples(loop: Loop) -> bool:
+    """Whether the pieces that a loop goes through are cut along another dimension than the first: those of a sample."""
+    end = _end_of_pieces(loop)
+    if end is None:
+        return False
+    if end.op is Op.SUBSCRIPT:
+        return end.inputs[0].name == "shape" and end.keys[0] not in (0, None)
+    if end.op is not Op.CALL or end.callee.op is not Op.ATTRIBUTE or end.callee.name != "size":
+        return False
+    along = end.arguments[0].syntax if end.arguments else None
+    return along is not None and constant_of(along) not in (0, None)
+
+
+def _end_of_pieces(loop: Loop) -> Value | None:
+    """``x.size(1)`` of ``for start in range(0, x.size(1), size)``."""
+    source = _source(loop.iterable) if loop.iterable is not None else None
+    if source is None or source.op is not Op.CALL or source.callee.name != "builtins.range":
+        return None
+    return source.arguments[1] if len(source.arguments) == 3 else None
 
 
 def _source(iterable: Value) -> Value:

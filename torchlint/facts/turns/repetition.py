@@ -79,10 +79,14 @@ class Repetition:
 
 @dataclass(frozen=True)
 class _Asked:
-    """How it is asked for a repetition: where callers are not followed, and whether every n-th turn is too rare."""
+    """How it is asked for a repetition.
+
+    That is: where callers are not followed, whether every n-th turn is too rare, and within which loop none is meant.
+    """
 
     ends: Callable[[Value], bool]
     each: bool
+    beyond: Loop | None
 
 
 class Repetitions:
@@ -233,7 +237,12 @@ class Repetitions:
     # -- how often it is built ------------------------------------------------------------------------------------
 
     def of(
-        self, call: Value, ends: Callable[[Value], bool] = lambda _: False, *, now_and_then: bool = False
+        self,
+        call: Value,
+        ends: Callable[[Value], bool] = lambda _: False,
+        *,
+        now_and_then: bool = False,
+        beyond: Loop | None = None,
     ) -> Repetition | None:
         """By what ``call`` is repeated, or None when it runs once, now and then, or nobody knows how often.
 
@@ -241,15 +250,17 @@ class Repetitions:
             call: a CALL.
             ends: says of a call that what happens there is not followed to the callers of its function.
             now_and_then: whether it is enough that it runs in every n-th turn.
+            beyond: a loop around the call; only what repeats all of that is asked for.
         """
-        return self._of(_Asked(ends, not now_and_then), call, (call,))
+        return self._of(_Asked(ends, not now_and_then, beyond), call, (call,))
 
     def _of(self, asked: _Asked, at: Value, chain: tuple[Value, ...]) -> Repetition | None:
         function = at.function
         if self.stands_for_a_turn(function):
             repeats = not self.skipping.is_skipped(at, function, by_number=asked.each)
             return Repetition(function, Turn.INFERS, chain) if repeats else None
-        for loop in at.loop.around() if at.loop is not None else ():
+        around = at.loop.around() if at.loop is not None else []
+        for loop in around[around.index(asked.beyond) + 1 :] if asked.beyond in around else around:
             turn = self.turn(loop)
             if turn is Turn.INFERS and (function.name == "__init__" or asked.ends(at)):
                 return None  # layers that are made one by one and tried out
@@ -390,12 +401,3 @@ def _counted(value: Value) -> list[Value]:
         return []
     items = (item for one in lists for item in one.inputs if item.loop is not one.loop)
     return [value.callee, *(item.loop.iterable for item in items if item.loop and item.loop.iterable)]
-
-
-def changes_with(value: Value, loop: Loop) -> bool:
-    """Whether ``value`` is the loop's own variable, a counter of it, or what an earlier turn left."""
-    if value in loop.phis:
-        return True
-    if value.loop is None or loop not in value.loop.around():
-        return False
-    return value.op is Op.ELEMENT or (value.op is Op.CONSTANT and value.syntax is None)

@@ -109,7 +109,11 @@ class Skipping:
         bound = assigned_in(at.statement) if isinstance(at.statement, cst.SimpleStatementLine) else set()
         if is_memory(test, branch, self.bindings, bound) or self._sets_outliving(branch, test, at.function):
             return True
-        if not self._assigned_in(within).isdisjoint(paths_read(test)):
+        asked = paths_read(test)
+        if not self._assigned_in(within).isdisjoint(asked):
+            return True
+        # `net = nets.get(name)`, `if net is None:`, be it that `nets[name] = net` stands after the branch.
+        if not asked.isdisjoint(self.bindings.looked_up(at.function.syntax)):
             return True
         parameters = {p.name for p in within.parameters} if isinstance(within, Function) else set()
         on_data = set() if by_data else set(self._on_data(test, within))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchlint.facts.values.domain import Abstract, Container
 from torchlint.facts.values.externals import COUNTER, FROM_KEYS
 from torchlint.facts.values.graph import Op, Store, Value
 
@@ -23,6 +24,25 @@ def yields_keys(made: Value) -> bool:
     """Whether iterating over a value yields names and not what is under them: a dictionary, ``net.state_dict()``."""
     names_parameters = made.op is Op.CALL and made.callee.op is Op.ATTRIBUTE and made.callee.name == "state_dict"
     return names_parameters or is_dictionary(made)
+
+
+LISTING = frozenset(f"builtins.{name}" for name in ("list", "tuple", "set", "frozenset", "sorted", "iter", "enumerate"))
+"""What goes over its first argument, and so over the keys of a dictionary."""
+
+
+def lists_keys(call: Value, argument: Abstract) -> bool:
+    """Whether a CALL gives the keys of a dictionary, and nothing of what is under them: ``sorted(kept)``.
+
+    Args:
+        call: the CALL.
+        argument: what its first argument may be.
+    """
+    if call.callee.name not in LISTING or not argument:
+        return False
+    asked = call.arguments[0].callee if call.arguments[0].op is Op.CALL else None
+    if asked is not None and asked.op is Op.ATTRIBUTE and asked.name in ("values", "items"):
+        return False
+    return all(isinstance(atom, Container) and yields_keys(atom.allocation) for atom in argument)
 
 
 def rewrites_all(store: Store) -> bool:

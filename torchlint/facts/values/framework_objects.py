@@ -50,7 +50,7 @@ def object_made(solution: Solution, call: Value, name: str) -> Abstract:
 
 def given_back(solution: Solution, call: Value, receiver: FrameworkObject, name: str) -> Abstract:
     """What ``receiver.name(...)`` gives beside what any object may give: ``prepare`` returns what it is given."""
-    if name in SAME_OBJECT:
+    if name in SAME_OBJECT or name == "clone":
         return frozenset([receiver])
     if not any(name in row.methods for row in promises(receiver.name, Holds.RETURNS)):
         return frozenset()

@@ -17,7 +17,11 @@ from torchlint.facts.values.events import is_event_of_step
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.graph import Class, Function, Op, Value, ValueGraph
 from torchlint.frameworks import SERVING, Holds, Row, method_names, rows_holding, rows_named
+from torchlint.screen import OTHER_LIBRARIES
 from torchlint.tree import dotted
+
+OF_OTHERS = OTHER_LIBRARIES | {"tensorflow", "keras", "flax", "haiku", "equinox", "sonnet"}
+"""Packages whose modules are no modules of torch, though they may have a ``forward`` as well."""
 
 
 @cache
@@ -58,6 +62,8 @@ def is_module_class(cls: Class) -> bool:
         known = torch_api.torch_class(base)
         if known is not None:
             return known.kind in ("module", "loss")
+        if base.partition(".")[0] in OF_OTHERS:
+            return False
         if promises(base, Holds.MODULE):
             return True
         if base.startswith("torch.autograd"):

@@ -115,7 +115,7 @@ def given_by_container(solution: Solution, value: Value, container: Container, n
         found = solution.load(container.allocation, key, value)
         more = _arguments(solution, value)[1:] if name in ("get", "setdefault", "pop") else []
         return join([found, *more, *([PLAIN] if name == "get" else [])])
-    if name in ("values", "items", "copy", "keys"):
+    if name in ("values", "items", "copy"):
         return frozenset([container])
     return PLAIN
 

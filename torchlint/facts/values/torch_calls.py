@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.values.dictionaries import lists_keys
 from torchlint.facts.values.differentiation import apply, live
 from torchlint.facts.values.domain import (
     BOTTOM,
@@ -153,7 +154,8 @@ def collected(solution: Solution, value: Value, name: str, arguments: list[Abstr
             if made:
                 solution.set_field(value, None, made)
         elif CHOOSING.get(name, key) == key:
-            solution.set_field(value, None, join(item_of(solution, value, a, None) for a in argument))
+            items = PLAIN if lists_keys(value, argument) else join(item_of(solution, value, a, None) for a in argument)
+            solution.set_field(value, None, items)
     return frozenset([Container(value)])
 
 

@@ -27,6 +27,7 @@ from torchlint.facts.values.domain import (
     Container,
     Derived,
     External,
+    FrameworkObject,
     FunctionReference,
     History,
     Instance,
@@ -227,6 +228,8 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
         places = solution.places(value.inputs[0], name)
         found = join(solution.read(place, value) for place in places) if places else UNKNOWN
         return with_what_was_there(found, places) if isinstance(atom, Argument | Unknown) else found
+    if isinstance(atom, FrameworkObject) and name == "router":
+        return UNKNOWN | {atom}  # of an application, which takes handlers as that does
     return PLAIN if isinstance(atom, Plain) else UNKNOWN
 
 

@@ -1,0 +1,60 @@
+"""What a method collects until another one empties it, and what is left over beside it."""
+
+from __future__ import annotations
+
+import pytest
+from programs import Program
+
+AGENT = """
+class Agent:
+    def __init__(self, net: nn.Module):
+        self.net = net
+        self.optimizer = torch.optim.Adam(net.parameters())
+        self.log_probs, self.entropies, self.rewards = [], [], []
+
+    def act(self, obs):
+        dist = torch.distributions.Categorical(logits=self.net(obs))
+        action = dist.sample()
+        self.log_probs.append(dist.log_prob(action))
+        {beside}
+        return action.item()
+
+    def update(self, returns):
+        loss = -(torch.stack(self.log_probs) * returns).sum()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        {emptied}
+"""
+
+BESIDE = "self.entropies.append(dist.entropy())"
+EMPTIED = "self.log_probs.clear()"
+
+
+def left_over(beside: str, emptied: str, after: str = "") -> list[str]:
+    return [found.name for found in Program(AGENT.format(beside=beside, emptied=emptied) + after).facts.insertions]
+
+
+@pytest.mark.parametrize("emptied", [EMPTIED, "self.log_probs = []", "del self.log_probs[:]"])
+def test_a_list_that_nothing_empties_beside_one_that_is_emptied_grows(emptied: str) -> None:
+    assert left_over(BESIDE, emptied) == ["self.entropies"]
+
+
+@pytest.mark.parametrize(
+    ("beside", "emptied"),
+    [
+        ("self.entropies.append(dist.entropy().detach())", EMPTIED),
+        (BESIDE, f"{EMPTIED}\n        self.entropies.clear()"),
+        (BESIDE, f"{EMPTIED}\n        self.entropies = []"),
+        (BESIDE, "pass"),
+        ("self.last = dist.entropy()", EMPTIED),
+        ("self.entropies[0] = dist.entropy()", EMPTIED),
+    ],
+)
+def test_what_is_emptied_as_well_or_never_is_left_alone(beside: str, emptied: str) -> None:
+    assert left_over(beside, emptied) == []
+
+
+def test_whoever_is_seen_to_call_it_says_how_often() -> None:
+    once = "\nagent = Agent(nn.Linear(3, 2))\nagent.act(torch.ones(3))\n"
+    assert left_over(BESIDE, EMPTIED, once) == []

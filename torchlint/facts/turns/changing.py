@@ -1,0 +1,14 @@
+"""What is another value in each turn of a loop."""
+
+from __future__ import annotations
+
+from torchlint.facts.values.graph import Loop, Op, Value
+
+
+def changes_with(value: Value, loop: Loop) -> bool:
+    """Whether ``value`` is the loop's own variable, a counter of it, or what an earlier turn left."""
+    if value in loop.phis:
+        return True
+    if value.loop is None or loop not in value.loop.around():
+        return False
+    return value.op is Op.ELEMENT or (value.op is Op.CONSTANT and value.syntax is None)

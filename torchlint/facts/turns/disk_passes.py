@@ -1,0 +1,65 @@
+"""Loops each turn of which takes another file, or another row of one: as many as lie on the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.facts.turns.changing import changes_with
+from torchlint.facts.turns.steps import Steps
+from torchlint.facts.values.graph import Loop, Op, Value
+from torchlint.facts.values.listing import goes_over_files, goes_over_rows
+from torchlint.facts.values.solve import Solution
+
+READING = frozenset(
+    ["torchaudio.load", "torch.load", "safetensors.torch.load_file", "torchvision.io.read_image",
+     "torchvision.io.decode_image", "torchvision.io.read_video", "numpy.load", "PIL.Image.open", "cv2.imread",
+     "imageio.imread", "imageio.v2.imread", "imageio.v3.imread", "skimage.io.imread", "tifffile.imread",
+     "soundfile.read", "librosa.load", "scipy.io.wavfile.read", "scipy.io.loadmat", "nibabel.load"]
+)  # fmt: skip
+"""Functions that read all of a file, whose name they are given first."""
+
+
+def goes_over_disk(solution: Solution, steps: Steps, loop: Loop) -> bool:
+    """Whether a loop goes over files or rows of one: by itself, by a generator that does, or as it reads a file a turn.
+
+    Args:
+        solution: to know what is called.
+        steps: knows the calls of a function.
+        loop: the loop.
+    """
+    if goes_over_files(loop) or goes_over_rows(loop):
+        return True
+    if any(goes_over_files(one) or goes_over_rows(one) for one in _behind(solution, loop)):
+        return True
+    if loop.iterable is None or loop.iterable.op is Op.CONTAINER:
+        return False
+    calls = (call for call in steps.calls_in(loop.function) if call.loop is not None and loop in call.loop.around())
+    return any(_names_a_file(solution, steps, call, loop) for call in calls)
+
+
+def _behind(solution: Solution, loop: Loop) -> Iterator[Loop]:
+    """The loops of the generators that a loop runs over, in which they yield."""
+    made = loop.iterable.computed_from() if loop.iterable is not None else ()
+    drawn = (function for part in made if part.op is Op.CALL for function in solution.functions_of(part))
+    for function in drawn:
+        if function.is_generator and function.result is not None:
+            yielding = {one for item in function.result.inputs if item.loop is not None for one in item.loop.around()}
+            yield from yielding
+
+
+def _names_a_file(solution: Solution, steps: Steps, call: Value, loop: Loop) -> bool:
+    """Whether a CALL reads a file whose name the turn brings, or has a function of the file read it."""
+    if call.callee.name in READING:
+        return bool(call.arguments) and _changes(call.arguments[0], loop)
+    for function in solution.functions_of(call):
+        bindings = solution.callers.get(function, {}).get(call, {})
+        reading = (one for one in steps.calls_in(function) if one.callee.name in READING and one.arguments)
+        named = (part for one in reading for part in one.arguments[0].computed_from() if part.op is Op.PARAMETER)
+        given = (bindings.get(parameter) for parameter in named)
+        if any(one is not None and _changes(one, loop) for one in given):
+            return True
+    return False
+
+
+def _changes(name: Value, loop: Loop) -> bool:
+    return any(changes_with(part, loop) for part in name.computed_from())
