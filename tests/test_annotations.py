@@ -18,6 +18,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel as Parallel
 from torchvision.models import ResNet
 import transformers
+from flax import linen
 import other
 """
 
@@ -55,7 +56,16 @@ def test_a_parameter_that_is_told_to_be_a_network_is_one(told: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "told", ["net", "net: other.Encoder", "net: str", "net: nn.ReLU", "net: nn.Module | str", "net: type[nn.Module]"]
+    "told",
+    [
+        "net",
+        "net: other.Encoder",
+        "net: linen.Module",
+        "net: str",
+        "net: nn.ReLU",
+        "net: nn.Module | str",
+        "net: type[nn.Module]",
+    ],
 )
 def test_any_other_is_none(told: str) -> None:
     assert _codes(PASS.format(told=told, work=CALLED)) == set()

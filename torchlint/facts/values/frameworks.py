@@ -176,6 +176,8 @@ def told_of(graph: ValueGraph, value: Value) -> str:
 
 def annotated(name: str) -> Abstract | None:
     """What an instance of the class with this full dotted name is, None when that says nothing of use."""
+    if name.partition(".")[0] in OF_OTHERS:
+        return None
     last = name.rpartition(".")[2]
     made = torch_api.torch_class(name)
     is_model = last[:1].isupper() and meaning_of(name) is Meaning.MODULE
