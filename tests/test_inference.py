@@ -985,3 +985,31 @@ def test_what_an_object_only_collects_is_for_other_files_to_train_on(kept: str, 
         f"        return logits.argmax(1).item()\n{read}"
     )
     assert found(body) == expected
+
+
+EXPLAINED = """
+from abc import abstractmethod
+class Explainer(nn.Module):
+    {decorator}
+    def forward(self, net, x):
+        {body}
+class Explanation:
+    def __init__(self, explainer: Explainer):
+        self.explainer = explainer
+    def explain(self, net, rows):
+        net.eval()
+        return [self.explainer(net, x).tolist() for x in rows]
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "body", "is_told"),
+    [
+        ("@abstractmethod", '"""Explain what a network gives for a row."""', False),
+        ("", "raise NotImplementedError", False),
+        ("", "return net(x)", True),
+    ],
+)
+def test_a_forward_that_is_left_to_subclasses_may_differentiate(decorator: str, body: str, is_told: bool) -> None:
+    lines = found(EXPLAINED.format(decorator=decorator, body=body))
+    assert bool(lines) is is_told

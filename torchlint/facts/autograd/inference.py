@@ -20,12 +20,13 @@ from torchlint.facts.autograd.older_torch import OlderTorch
 from torchlint.facts.autograd.served import Served
 from torchlint.facts.autograd.unseen_methods import UnseenMethods
 from torchlint.facts.turns.evaluating import Evaluating
-from torchlint.facts.turns.steps import Steps
+from torchlint.facts.turns.steps import Steps, called_object
 from torchlint.facts.values.domain import FunctionReference, Instance, Module, Tool, surely_graphless
 from torchlint.facts.values.frameworks import is_module, is_module_class, trains_on_result
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.overrides import has_unseen_base
-from torchlint.facts.values.parameters import has_frozen_part
+from torchlint.facts.values.overriding import is_left_open
+from torchlint.facts.values.parameters import all_same_objects, has_frozen_part
 
 WITHIN = (Mode.OFF, Mode.UNKNOWN)
 """The modes in a guard; what another context manager does within one is not known."""
@@ -223,6 +224,20 @@ class Inferences:
             return True  # whoever steps it
         return any(inner.parent is function and self.steps.trains(inner) for inner in self.solution.graph.functions)
 
+    def _is_left_to_subclasses(self, call: Value) -> bool:
+        """Whether a CALL is of an object whose class has no forward to speak of: an explainer, a search, a solver.
+
+        One that is put into evaluation mode is a network, whatever its subclasses do.
+        """
+        itself = set(all_same_objects(self.solution, called_object(call)))
+        modes = (one for one in self.steps.calls_in(call.function) if one.callee.name == "eval" and one.callee.inputs)
+        if any(not itself.isdisjoint(all_same_objects(self.solution, one.callee.inputs[0])) for one in modes):
+            return False
+        atoms = self.solution.final(call.callee)
+        forwards = [atom.cls.method("forward") for atom in atoms if isinstance(atom, Instance)]
+        is_open = all(method is not None and is_left_open(method) for method in forwards)
+        return is_open and len(forwards) == len(atoms) > 0
+
     def _infers(self, call: Value) -> bool:
         """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""
         callees = self.solution.functions_of(call)
@@ -248,6 +263,8 @@ class Inferences:
             return self._by_contract.infers(call) and self._by_contract.runs_network(call)
         if any(map(self.steps.trains, callees)):
             return False  # forces, gradient penalties: the forward itself differentiates
+        if self._is_left_to_subclasses(call):
+            return False  # which may differentiate as well
         if self.on_a_dummy(call):
             return False
         if call in self._prepared and not call.evaluating and not self._by_contract.infers(call):
