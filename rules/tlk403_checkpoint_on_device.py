@@ -103,7 +103,7 @@ def _kept(facts: Facts, kept: Checkpoint) -> Finding:
         when = (" while the work of line ", LineOf(kept.through), " runs")
         advice = (f"; write `del {names}` before it",)
         if kept.drop_after is not None:  # it may stand in a branch, as the load does
-            advice = (f"; write `del {names}` after line ", LineOf(kept.drop_after))
+            advice = (f"; write `del {names}` after line ", LineOf(kept.drop_after, ends=True))
     where = "host memory" if kept.load.device == "host" else "memory, on the GPU if it was loaded there"
     copied = facts.statement_of(kept.copied)
     through = (Step(kept.through, "this runs while it is kept"),) if kept.through is not None else ()
@@ -143,7 +143,7 @@ def _unheeded(facts: Facts, unheeded: Unheeded) -> Finding:
 
 
 def _untold(facts: Facts, load: Load, purpose: Purpose) -> Finding:
-    cost = "is there twice, beside the model"
+    cost = "takes memory on that GPU again, until it is copied and dropped"
     if purpose.only_reads:
         cost = "takes its memory again, though nothing here runs on it"
     where = f" (`{load.name}` in {load.file})" if load.file else ""

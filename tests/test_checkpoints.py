@@ -9,6 +9,7 @@ from programs import Program
 from projects import Project
 from torchlint.rules.tlk403_checkpoint_on_device import CheckpointOnDevice
 
+from torchlint import check_source
 from torchlint.rule import Level
 
 NET = """
@@ -377,3 +378,13 @@ def test_what_another_load_may_replace_is_given_up_with_the_rest() -> None:
     first = "if sys.argv:\n    s = torch.load(path)\n    w = s['w']\n    model.load_state_dict(w)\n"
     second = "if sys.flags:\n    s = torch.load(other)\n    model.load_state_dict(s)\n"
     assert kept(f"{first}{second}{LOOP}") == ["s, w", "s"]
+
+
+def test_the_line_after_which_to_drop_is_the_last_of_its_statement() -> None:
+    read = "state = torch.load(path)\nmodel.load_state_dict(state['net'])\nprint('loaded',\n      state['epoch'])\n"
+    head = (
+        "import torch\nfrom torch import nn\nmodel = nn.Linear(3, 3)\noptimizer = torch.optim.SGD(model.parameters())\n"
+    )
+    loop = "for x in loader:\n    model(x).sum().backward()\n    optimizer.step()\n"
+    (found,) = (one for one in check_source(head + read + loop) if one.code == "TLK403")
+    assert found.message.endswith("write `del state` after line 8")

@@ -219,9 +219,7 @@ def _mentioned(finding: Finding) -> Iterator[cst.CSTNode]:
 
 def _diagnostic(source: Source, rule: Rule, finding: Finding, located: Located, repair: Repair | None) -> Diagnostic:
     span = located.headers[finding.node]
-    message = "".join(
-        piece if isinstance(piece, str) else str(located.spans[piece.node].line) for piece in finding.message
-    )
+    message = "".join(piece if isinstance(piece, str) else _line(piece, located) for piece in finding.message)
     evidence = tuple(
         Evidence(at.line, at.column, step.text) for step in finding.evidence for at in [located.spans[step.node]]
     )
@@ -230,6 +228,11 @@ def _diagnostic(source: Source, rule: Rule, finding: Finding, located: Located, 
         code=rule.code, name=rule.name, level=finding.level, memory=finding.memory, message=message,
         evidence=evidence, repair=repair, explained_by=finding.explained_by,
     )  # fmt: skip
+
+
+def _line(of: LineOf, located: Located) -> str:
+    span = located.spans[of.node]
+    return str(span.end_line if of.ends else span.line)
 
 
 def _repairs(source: Source, module: cst.Module, findings: list[tuple[Rule, Finding]]) -> dict[Fix, Repair]:

@@ -85,9 +85,10 @@ class Step:
 
 @dataclass(frozen=True)
 class LineOf:
-    """The line on which a node stands, to be written into a message once it is known."""
+    """The line on which a node begins, or where it ``ends``, to be written into a message once it is known."""
 
     node: cst.CSTNode
+    ends: bool = False
 
 
 @dataclass(frozen=True)
