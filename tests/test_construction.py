@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import libcst as cst
 import pytest
+from projects import Project
 from torchlint.rules.tlk301_built_in_step import BuiltInStep
 
 from torchlint.facts import Facts
@@ -971,3 +974,67 @@ def train(net, loader, optimizer, names):
 def test_what_each_turn_of_a_loop_within_a_step_builds(before: str, names: str, term: str, expected: list[str]) -> None:
     found = built(TERMS.format(before=before, names=names, term=term))
     assert [one.partition(" by ")[2] for one in found] == [one.partition(" by ")[2] for one in expected]
+
+
+LOSSES = """
+    from .pixel import Pixel
+    from .features import Features
+
+    LOSSES = {"pixel": Pixel, "features": Features}
+
+    def build(options):
+        return {built}
+"""
+
+FEATURES = """
+    from torch import nn
+
+    class Features(nn.Module):
+        def __init__(self, width=8):
+            super().__init__()
+            self.net = nn.Conv2d(3, width, 3)
+
+        def forward(self, a, b):
+            return (self.net(a) - self.net(b)).abs().mean()
+"""
+
+MODEL = """
+    import torch
+    from torch import nn
+    from losses import build
+
+    class Model:
+        def __init__(self, options):
+            self.options = options
+            self.net = nn.Conv2d(3, 3, 3)
+            self.optimizer = torch.optim.Adam(self.net.parameters())
+
+        def optimize(self, x, y):
+            out, total = self.net(x), 0
+            for options in self.options:
+                total = total + build(options)(out, y)
+            self.optimizer.zero_grad()
+            total.backward()
+            self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("built", "is_told"),
+    [
+        ('LOSSES[options.pop("kind")](**options)', True),
+        ('LOSSES[options["kind"]]()', True),
+        ("Features()", True),
+        ("options.kept", False),
+    ],
+)
+def test_a_builder_elsewhere_makes_one_of_a_table_of_imported_classes(
+    tmp_path: Path, built: str, is_told: bool
+) -> None:
+    files = {
+        "losses/__init__.py": LOSSES.replace("{built}", built),
+        "losses/features.py": FEATURES,
+        "losses/pixel.py": FEATURES.replace("Features", "Pixel"),
+        "model.py": MODEL,
+    }
+    assert any("model.py: TLK301" in one for one in Project(tmp_path, files).found()) is is_told

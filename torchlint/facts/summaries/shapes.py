@@ -92,11 +92,22 @@ class Shapes:
         value = before_moves(value)
         if (name := _imported_call(value)) is not None:
             return (Part(PartKind.MADE, name),)
+        if names := self._of_table(value):
+            return tuple(Part(PartKind.MADE, name) for name in names)
         if value.op is Op.CONSTANT:
             return (Part(PartKind.PLAIN),)
         made = [self._made_by(one, depth - 1) for one in self._chosen_or_returned(value)] if depth else []
         parts = dict.fromkeys(part for shape in made for part in shape)
         return tuple(parts) if all(made) and any(part.kind is PartKind.MADE for part in parts) else ()
+
+    def _of_table(self, value: Value) -> Sequence[str]:
+        """The imported classes one of which makes a value: ``LOSSES[name](**options)``."""
+        if value.op is not Op.CALL or value.callee.op is not Op.SUBSCRIPT:
+            return ()
+        atoms = sorted_values(self.solution.final(value.callee))
+        names = [atom.name for atom in atoms if isinstance(atom, External)]
+        is_known = len(names) == len(atoms) <= WIDEST and all(name.rpartition(".")[2][:1].isupper() for name in names)
+        return names if is_known else ()
 
     def _chosen_or_returned(self, value: Value) -> Sequence[Value]:
         """What a value may be, of several, or as the result of functions of this file."""
