@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from projects import GUARDED, OPEN, TAGGER, Project
 
-from torchlint import check_paths
+from torchlint import check_paths, check_source
 from torchlint.config import Settings
 
 
@@ -400,3 +400,58 @@ def test_an_object_elsewhere_collects_what_the_step_differentiates(
         """,
     }
     assert [one for one in Project(tmp_path, files).found("train.py") if "TLK203" in one] == found
+
+
+EXTRACTOR = """
+    import torch
+    from torch import nn
+
+    class Extractor(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(3, 3)
+            self.eval()
+
+        {guard}
+        def forward(self, x):
+            return self.body(x)
+
+        def rows(self, paths):
+            for path in paths:
+                yield path, self(torch.load(path, map_location="cpu")){given}
+"""
+
+EMBED = """
+    from extractor import Extractor
+
+    def embed(paths):
+        extractor = Extractor()
+        for path, row in extractor.rows(paths):
+            print(path, len(row))
+"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "given", "is_told"),
+    [("@torch.no_grad()", "", False), ("@torch.no_grad()", ".tolist()", False), ("", ".tolist()", True)],
+)
+def test_a_generator_that_runs_a_guarded_forward_needs_no_guard(
+    tmp_path: Path, guard: str, given: str, is_told: bool
+) -> None:
+    files = {"extractor.py": EXTRACTOR.format(guard=guard, given=given), "embed.py": EMBED}
+    assert any("TLK201" in one for one in Project(tmp_path, files).found()) is is_told
+
+
+def test_what_prepares_images_for_weights_of_torchvision_has_none() -> None:
+    text = """
+import torch
+from torchvision import models
+weights = models.ResNet50_Weights.IMAGENET1K_V2
+net, prepare = models.resnet50(weights=weights).eval(), weights.transforms()
+
+def score(images):
+    rows = [prepare(image) for image in images]
+    with torch.no_grad():
+        return net(torch.stack(rows)).tolist()
+"""
+    assert check_source(text) == []

@@ -251,3 +251,29 @@ class Monitor:
 )
 def test_a_key_of_several_parts_grows_with_each_of_them(key: str, expected: list[str]) -> None:
     assert keeps(Program(ROUTING.format(key=key))) == expected
+
+
+PROBE = """
+from collections import defaultdict
+class Probe:
+    def __init__(self, net: nn.Module):
+        self.outputs, self.other = defaultdict(list), []
+        for name, layer in net.named_modules():
+            layer.register_forward_hook(self.made(name))
+    def made(self, name):
+        store = {store}
+        def hook(layer, args, output):
+            store.append(output)
+        return hook
+"""
+
+
+@pytest.mark.parametrize(
+    ("store", "kept"),
+    [
+        ("self.outputs[name]", ["store"]),
+        ("self.other", ["store"]),
+    ],
+)
+def test_a_variable_that_a_closure_captures_is_another_name(store: str, kept: list[str]) -> None:
+    assert keeps(Program(PROBE.format(store=store))) == kept

@@ -215,3 +215,22 @@ def forward(x):
         "project": [1],
     }  # fmt: skip
     assert called["deeper"][0][0] == called["step"][0][-1] != called["kept"][0][-1]
+
+
+def test_what_a_step_calls_that_its_file_calls_in_a_loop() -> None:
+    text = """
+def step(x):
+    rows = draw(x)
+    for row in rows:
+        each(row)
+    net(rows).backward()
+def look(x):
+    unasked(x)
+def run(loader):
+    losses = [step(x) for x in loader]
+    for x in loader:
+        look(x)
+"""
+    called = called_in_loops(ast.parse(text))
+    assert set(called) == {"step", "look", "draw", "each", "net", "backward"}
+    assert called["draw"] == called["step"]

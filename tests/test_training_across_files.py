@@ -480,7 +480,7 @@ def test_what_is_passed_to_the_method_of_an_object_that_one_statement_makes(
 UPDATES = """
     def update(optimizer, loss, retain={default}):
         optimizer.zero_grad()
-        loss.backward(retain_graph={flag})
+        {scaled}.backward(retain_graph={flag})
         optimizer.step()
 """
 
@@ -514,12 +514,13 @@ USE_OF_UPDATES = """
 def test_a_helper_of_another_file_keeps_the_graph_for_its_caller(
     tmp_path: Path, default: str, flag: str, run: str, *, told: bool
 ) -> None:
-    files = {
-        "updates.py": UPDATES.format(default=default, flag=flag),
-        "train.py": USE_OF_UPDATES.format(run=run),
-    }
-    found = [one for one in Project(tmp_path, files).found() if "TLK107" in one]
-    assert found == ["train.py: TLK107 warning"] * told
+    for scaled in ("loss", "(loss / 2)", "scaler.scale(loss / 2)"):
+        files = {
+            "updates.py": UPDATES.format(default=default, flag=flag, scaled=scaled),
+            "train.py": USE_OF_UPDATES.format(run=run),
+        }
+        found = [one for one in Project(tmp_path, files).found() if "TLK107" in one]
+        assert found == ["train.py: TLK107 warning"] * told
 
 
 SHARES = """

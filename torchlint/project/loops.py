@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
-from torchlint.python_tree import children, last_name
+from torchlint.python_tree import children, last_name, walk
 
 __all__ = ["called_in_loops", "is_called_once"]
 
@@ -14,6 +15,8 @@ MAIN = "main"
 FORWARD = "forward"
 """The method of a module that each step calls."""
 
+BACKWARD = "backward"
+
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -22,7 +25,8 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 def called_in_loops(tree: ast.Module) -> dict[str, list[tuple[int, ...]]]:
     """What is called in the body of a loop, or in a comprehension, which stands in the same function.
 
-    The ``forward`` of a class is called in a loop as a whole, wherever that may be.
+    The ``forward`` of a class is called in a loop as a whole, wherever that may be; so is a step of training that the
+    file itself calls in a loop, with all that it calls.
 
     Returns:
         by the last part of the name that is called, for each call the numbers of the loops around it, innermost last,
@@ -56,6 +60,29 @@ def called_in_loops(tree: ast.Module) -> dict[str, list[tuple[int, ...]]]:
             pending += [(one, (*loops, number)) for one in node.body] + [(one, loops) for one in node.orelse]
         else:
             pending += [(child, loops) for child in children(node)]
+    for step in _steps(tree):
+        around = found.get(step.name, [])[:1]
+        for name in _called_in(step) if around else ():
+            found.setdefault(name, []).extend(around)
+    return found
+
+
+def _steps(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+    """The functions of a file that train without a loop of their own: each call of one is a step."""
+    for node in walk(tree):
+        if isinstance(node, ast.FunctionDef) and BACKWARD in _called_in(node):
+            yield node
+
+
+def _called_in(function: ast.FunctionDef) -> set[str]:
+    """What a function calls outside of loops and of functions within it, by the last part of the name."""
+    found, pending = set[str](), list[ast.AST](function.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Call):
+            found.add(last_name(node.func))
+        if not isinstance(node, (*_DEFINITIONS, *_LOOPS, *_COMPREHENSIONS)):
+            pending += children(node)
     return found
 
 

@@ -39,7 +39,7 @@ class InferenceElsewhere:
         owners = set(places_of(self.solution, call.callee.inputs[0]))
         read = (value for value in self.solution.graph.of(Op.ATTRIBUTE) if value.name not in torch_api.module_methods())
         return any(
-            not owners.isdisjoint(places_of(self.solution, value.inputs[0])) and self.flows.may_be_trained_on(value)
+            not owners.isdisjoint(places_of(self.solution, value.inputs[0])) and self.flows.is_trained_on(value)
             for value in read
             if owners
         )
@@ -77,6 +77,8 @@ class InferenceElsewhere:
         functions = self.solution.functions_of(call)
         if any(map(self.steps.trains, functions)):
             return False  # forces: the forward itself differentiates
+        if functions and all(function.guard is Mode.OFF for function in functions):
+            return False
         by_method = self.steps.runs_layers_by_method(call)
         if by_method or self.steps.calls_module(call):
             is_known = by_method or evaluating or self.steps.calls_network(call) or self._is_passed_network(call)

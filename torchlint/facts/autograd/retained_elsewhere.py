@@ -18,19 +18,35 @@ POSITION = 1
 """Where the method of a tensor takes ``retain_graph``, after the gradient."""
 
 
+SCALING = "scale"
+"""The method by which a ``GradScaler`` multiplies a loss."""
+
+
 def retained_in(facts: Facts, function: Function) -> Iterator[EffectSummary]:
     """That a function runs its only backward over a parameter and keeps the graph, always or where it is told to."""
     backwards = [backward for backward in facts.graph.backwards if backward.function is function]
     call = backwards[0].call if len(backwards) == 1 else None
-    if call is None or backwards[0].root not in function.parameters or facts.skipping.is_skipped(call, function):
+    loss = _unscaled(backwards[0].root) if call is not None else None
+    if call is None or loss not in function.parameters or facts.skipping.is_skipped(call, function):
         return
-    flag, root = call.argument(POSITION, "retain_graph"), function.parameters.index(backwards[0].root)
+    flag, root = call.argument(POSITION, "retain_graph"), function.parameters.index(loss)
     if flag is None or call.argument(-1, "create_graph") is not None:
         return
     if is_true(flag):
         yield EffectSummary(EffectKind.RETAINS, "backward", (root,))
     elif flag.op is Op.PARAMETER and flag in function.parameters:
         yield EffectSummary(EffectKind.RETAINS, "backward", (root, function.parameters.index(flag)))
+
+
+def _unscaled(loss: Value) -> Value:
+    """``loss`` of ``scaler.scale(loss / 4)``, over which the backward runs as well."""
+    while True:
+        if loss.op is Op.OPERATION and loss.name.removesuffix("Assign") in ("Divide", "Multiply"):
+            loss = loss.inputs[0]
+        elif loss.op is Op.CALL and loss.callee.op is Op.ATTRIBUTE and loss.callee.name == SCALING and loss.arguments:
+            loss = loss.arguments[0]
+        else:
+            return loss
 
 
 def backwards_elsewhere(facts: Facts) -> list[tuple[Effect, Backward]]:

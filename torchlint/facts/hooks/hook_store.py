@@ -27,6 +27,10 @@ WANTING = GRAPH_READERS | {"grad"}
 """What a program that wants the graph of a stored feature reads of it."""
 
 
+ALIASES = (Op.SUBSCRIPT, Op.ATTRIBUTE, Op.ELEMENT)
+"""How a variable comes to be another name of what is kept elsewhere."""
+
+
 @dataclass(frozen=True)
 class HookStore:
     """An input or output that a forward hook keeps with its graph.
@@ -223,6 +227,9 @@ class Search:
             return [hook.given[value]]
         if handed or value.op in (Op.PHI, Op.SUBSCRIPT, Op.ELEMENT):
             return handed or value.inputs
+        if value.op is Op.READ and value.place is not None:  # `store = self.outputs[name]`, which a closure captures
+            stored = self.solution.stored.get(value.place, ())
+            return list(stored) if stored and all(one.op in ALIASES for one in stored) else ()
         is_read = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in CONTAINER_READERS
         return [value.callee.inputs[0]] if is_read else ()
 

@@ -192,6 +192,12 @@ _SCHEDULE = re.compile(r"(transformers|diffusers)\.(optimization\.)?get_(\w+_sch
 https://huggingface.co/docs/transformers/main_classes/optimizer_schedules
 """
 
+_WEIGHTS = "_Weights"
+"""How the enumerations of torchvision end that name weights, and have what prepares an image for them.
+
+https://docs.pytorch.org/vision/stable/models.html
+"""
+
 _OTHER_BACKENDS = (".mxnet.", ".tensorflow.")
 
 
@@ -206,6 +212,8 @@ def meaning_of(name: str) -> Meaning:
         return Meaning.MODULE if "Model" in owner or "For" in owner else Meaning.UNKNOWN
     if name.startswith(("transformers.", "diffusers.")) and _MODEL_CLASS.search(name):
         return Meaning.MODULE
+    if _WEIGHTS in name:
+        return Meaning.TRANSFORM if name.endswith(".transforms") else Meaning.UNKNOWN
     if _SCHEDULE.match(name):
         return Meaning.SCHEDULE
     if _GRAPH_LAYER.match(name) and not any(backend in name for backend in _OTHER_BACKENDS):
