@@ -373,3 +373,28 @@ def search(trainer, size):
 def test_a_function_that_only_chooses_another_size_does_nothing_again() -> None:
     assert again(SMALLER.format(work="trainer.fit(size)", again="smaller(trainer, 0.5)")) == []
     assert again(SMALLER.format(work="size = trainer.fit(size)", again="trainer.fit(size // 2)")) == ["trainer.fit"]
+
+
+TRAINER = """
+class Trainer:
+    def __init__(self, net: nn.Module, rows):
+        self.net, self.rows = net, rows
+    def run(self):
+        return self.net(self.rows)
+
+def chosen(trainer, factor):
+    return int(len(trainer.rows) * factor)
+
+def search(trainer: Trainer):
+    try:
+        trainer.run()
+        size = chosen(trainer, 2.0)
+    except torch.cuda.OutOfMemoryError:
+        size = {again}
+    return size
+"""
+
+
+def test_who_asks_the_trainer_for_a_number_does_not_train_again() -> None:
+    assert again(TRAINER.format(again="chosen(trainer, 0.5)")) == []
+    assert again(TRAINER.format(again="trainer.run()")) == ["trainer.run"]

@@ -18,7 +18,7 @@ from torchlint.facts.keeping.caught import Caught
 from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.summaries.summary import EffectKind
-from torchlint.facts.values.domain import ClassReference, Container, External, Instance, Plain, Tool
+from torchlint.facts.values.domain import Argument, ClassReference, Container, External, Instance, Plain, Tool
 from torchlint.facts.values.framework_objects import contract_of
 from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
@@ -180,7 +180,8 @@ class Handling:
     def _is_computed_with(self, argument: Value) -> bool:
         """Whether an argument is or holds tensors; a trainer does, too, but whoever is given it may ask it anything."""
         atoms = self.solution.final(argument)
-        is_object = bool(atoms) and all(isinstance(atom, Instance) and not is_module(atom) for atom in atoms)
+        objects = [atom for atom in atoms if isinstance(atom, Instance) and not is_module(atom)]
+        is_object = bool(objects) and all(atom in objects or isinstance(atom, Argument) for atom in atoms)
         return not is_object and self.facts.tensors.holds_tensors(argument)
 
     def _reached(self, call: Value, depth: int, seen: set[Function]) -> set[object]:
