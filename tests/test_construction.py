@@ -1038,3 +1038,28 @@ def test_a_builder_elsewhere_makes_one_of_a_table_of_imported_classes(
         "model.py": MODEL,
     }
     assert any("model.py: TLK301" in one for one in Project(tmp_path, files).found()) is is_told
+
+
+SCALED = """
+class Scaled(nn.Module):
+    def __init__(self, scale=None, trainable=False):
+        super().__init__()
+        {kept}
+    def __call__(self, x):
+        return x * (self.scale or x.abs().max())
+class Net(nn.Module):
+    def forward(self, x):
+        return Scaled()(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "level"),
+    [
+        ("self.scale = nn.Parameter(scale) if trainable else scale", Level.NOTE),
+        ("self.scale = scale", Level.NOTE),
+        ("self.scale = nn.Parameter(torch.ones(1))", Level.WARNING),
+    ],
+)
+def test_a_parameter_that_is_an_option_is_not_new_each_time(kept: str, level: Level) -> None:
+    assert levels(SCALED.format(kept=kept)) == [level]

@@ -32,7 +32,7 @@ from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.making import keeps_what_it_gives, makes, may_build
-from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters
+from torchlint.facts.values.parameters import SAME_OBJECT, surely_has_parameters
 from torchlint.facts.values.partials import called
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class Products:
         bases = (torch_api.torch_class(base) for base in cls.all_bases())
         if any(base is not None and base.has_parameters for base in bases):
             return True
-        return has_parameters(self.solution, cls) or self._holds_frozen_weights(cls)
+        return surely_has_parameters(self.solution, cls) or self._holds_frozen_weights(cls)
 
     def _holds_frozen_weights(self, cls: Class) -> bool:
         kept = self.solution.stored_with(cls.root())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.values.domain import Argument, FunctionReference, History, Instance, Module, Tensor, Unknown
+from torchlint.facts.values.domain import Argument, FunctionReference, History, Instance, Module, Plain, Tensor, Unknown
 from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.reaching import reached
 
@@ -81,6 +81,20 @@ def has_parameters(solution: Solution, cls: Class) -> bool:
     family = {ancestor.root() for ancestor in cls.lineage()}
     return any(
         may_train(solution, value) for owner in family for _, values in solution.stored_with(owner) for value in values
+    )
+
+
+def surely_has_parameters(solution: Solution, cls: Class) -> bool:
+    """Whether each instance has something that trains: not only where it is made with an option for that."""
+    family = {ancestor.root() for ancestor in cls.lineage()}
+    kept = (values for owner in family for _, values in solution.stored_with(owner))
+    return any(all(may_train(solution, value) and not _may_be_plain(solution, value) for value in one) for one in kept)
+
+
+def _may_be_plain(solution: Solution, value: Value) -> bool:
+    return any(
+        isinstance(atom, Plain | Argument) or (isinstance(atom, Tensor) and atom.history is not History.LEAF)
+        for atom in solution.of(value)
     )
 
 
