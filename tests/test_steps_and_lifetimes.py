@@ -517,3 +517,26 @@ for step, (x, y) in enumerate(loader):
         keep(step, name, loss)
 """
     assert Program(TRAINING + source).inserted() == expected
+
+
+@pytest.mark.parametrize(
+    ("turn", "given", "expected"),
+    [
+        ("rows in torch.randperm(len(users)).split(32)", "users[rows]", ["table"]),
+        ("rows in torch.randperm(len(users)).split(32)", "users[:32]", []),
+        ("start in range(0, len(users), 32)", "users[start : start + 32]", ["table"]),
+    ],
+)
+def test_the_rows_that_a_turn_takes_of_a_table_say_which_they_are(turn: str, given: str, expected: list[str]) -> None:
+    source = f"""
+table, users = {{}}, torch.arange(1000)
+def keep(ids, rows):
+    for key, row in zip(ids.tolist(), rows):
+        table[key] = row
+for {turn}:
+    out = model(users.float())
+    out.sum().backward()
+    optimizer.step()
+    keep({given}, out)
+"""
+    assert Program(TRAINING + source).inserted() == expected

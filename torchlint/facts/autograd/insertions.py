@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -229,7 +229,8 @@ class Insertions:
     def _changes(self, index: Value, loop: Loop | None, hops: int = HOPS) -> bool:
         """Whether an index is another one in each step: it depends on a loop of steps here or at a caller's."""
         around = loop.around() if loop is not None else []
-        if any(self.steps.is_step(one) and changes_with(index, one) for one in around):
+        deciding = (index, *self._indices_in(index))
+        if any(self.steps.is_step(one) and changes_with(part, one) for one in around for part in deciding):
             return True
         if any(part.op is Op.EXTERNAL and part.name.startswith(CLOCKS) for part in index.computed_from()):
             return True
@@ -246,6 +247,15 @@ class Insertions:
             argument is not None and argument is not index and self._changes(argument, at, hops - 1)
             for argument, at in given
         )
+
+    def _indices_in(self, value: Value) -> Iterator[Value]:
+        """What decides which rows are taken of what ``value`` is computed from: ``users[rows]``, ``users[i:j]``."""
+        graph = self.solution.graph
+        for part in (part for part in value.computed_from() if part.op is Op.SUBSCRIPT):
+            yield from graph.indices.get(part, ())
+            for element in part.syntax.slice if isinstance(part.syntax, cst.Subscript) else ():
+                if isinstance(element.slice, cst.Slice) and element.slice.lower in graph.bounds:
+                    yield graph.bounds[element.slice.lower]
 
     def _is_counter(self, index: Value, hops: int) -> bool:
         """Whether an attribute or a global is added to as the program goes on, or set to what counts the steps."""
