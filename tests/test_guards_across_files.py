@@ -455,3 +455,42 @@ def score(images):
         return net(torch.stack(rows)).tolist()
 """
     assert check_source(text) == []
+
+
+LOCAL_MAP = """
+    import torch
+    from torch import nn
+
+    def local_map(net: nn.Module, x):
+        y = net(x)
+        return y, torch.zeros(3)
+
+    if __name__ == "__main__":
+        y, slope = local_map(nn.Linear(3, 3), torch.randn(3))
+        print(y.shape, slope.shape)
+"""
+
+
+def test_what_a_package_shows_at_the_end_of_a_file_is_one_of_its_callers(tmp_path: Path) -> None:
+    package = {"affine/__init__.py": "", "affine/maps.py": LOCAL_MAP}
+    assert Project(tmp_path / "package", package).found() == []
+    assert Project(tmp_path / "script", {"maps.py": LOCAL_MAP}).found() == ["maps.py: TLK201 warning"]
+
+
+def test_a_script_within_a_package_calls_its_evaluation_from_its_main_function(tmp_path: Path) -> None:
+    evaluation = """
+        import torch
+        from torch import nn
+
+        def evaluate(net: nn.Module, x):
+            return net(x)
+
+        def main():
+            y = evaluate(nn.Linear(3, 3), torch.randn(3))
+            print(y.shape)
+
+        if __name__ == "__main__":
+            main()
+    """
+    project = Project(tmp_path, {"affine/__init__.py": "", "affine/score.py": evaluation})
+    assert project.found() == ["affine/score.py: TLK201 warning"]

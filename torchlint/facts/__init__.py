@@ -91,9 +91,10 @@ class Facts(Solved):
             project: what it imports from its project; without one it stands alone.
             trusts_annotations: whether ``value: float`` is a number where nobody is seen to pass anything else.
         """
-        super().__init__(module, project or NoImports(), trusts_annotations=trusts_annotations)
+        project = project or NoImports()
+        super().__init__(module, project, trusts_annotations=trusts_annotations)
         self.hooks = Hooks(self)
-        self.inferences = Inferences(self.flows, self.steps, self.unit_tests.is_brief, self.hooks.is_used)
+        self.inferences = Inferences(self.flows, self.steps, project, self.unit_tests.is_brief, self.hooks.is_used)
 
     def dissolve(self) -> None:
         """Give up all that is known, so that the file is freed at once; see :meth:`Solution.dissolve`."""

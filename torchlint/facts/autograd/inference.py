@@ -10,6 +10,7 @@ from torchlint.facts.autograd.arrays import read_as_arrays
 from torchlint.facts.autograd.beside import beside
 from torchlint.facts.autograd.by_contract import InferringMethods
 from torchlint.facts.autograd.decided import is_decided, is_volatile
+from torchlint.facts.autograd.demonstrations import Demonstrations
 from torchlint.facts.autograd.detached_answers import is_detached_answer
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.inference_elsewhere import InferenceElsewhere
@@ -19,6 +20,7 @@ from torchlint.facts.autograd.made_up import Maker, makers
 from torchlint.facts.autograd.older_torch import OlderTorch
 from torchlint.facts.autograd.served import Served
 from torchlint.facts.autograd.unseen_methods import UnseenMethods
+from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps, called_object
 from torchlint.facts.values.domain import FunctionReference, Instance, Module, Tool, surely_graphless
@@ -72,12 +74,17 @@ class Inferences:
     """Finds inference that records graphs."""
 
     def __init__(
-        self, flows: Flows, steps: Steps, is_brief: Callable[[Value], bool], is_used_by_hook: Callable[[Value], bool]
+        self,
+        flows: Flows,
+        steps: Steps,
+        project: Imports,
+        is_brief: Callable[[Value], bool],
+        is_used_by_hook: Callable[[Value], bool],
     ) -> None:
         """Search when first asked.
 
-        ``is_brief`` says of a forward that it runs once, in a unit test, ``is_used_by_hook`` that a hook hands its
-        graph to a backward.
+        ``project`` says whether the file belongs to a package, ``is_brief`` of a forward that it runs once, in a unit
+        test, ``is_used_by_hook`` that a hook hands its graph to a backward.
         """
         self.solution = flows.solution
         self.flows = flows
@@ -86,6 +93,7 @@ class Inferences:
         self._older_torch = OlderTorch(flows.solution)
         self._served = Served(flows.solution, steps)
         self._methods = UnseenMethods(flows, steps, self._served)
+        self._demonstrations = Demonstrations(flows.solution, flows.ancestry, project)
         self.evaluating = Evaluating(flows.solution, self._does_more)
         self._is_brief = is_brief
         self._is_used_by_hook = is_used_by_hook
@@ -210,7 +218,9 @@ class Inferences:
         """The graph goes to callers in this file, and none of them uses it."""
         if self._does_more(function) or call in self.flows.escaped or call in self.flows.shown:
             return False
-        return call not in self.flows.handed_out and call not in self.flows.put_away
+        if call in self.flows.handed_out or call in self.flows.put_away:
+            return False
+        return call not in self._demonstrations.results
 
     def _does_more(self, function: Function) -> bool:
         """Whether a function trains as well, or is the whole script: then only single statements infer.
