@@ -103,6 +103,11 @@ TAPS = """
         ("def look(net):\n    return Taps(net)\n", True),
         ("def main(nets):\n    return [Pair(net) for net in nets]\n", True),
         ("def main(net):\n    print(net)\n", True),
+        ("class Net:\n    def __init__(self):\n        self.taps = Pair(self.children())\n", False),
+        ("class Net:\n    def __init__(self):\n        self.taps = Pair(net=self)\n", False),
+        ("class Net:\n    def __init__(self, net):\n        self.taps = Pair(net)\n", True),
+        ("class Net:\n    def reset(self):\n        self.taps = Pair(self.children())\n", True),
+        ("class Net:\n    def __init__(self):\n        self.taps = [Pair(self) for _ in range(3)]\n", True),
     ],
 )
 def test_an_object_that_leaves_hooks_and_is_made_once(tmp_path: Path, use: str, told: bool) -> None:

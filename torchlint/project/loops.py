@@ -91,16 +91,34 @@ def _is_forward(node: ast.AST) -> bool:
 
 
 def is_called_once(tree: ast.Module, name: str) -> bool | None:
-    """Whether each call of a name stands in a file's body, or its ``main``, and in no loop; None where it has none."""
+    """Whether each call of a name is made once, for all or for the object it is given; None where it has none.
+
+    Once for all is what stands in a file's body, or its ``main``, and in no loop; once for an object what its
+    ``__init__`` gives the object itself or what a method of it answers: ``Watch(self.named_modules())``.
+    """
     found: bool | None = None
-    pending: list[tuple[ast.AST, bool]] = [(tree, True)]
+    pending: list[tuple[ast.AST, bool, str]] = [(tree, True, "")]
     while pending:
-        node, is_once = pending.pop()
+        node, is_once, maker = pending.pop()
         if isinstance(node, ast.Call) and last_name(node.func) == name:
-            found = is_once and found is not False
+            found = (is_once or (maker != "" and _is_given(node, maker))) and found is not False
         if isinstance(node, _DEFINITIONS):
-            is_once = is_once and getattr(node, "name", "") == MAIN
+            is_once, maker = is_once and getattr(node, "name", "") == MAIN, _made_by(node)
         elif isinstance(node, (*_LOOPS, *_COMPREHENSIONS)):
-            is_once = False
-        pending += [(child, is_once) for child in children(node)]
+            is_once, maker = False, ""
+        pending += [(child, is_once, maker) for child in children(node)]
     return found
+
+
+def _made_by(node: ast.AST) -> str:
+    """What an ``__init__`` calls the object that it makes, "" for any other definition."""
+    if not isinstance(node, ast.FunctionDef) or node.name != "__init__" or not node.args.args:
+        return ""
+    return node.args.args[0].arg
+
+
+def _is_given(call: ast.Call, name: str) -> bool:
+    """Whether a call is given what has a name, or what a method of that answers."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    asked = [one.func.value for one in given if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute)]
+    return any(isinstance(one, ast.Name) and one.id == name for one in (*given, *asked))
