@@ -160,6 +160,12 @@ HELPERS = """
         width = max(old.size(1), new.size(1))
         return torch.cat((widened(old, width), widened(new, width)))
 
+    def extended(old, new):
+        if isinstance(old, list):
+            old.extend(new)
+            return old
+        return torch.cat([old, new])
+
     def condensed(old, new):
         return torch.cat((old.mean(0, keepdim=True), new))
 
@@ -289,6 +295,12 @@ def test_what_a_helper_does_in_each_step_is_told_at_its_call(tmp_path: Path, cal
 )
 def test_what_a_helper_joins_to_the_rest_in_each_step_is_copied(tmp_path: Path, call: str, codes: list[str]) -> None:
     assert found(tmp_path, training(before="rows = None", each=call) + "\n        return rows\n") == codes
+
+
+@pytest.mark.parametrize(("first", "codes"), [("[]", []), ("net.empty", ["TLK401"])])
+def test_a_helper_for_lists_and_tensors_copies_no_list(tmp_path: Path, first: str, codes: list[str]) -> None:
+    file = training(before=f"rows = {first}", each="rows = tools.extended(rows, net(x).detach())")
+    assert found(tmp_path, file + "\n        return rows\n") == codes
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.data_passes import is_over_few
 from torchlint.facts.turns.repetition import Repetition
 from torchlint.facts.values.choices import with_joins
-from torchlint.facts.values.domain import Container, History, Tensor
+from torchlint.facts.values.domain import Container, History, Plain, Tensor
 from torchlint.facts.values.extents import Size
 from torchlint.facts.values.graph import Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of, stored_at
@@ -61,7 +61,7 @@ class JoinedInTurn:
             news = [item for item in items if item not in olds]
             if not news or all(map(is_padding, news)) or self._is_needed_in_turn(olds[0], call, repetition):
                 continue
-            if begins_with_numbers(olds[0]) or self._goes_into_next(olds[0], call):
+            if begins_with_numbers(olds[0]) or self._goes_into_next(olds[0], call) or self._is_list(olds[0], call):
                 continue
             for found in self._copied(call, olds[0], news[0], repetition):
                 if seen is not None:
@@ -124,6 +124,13 @@ class JoinedInTurn:
             holders = [a.allocation for a in self.solution.final(item.inputs[0]) if isinstance(a, Container)]
             kept += [v for made in holders for key, v in self.solution.held.get(made, ()) if key == item.keys[0]]
         return call in with_joins(kept)
+
+    def _is_list(self, old: Value, call: Value) -> bool:
+        """Whether what is joined to begins as a list, which no join takes: then a helper for both extends it."""
+        kept = with_joins([old] if old.op is Op.PHI else stored_at(self.solution, old))
+        first = [value for value in kept if value.op is not Op.PHI and value is not call]
+        begun = [atom for value in first for atom in self.solution.final(value)]
+        return any(isinstance(a, Container) for a in begun) and all(isinstance(a, Container | Plain) for a in begun)
 
     def _is_needed_in_turn(self, old: Value, call: Value, repetition: Repetition) -> bool:
         """Whether each turn reads what was collected so far (decoding), or sets it anew (a window)."""
