@@ -11,18 +11,31 @@ from invoking import ROOT
 from torchlint.catalog import rules
 from torchlint.rule import Rule
 
-JUDGEMENTS: list[dict[str, Any]] = [
-    json.loads(line)
-    for line in (ROOT / "tests" / "benchmarks" / "judgements.jsonl").read_text(encoding="utf-8").splitlines()
-]
+Place = tuple[str, str, str, int, str]
+
+
+def read(name: str) -> list[dict[str, Any]]:
+    text = (ROOT / "tests" / "benchmarks" / name).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def places(rows: list[dict[str, Any]]) -> list[Place]:
+    return [(row["repository"], row["commit"], row["path"], row["line"], row["rule"]) for row in rows]
+
+
+JUDGEMENTS = read("judgements.jsonl")
+RETIRED = read("retired.jsonl")
 
 
 def test_a_judgement_is_coordinates_a_verdict_and_a_word_why() -> None:
     keys = {"repository", "commit", "path", "line", "rule", "level", "verdict", "why"}
     assert all(set(judgement) == keys for judgement in JUDGEMENTS)
     assert {judgement["verdict"] for judgement in JUDGEMENTS} <= {"true", "false"}
-    places = [(j["repository"], j["commit"], j["path"], j["line"], j["rule"]) for j in JUDGEMENTS]
-    assert len(set(places)) == len(places)
+    assert len(set(places(JUDGEMENTS))) == len(JUDGEMENTS)
+
+
+def test_what_is_retired_is_not_among_what_is_judged() -> None:
+    assert set(places(RETIRED)).isdisjoint(places(JUDGEMENTS))
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.code)
