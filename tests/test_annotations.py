@@ -135,5 +135,36 @@ def test_an_attribute_a_variable_and_a_result_are_told_as_well(parts: dict[str, 
     assert _codes(RUNNER.format(**{**usual, **parts})) == {"TLK102", "TLK201"}
 
 
+EXPORTED = """
+import numpy as np
+import torch
+from torch import nn
+
+class Session:
+    def __init__(self, path):
+        self.path = path
+
+    def __call__(self, ids):
+        return [np.load(self.path)[ids]]
+
+class Pipeline:
+    def __init__(self, encoder: nn.Module):
+        self.encoder = encoder
+
+class Exported(Pipeline):
+    def __init__(self, encoder: {told}):
+        super().__init__(encoder)
+
+    def encode(self, words):
+        first = self.encoder(torch.tensor(words))[0]
+        return np.concatenate([first.repeat(1, 2), first])
+"""
+
+
+@pytest.mark.parametrize(("told", "codes"), [("nn.Module", {"TLK201"}), ("Session", set())])
+def test_what_is_passed_outweighs_what_a_base_is_told(told: str, codes: set[str]) -> None:
+    assert _codes(EXPORTED.format(told=told)) == codes
+
+
 def _codes(text: str) -> set[str]:
     return {found.code for found in check_source(dedent(text))}

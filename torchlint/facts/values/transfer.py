@@ -50,6 +50,7 @@ from torchlint.facts.values.graph import Class, Function, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import handed_on
 from torchlint.facts.values.kinds import Rest
 from torchlint.facts.values.objects import of_its_calls, of_this_object, with_what_was_there
+from torchlint.facts.values.overrides import has_unseen_base
 from torchlint.facts.values.texts import is_written_text
 from torchlint.facts.values.tuples import unpackable, with_items
 
@@ -104,8 +105,8 @@ def _parameter(solution: Solution, value: Value) -> Abstract:
         if syntax.annotation is not None:
             known = annotated(told_of(solution.graph, value))
             if known is not None:
-                is_doubted = not solution.graph.trusts_annotations and is_told_number(value)
-                return solution.objects.get(value, BOTTOM) | ({Argument(value)} if is_doubted else known)
+                given = solution.objects.get(value, BOTTOM)
+                return given | ({Argument(value)} if _is_doubted(solution, value, known, given) else known)
             items = annotated(solution.graph.told_items.get(value, ""))
             if items is not None and any(isinstance(atom, Module) for atom in items):
                 solution.set_field(value, None, items)
@@ -129,6 +130,21 @@ def _parameter(solution: Solution, value: Value) -> Abstract:
 
 
 _NO_OBJECTS = frozenset([Plain, Unknown, Tensor])
+
+
+def _is_doubted(solution: Solution, parameter: Value, told: Abstract, given: Abstract) -> bool:
+    """Whether what a parameter is annotated to be is not to be relied on, or what is passed says otherwise.
+
+    A pipeline that is exported passes its base, which names networks, what runs their graphs.
+    """
+    if not solution.graph.trusts_annotations and is_told_number(parameter):
+        return True
+    return any(isinstance(atom, Module) for atom in told) and any(map(_is_no_model, given))
+
+
+def _is_no_model(atom: Atom) -> bool:
+    """Whether an object is one of a class that is seen whole and has no model among its bases."""
+    return isinstance(atom, Instance) and not is_module_class(atom.cls) and not has_unseen_base(atom.cls)
 
 
 def _phi(solution: Solution, value: Value) -> Abstract:
