@@ -239,14 +239,15 @@ class Inferences:
 
         One that is put into evaluation mode is a network, whatever its subclasses do.
         """
-        itself = set(all_same_objects(self.solution, called_object(call)))
-        modes = (one for one in self.steps.calls_in(call.function) if one.callee.name == "eval" and one.callee.inputs)
-        if any(not itself.isdisjoint(all_same_objects(self.solution, one.callee.inputs[0])) for one in modes):
-            return False
         atoms = self.solution.final(call.callee)
         forwards = [atom.cls.method("forward") for atom in atoms if isinstance(atom, Instance)]
-        is_open = all(method is not None and is_left_open(method) for method in forwards)
-        return is_open and len(forwards) == len(atoms) > 0
+        if not forwards or len(forwards) < len(atoms):
+            return False  # the most
+        if not all(method is not None and is_left_open(method) for method in forwards):
+            return False
+        itself = set(all_same_objects(self.solution, called_object(call)))
+        modes = (one for one in self.steps.calls_in(call.function) if one.callee.name == "eval" and one.callee.inputs)
+        return all(itself.isdisjoint(all_same_objects(self.solution, one.callee.inputs[0])) for one in modes)
 
     def _infers(self, call: Value) -> bool:
         """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""

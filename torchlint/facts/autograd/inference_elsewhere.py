@@ -34,14 +34,13 @@ class InferenceElsewhere:
 
     def _is_trained_by_attribute(self, call: Value) -> bool:
         """``controller.sample()``, and then a backward over ``controller.log_prob``, which that has left there."""
-        if call.callee.op is not Op.ATTRIBUTE:
+        owners = set(places_of(self.solution, call.callee.inputs[0])) if call.callee.op is Op.ATTRIBUTE else set()
+        if not owners:
             return False
-        owners = set(places_of(self.solution, call.callee.inputs[0]))
         read = (value for value in self.solution.graph.of(Op.ATTRIBUTE) if value.name not in torch_api.module_methods())
         return any(
             not owners.isdisjoint(places_of(self.solution, value.inputs[0])) and self.flows.is_trained_on(value)
             for value in read
-            if owners
         )
 
     def runs_forwards_only(self, call: Value) -> bool:

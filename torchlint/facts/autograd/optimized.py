@@ -27,7 +27,7 @@ from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import places_of, stored_at
 from torchlint.facts.values.making import makes
-from torchlint.facts.values.overrides import has_unseen_base
+from torchlint.facts.values.overrides import has_unseen_base, is_plain_class
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.reaching import ends
 from torchlint.frameworks import Holds, method_names
@@ -247,7 +247,8 @@ class Optimized:
     def _only_holds(self, owner: Value) -> bool:
         """Whether the parts of an object are trained, or are not, by themselves: ``self``, or no network at all."""
         atoms = self.solution.final(owner)
-        return _is_self(owner) or (bool(atoms) and all(isinstance(a, Instance) and _is_plain(a.cls) for a in atoms))
+        is_plain = bool(atoms) and all(isinstance(atom, Instance) and is_plain_class(atom.cls) for atom in atoms)
+        return _is_self(owner) or is_plain
 
     def _goes_on(self, parameters: Value) -> bool:
         """Whether the result of ``parameters()`` is kept, or given to anything that does more than look at it."""
@@ -312,7 +313,3 @@ class Optimized:
 def _is_self(value: Value) -> bool:
     function = value.function
     return value.op is Op.PARAMETER and function.owner is not None and value in function.parameters[:1]
-
-
-def _is_plain(cls: Class) -> bool:
-    return not is_module_class(cls) and not has_unseen_base(cls)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint.facts.keeping.loading import Load
-from torchlint.facts.turns.changing import changes_with
+from torchlint.facts.turns.changing import is_computed_with
 from torchlint.facts.values.graph import Kind, Loop, Op, Store, Value
 from torchlint.facts.values.homes import homes_of
 from torchlint.facts.values.writing import text_of
@@ -55,7 +55,7 @@ def _of(facts: Facts, load: Load) -> Iterator[AveragedLoads]:
 
 def _reads_another(call: Value, loop: Loop) -> bool:
     """Whether each turn of ``loop`` reads another file."""
-    return any(changes_with(part, loop) for argument in call.arguments for part in argument.computed_from())
+    return any(is_computed_with(argument, loop) for argument in call.arguments)
 
 
 def _is_sum(value: Value, whole: set[Value], loop: Loop) -> bool:

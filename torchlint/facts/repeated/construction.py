@@ -26,7 +26,7 @@ from torchlint.facts.repeated.belonging import (
 from torchlint.facts.repeated.making_over import is_made_over
 from torchlint.facts.repeated.products import Product, Products
 from torchlint.facts.summaries.summary import EffectKind
-from torchlint.facts.turns.changing import changes_with
+from torchlint.facts.turns.changing import changes_with, is_computed_with
 from torchlint.facts.turns.repetition import Repetition, Turn
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import History, Tensor
@@ -311,7 +311,7 @@ def _changes_with(source: Value, loop: Loop) -> bool:
     inner = source.loop
     if source.op is not Op.ELEMENT or inner is None or inner is loop or inner.iterable is None:
         return changes_with(source, loop)
-    return any(changes_with(part, loop) for part in inner.iterable.computed_from())
+    return is_computed_with(inner.iterable, loop)
 
 
 def _decisive(call: Value, product: Product) -> Sequence[Value]:

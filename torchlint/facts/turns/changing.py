@@ -12,3 +12,8 @@ def changes_with(value: Value, loop: Loop) -> bool:
     if value.loop is None or loop not in value.loop.around():
         return False
     return value.op is Op.ELEMENT or (value.op is Op.CONSTANT and value.syntax is None)
+
+
+def is_computed_with(value: Value, loop: Loop) -> bool:
+    """Whether ``value`` is computed from something that changes with the loop."""
+    return any(changes_with(part, loop) for part in value.computed_from())

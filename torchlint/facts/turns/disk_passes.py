@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.facts.turns.changing import changes_with
+from torchlint.facts.turns.changing import is_computed_with
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.graph import Loop, Op, Value
 from torchlint.facts.values.listing import goes_over_files, goes_over_rows
@@ -27,9 +27,7 @@ def goes_over_disk(solution: Solution, steps: Steps, loop: Loop) -> bool:
         steps: knows the calls of a function.
         loop: the loop.
     """
-    if goes_over_files(loop) or goes_over_rows(loop):
-        return True
-    if any(goes_over_files(one) or goes_over_rows(one) for one in _behind(solution, loop)):
+    if any(goes_over_files(one) or goes_over_rows(one) for one in (loop, *_behind(solution, loop))):
         return True
     if loop.iterable is None or loop.iterable.op is Op.CONTAINER:
         return False
@@ -50,16 +48,12 @@ def _behind(solution: Solution, loop: Loop) -> Iterator[Loop]:
 def _names_a_file(solution: Solution, steps: Steps, call: Value, loop: Loop) -> bool:
     """Whether a CALL reads a file whose name the turn brings, or has a function of the file read it."""
     if call.callee.name in READING:
-        return bool(call.arguments) and _changes(call.arguments[0], loop)
+        return bool(call.arguments) and is_computed_with(call.arguments[0], loop)
     for function in solution.functions_of(call):
         bindings = solution.callers.get(function, {}).get(call, {})
         reading = (one for one in steps.calls_in(function) if one.callee.name in READING and one.arguments)
         named = (part for one in reading for part in one.arguments[0].computed_from() if part.op is Op.PARAMETER)
         given = (bindings.get(parameter) for parameter in named)
-        if any(one is not None and _changes(one, loop) for one in given):
+        if any(one is not None and is_computed_with(one, loop) for one in given):
             return True
     return False
-
-
-def _changes(name: Value, loop: Loop) -> bool:
-    return any(changes_with(part, loop) for part in name.computed_from())

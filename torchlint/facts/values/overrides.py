@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchlint import torch_api
-from torchlint.facts.values.frameworks import is_forward
+from torchlint.facts.values.frameworks import is_forward, is_module_class
 from torchlint.facts.values.graph import Class, Function
 
 
@@ -30,3 +30,8 @@ def is_of_torch(base: str) -> bool:
 def has_unseen_base(cls: Class) -> bool:
     """Whether a class has a base that is neither torch's own nor one of the project."""
     return any(not is_of_torch(base) for base in cls.all_bases())
+
+
+def is_plain_class(cls: Class) -> bool:
+    """Whether a class is seen whole, with all its bases, and none of these is a module."""
+    return not is_module_class(cls) and not has_unseen_base(cls)

@@ -50,7 +50,7 @@ from torchlint.facts.values.graph import Class, Function, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import handed_on
 from torchlint.facts.values.kinds import Rest
 from torchlint.facts.values.objects import of_its_calls, of_this_object, with_what_was_there
-from torchlint.facts.values.overrides import has_unseen_base
+from torchlint.facts.values.overrides import is_plain_class
 from torchlint.facts.values.texts import is_written_text
 from torchlint.facts.values.tuples import unpackable, with_items
 
@@ -139,12 +139,8 @@ def _is_doubted(solution: Solution, parameter: Value, told: Abstract, given: Abs
     """
     if not solution.graph.trusts_annotations and is_told_number(parameter):
         return True
-    return any(isinstance(atom, Module) for atom in told) and any(map(_is_no_model, given))
-
-
-def _is_no_model(atom: Atom) -> bool:
-    """Whether an object is one of a class that is seen whole and has no model among its bases."""
-    return isinstance(atom, Instance) and not is_module_class(atom.cls) and not has_unseen_base(atom.cls)
+    is_told_model = any(isinstance(atom, Module) for atom in told)
+    return is_told_model and any(isinstance(atom, Instance) and is_plain_class(atom.cls) for atom in given)
 
 
 def _phi(solution: Solution, value: Value) -> Abstract:
