@@ -11,9 +11,9 @@ from traceback import extract_tb
 from torchlint.catalog import rules
 from torchlint.diagnostic import Diagnostic
 from torchlint.engine import check
-from torchlint.fix import apply_repairs, fix_source
-from torchlint.positions import line_starts
+from torchlint.fix.applying import apply_repairs, fix_source
 from torchlint.source import Source, Unreadable
+from torchlint.syntax.positions import line_starts
 
 __all__ = ["diagnose", "place_of", "verdict"]
 

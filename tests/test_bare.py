@@ -9,9 +9,9 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
-from torchlint.bare import bare_module, complete
 from torchlint.facts import Facts
-from torchlint.tree import walk
+from torchlint.syntax.bare import bare_module, complete
+from torchlint.syntax.tree import walk
 
 ROOT = Path(__file__).parent.parent
 

@@ -76,7 +76,7 @@ class TestFix:
             raise PermissionError(13, "Permission denied")
 
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr("torchlint.fix.write_atomic", refuse)
+        monkeypatch.setattr("torchlint.rewrite.write_atomic", refuse)
         write(tmp_path, "a.py", LEAK)
         assert main(["--fix"]) == 2
         out, err = capsys.readouterr()

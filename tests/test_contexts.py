@@ -12,7 +12,7 @@ from torchlint.rules.tlk109_tensor_on_ctx import TensorOnContext
 from torchlint.engine import check
 from torchlint.facts import Facts
 from torchlint.facts.autograd.contexts import OnContext, Share
-from torchlint.fix import fix_source
+from torchlint.fix.applying import fix_source
 from torchlint.rule import Level
 from torchlint.source import Source
 

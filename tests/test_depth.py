@@ -10,7 +10,8 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
-from torchlint.depth import (
+from torchlint.source import Unreadable, read_source
+from torchlint.syntax.depth import (
     NESTING_LIMIT,
     check_nesting,
     deep_recursion,
@@ -18,7 +19,6 @@ from torchlint.depth import (
     nesting_of_tree,
     parse_shallow,
 )
-from torchlint.source import Unreadable, read_source
 
 STANDARD_LIBRARY = Path(ast.__file__).parent
 
@@ -135,7 +135,7 @@ def test_syntax_errors_stay_syntax_errors_and_warnings_stay_away() -> None:
             "-W",
             "error",
             "-c",
-            r"import torchlint.depth as d; d.parse_shallow('\'\\d\'\n1 is 1')",
+            r"import torchlint.syntax.depth as d; d.parse_shallow('\'\\d\'\n1 is 1')",
         ],
         cwd=Path(__file__).parents[1],
         capture_output=True,
@@ -169,7 +169,7 @@ DEEPEST = {
 @pytest.mark.parametrize("name", DEEPEST)
 def test_libcst_survives_the_deepest_that_is_accepted(name: str) -> None:
     program = (
-        "import sys, libcst; from torchlint.depth import deep_recursion, parse_shallow\n"
+        "import sys, libcst; from torchlint.syntax.depth import deep_recursion, parse_shallow\n"
         "text = sys.stdin.read(); parse_shallow(text); module = libcst.parse_module(text)\n"
         "with deep_recursion(): assert module.code == text\n"
     )

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchlint.diagnostic import Diagnostic, Level, Memory, Repair, Replacement
-from torchlint.fix import apply_repairs, diff, drops_comment, fix_source
-from torchlint.positions import line_starts
+from torchlint.fix.applying import apply_repairs, diff, drops_comment, fix_source
 from torchlint.source import Source, Unreadable
+from torchlint.syntax.positions import line_starts
 
 
 def repair(*replacements: tuple[int, int, str], safe: bool = True, title: str = "Fix") -> Repair:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torchlint.catalog import fixture_folder, rules
 from torchlint.diagnostic import Diagnostic
 from torchlint.engine import check
-from torchlint.fix import fix_source
+from torchlint.fix.applying import fix_source
 from torchlint.source import Source, decode_source, encode_source
 
 PROGRAMS = [

@@ -12,9 +12,10 @@ from torchlint.catalog import rule_of
 from torchlint.diagnostic import Repair
 from torchlint.facts import Facts
 from torchlint.facts.guards.guarding import Idle, IdleGuard, guarded_in_vain, idle_guards
-from torchlint.fix import apply_repairs, plan
-from torchlint.positions import locate
+from torchlint.fix.applying import apply_repairs
+from torchlint.fix.rebuild import plan
 from torchlint.rule import Finding
+from torchlint.syntax.positions import locate
 
 NET = """
 import asyncio, contextlib, functools, itertools, threading

@@ -8,10 +8,10 @@ import libcst as cst
 import pytest
 from rule_programs import diagnose
 
-from torchlint.bare import bare_module
 from torchlint.facts import Facts
-from torchlint.number_tables import TABLE, without_tables
 from torchlint.source import Source
+from torchlint.syntax.bare import bare_module
+from torchlint.syntax.number_tables import TABLE, without_tables
 
 NUMBERS = "".join(f"    -{number}.5e-3,\r\n" for number in range(20_000))
 TEXT = f"import torch\r\nROWS = [\r\n{NUMBERS}]\r\ntotal = 1\r\n"

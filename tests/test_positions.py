@@ -17,8 +17,8 @@ from libcst.metadata import (
     WhitespaceInclusivePositionProvider,
 )
 
-from torchlint.positions import Span, line_starts, locate, spans, whole
 from torchlint.source import read_source
+from torchlint.syntax.positions import Span, line_starts, locate, spans, whole
 
 STANDARD_LIBRARY = Path(ast.__file__).parent
 FILES = [

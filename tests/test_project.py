@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.imported import imported_names
 from torchlint.project.excerpt import Outline
 from torchlint.project.loops import called_in_loops
 from torchlint.project.modules import Location, Modules
 from torchlint.project.project import Project
 from torchlint.project.trees import KEPT, Trees
 from torchlint.source import Source
+from torchlint.syntax.imported_names import imported_names
 
 
 def tree(folder: Path, *names: str) -> Path:

@@ -10,11 +10,13 @@ import libcst as cst
 import pytest
 
 from torchlint.diagnostic import Repair, Replacement
-from torchlint.fix import apply_repairs, import_torch_replacement, plan, plan_all
-from torchlint.positions import spans
+from torchlint.fix.applying import apply_repairs
+from torchlint.fix.rebuild import plan, plan_all
+from torchlint.fix.torch_import import import_torch_replacement
 from torchlint.rule import Edit, Fix
 from torchlint.source import read_source
-from torchlint.tree import walk
+from torchlint.syntax.positions import spans
+from torchlint.syntax.tree import walk
 
 Build = Callable[[cst.CSTNode], "cst.CSTNode | cst.FlattenSentinel[cst.CSTNode] | cst.RemovalSentinel"]
 

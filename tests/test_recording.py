@@ -7,7 +7,7 @@ from programs import TRAINING, Program
 
 from torchlint.catalog import rule_of
 from torchlint.engine import check
-from torchlint.fix import fix_source
+from torchlint.fix.applying import fix_source
 from torchlint.source import Source
 
 HEAD = "import sys\nimport torch.cuda.memory as memory\nfrom itertools import islice\n"

@@ -10,7 +10,7 @@ import libcst as cst
 import pytest
 from rule_programs import diagnose, named, programs
 
-from torchlint.fix import fix_source
+from torchlint.fix.applying import fix_source
 from torchlint.source import Source, read_source
 from torchlint.verify.programs import read_settings
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
-from torchlint.tree import READERS, reader_of, walk
+from torchlint.syntax.tree import READERS, reader_of, walk
 
 ROOT = Path(__file__).parent.parent
 
@@ -19,7 +19,7 @@ t = [u, *v], {w: x, **y}, {z}
 """
 
 
-@pytest.mark.parametrize("text", [WRITTEN, (ROOT / "torchlint" / "tree.py").read_text(encoding="utf-8")])
+@pytest.mark.parametrize("text", [WRITTEN, (ROOT / "torchlint" / "syntax" / "tree.py").read_text(encoding="utf-8")])
 def test_the_children_that_are_spelled_out_are_those_that_the_fields_tell(text: str) -> None:
     for node in walk(cst.parse_module(text)):
         spelled, told = READERS[type(node)](node), reader_of(type(node))(node)

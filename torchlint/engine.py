@@ -11,10 +11,10 @@ from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from torchlint.depth import check_nesting, deep_recursion, parse_shallow
 from torchlint.diagnostic import Diagnostic, Evidence, Repair
 from torchlint.screen import passing, uses_torch
 from torchlint.source import Source, Unreadable
+from torchlint.syntax.depth import check_nesting, deep_recursion, parse_shallow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from torchlint.facts import Facts
     from torchlint.facts.summaries.imports import Imports
-    from torchlint.positions import Located
     from torchlint.project.project import Project
     from torchlint.rule import Finding, Fix, LineOf, Rule
+    from torchlint.syntax.positions import Located
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _bare_facts(source: Source, tree: ast.Module, imports: Imports | None) -> Fa
     Most files are silent, and libcst's parser takes longer than everything else. What is found is found again once
     the nodes have their white space, when it can be located, written and repaired.
     """
-    from torchlint.bare import bare_module
+    from torchlint.syntax.bare import bare_module
 
     bare = bare_module(source.text, tree)
     try:
@@ -144,7 +144,7 @@ def _silent_at_first(facts: Facts, rules: Sequence[Rule]) -> int:
 
 def _whole_facts(facts: Facts | None, module: cst.Module, imports: Imports | None) -> Facts:
     """The facts of a file by a tree with its white space: those of its bare tree, where that can be filled in."""
-    from torchlint.bare import complete
+    from torchlint.syntax.bare import complete
 
     if facts is not None and complete(facts.module, module):
         return facts
@@ -198,7 +198,7 @@ def _without_lines_of(elsewhere: Set[cst.CSTNode], message: Sequence[str | LineO
 
 
 def _diagnostics(source: Source, module: cst.Module, findings: list[tuple[Rule, Finding]]) -> list[Diagnostic]:
-    from torchlint.positions import locate
+    from torchlint.syntax.positions import locate
 
     nodes = [node for _, finding in findings for node in _mentioned(finding)]
     located = locate(module, nodes)
@@ -237,7 +237,7 @@ def _line(of: LineOf, located: Located) -> str:
 
 def _repairs(source: Source, module: cst.Module, findings: list[tuple[Rule, Finding]]) -> dict[Fix, Repair]:
     """The repair of each fix that changes something, by the fix."""
-    from torchlint.fix import plan_all
+    from torchlint.fix.rebuild import plan_all
 
     fixes = [finding.fix for _, finding in findings if finding.fix is not None]
     planned = zip(fixes, plan_all(module, source.text, fixes), strict=True)

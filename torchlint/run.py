@@ -209,7 +209,7 @@ def check_text(source: Source, job: Job, project: Project | None = None) -> Chec
     plain = _checked(source, first)
     if job.repairs is Repairs.NONE or not any(one.repair for one in first.shown):
         return plain
-    from torchlint.fix import fix_source
+    from torchlint.fix.applying import fix_source
 
     def find(text: Source) -> Sequence[Diagnostic]:
         return see(text).shown
@@ -235,7 +235,7 @@ def write_repaired(job: Job, result: Checked, project: Project | None = None) ->
     """Write what was repaired, where the job asks for it; what stands in the file then is what is returned."""
     if result.data is None or not job.write:
         return result
-    from torchlint.fix import write_atomic
+    from torchlint.rewrite import write_atomic
 
     try:
         if read_source(job.path, limit=job.limit).text == result.before:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from torchlint.filling_names import INSERTING, OPERATORS, PUSHING
 from torchlint.frameworks import packages
-from torchlint.imported import imported_names
-from torchlint.python_tree import children, last_name, walk
+from torchlint.syntax.filling_names import INSERTING, OPERATORS, PUSHING
+from torchlint.syntax.imported_names import imported_names
+from torchlint.syntax.python_tree import children, last_name, walk
 
 if TYPE_CHECKING:
     from torchlint.rule import Rule

@@ -18,12 +18,12 @@ sys.path.insert(0, str(ROOT))
 
 from torchlint.catalog import rules  # noqa: E402
 from torchlint.config import Settings  # noqa: E402
-from torchlint.depth import parse_shallow  # noqa: E402
 from torchlint.discover import discover  # noqa: E402
 from torchlint.project.project import Project  # noqa: E402
 from torchlint.run import Job, check_file  # noqa: E402
 from torchlint.screen import passing  # noqa: E402
 from torchlint.source import Unreadable, read_source  # noqa: E402
+from torchlint.syntax.depth import parse_shallow  # noqa: E402
 
 
 def is_screened_out(path: str, project: Project) -> bool:

@@ -179,7 +179,7 @@ def _tell(options: Namespace, done: Run) -> None:
 
 def _tell_diff(done: Run) -> int:
     """Print what would change."""
-    from torchlint.fix import diff
+    from torchlint.fix.applying import diff
 
     changed = [file for file in done.in_order if file.before is not None and file.after is not None]
     write("".join(diff(file.before or "", file.after or "", file.path) for file in changed))

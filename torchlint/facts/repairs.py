@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from torchlint.edits import add_line, call_method, decorate, detach, guard_statement, without_argument
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.gradients import Zeroing, free_instead
 from torchlint.facts.host.recording import Recording, bound
@@ -18,6 +17,7 @@ from torchlint.facts.values.domain import Plain
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.writing import Use, operands
 from torchlint.facts.wording import Wording
+from torchlint.fix.edits import add_line, call_method, decorate, detach, guard_statement, without_argument
 from torchlint.rule import Fix
 
 __all__ = ["Repairs"]

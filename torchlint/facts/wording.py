@@ -12,7 +12,7 @@ from torchlint.facts.building.names import import_names
 from torchlint.facts.values.graph import Function, Loop, Op, Value, ValueGraph
 from torchlint.facts.values.writing import Use, operands, shortened
 from torchlint.rule import LineOf
-from torchlint.tree import dotted, parents, walk
+from torchlint.syntax.tree import dotted, parents, walk
 
 if TYPE_CHECKING:
     from torchlint.facts.summaries.effects import Effect

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from torchlint.python_tree import children, last_name
+from torchlint.syntax.python_tree import children, last_name
 
 __all__ = ["Maker", "PassedArguments", "passed_arguments"]
 

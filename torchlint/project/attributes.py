@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.python_tree import last_name, walk
+from torchlint.syntax.python_tree import last_name, walk
 
 __all__ = ["BY_NAME", "GUARDS", "uses_attribute"]
 

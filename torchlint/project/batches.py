@@ -6,7 +6,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 
-from torchlint.python_tree import children, last_name, walk
+from torchlint.syntax.python_tree import children, last_name, walk
 
 __all__ = ["batches_passed"]
 

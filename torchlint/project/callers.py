@@ -15,7 +15,6 @@ from functools import cached_property
 
 from torchlint.frameworks import Holds, method_names
 from torchlint.guarding import Guarding
-from torchlint.imported import imported_names
 from torchlint.project.attributes import BY_NAME, GUARDS, uses_attribute
 from torchlint.project.batches import batches_passed
 from torchlint.project.guarded_parts import GUARD, MANAGER, guarded_parts, yields_in_guard
@@ -24,7 +23,8 @@ from torchlint.project.loops import called_in_loops, is_called_once
 from torchlint.project.modules import INITIALIZER, Modules
 from torchlint.project.sights import Sights, given_state
 from torchlint.project.trained import trains_on_result
-from torchlint.python_tree import last_name, walk
+from torchlint.syntax.imported_names import imported_names
+from torchlint.syntax.python_tree import last_name, walk
 
 __all__ = ["Callers"]
 

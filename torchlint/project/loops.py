@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchlint.python_tree import children, last_name, walk
+from torchlint.syntax.python_tree import children, last_name, walk
 
 __all__ = ["called_in_loops", "is_called_once"]
 

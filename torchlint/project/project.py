@@ -14,9 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from torchlint.depth import deep_recursion, parse_quietly
 from torchlint.guarding import Guarding
-from torchlint.imported import imported_names
 from torchlint.project.arguments import Maker, PassedArguments, passed_arguments
 from torchlint.project.bases import REEXPORTS, Bases
 from torchlint.project.callers import Callers
@@ -28,6 +26,8 @@ from torchlint.project.sights import Consulted, Sights
 from torchlint.project.trees import Trees
 from torchlint.screen import imports_framework, uses_torch
 from torchlint.source import SIZE_LIMIT, Source, Unreadable
+from torchlint.syntax.depth import deep_recursion, parse_quietly
+from torchlint.syntax.imported_names import imported_names
 
 if TYPE_CHECKING:
     # Importing these brings libcst, which a run over files without torch does not need.
@@ -375,9 +375,9 @@ def _member(module: str, name: str) -> str:
 def _summarised(excerpt: str, name: str) -> Summary | None:
     import libcst as cst
 
-    from torchlint.bare import bare_module
     from torchlint.facts import Facts
     from torchlint.facts.summaries.summarise import summarise
+    from torchlint.syntax.bare import bare_module
 
     try:
         with deep_recursion():

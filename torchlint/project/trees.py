@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torchlint.depth import parse_quietly, parse_shallow
+from torchlint.syntax.depth import parse_quietly, parse_shallow
 
 __all__ = ["Trees"]
 
@@ -25,7 +25,7 @@ class Trees:
         """The tree of a text.
 
         Raises:
-            Unreadable, SyntaxError: see :func:`torchlint.depth.parse_shallow`.
+            Unreadable, SyntaxError: see :func:`torchlint.syntax.depth.parse_shallow`.
         """
         known = self._kept.pop(text, None)
         tree = self._parsed(text) if known is None else known

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.edits import replace
 from torchlint.facts.autograd.contexts import OnContext, Share
 from torchlint.facts.values.graph import Op
+from torchlint.fix.edits import replace
 from torchlint.rule import Edit, Fix
-from torchlint.tree import dotted, walk
+from torchlint.syntax.tree import dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -21,7 +21,7 @@ from torchlint.facts.values.graph import Class, Function, Kind, Op, Store, Value
 from torchlint.facts.values.own_backward import has_own_backward
 from torchlint.facts.values.torch_calls import WHOLE
 from torchlint.facts.values.writing import parts
-from torchlint.tree import dotted, walk
+from torchlint.syntax.tree import dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -14,7 +14,7 @@ from torchlint.facts.autograd.ancestry import Ancestry
 from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.values.graph import Function, Value
 from torchlint.facts.values.solve import Solution
-from torchlint.tree import walk
+from torchlint.syntax.tree import walk
 
 
 class Demonstrations:

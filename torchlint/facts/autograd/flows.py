@@ -29,7 +29,7 @@ from torchlint.facts.values.graph import Backward, Function, Kind, Op, Store, Va
 from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.overrides import is_called_by_others
 from torchlint.facts.values.reaching import reached
-from torchlint.filling_names import INSERTING
+from torchlint.syntax.filling_names import INSERTING
 
 SINKS = frozenset(
     ["log", "log_dict", "log_metrics", "add_scalar", "add_scalars", "set_postfix", "set_postfix_str", "set_description",

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.edits import replace
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.values.domain import ClassReference, Container, Instance, Module, Plain, Tensor, Tool
 from torchlint.facts.values.frameworks import is_module_class
@@ -17,6 +16,7 @@ from torchlint.facts.values.graph import Backward, Function, Kind, Loop, Op, Pla
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.origins import agreed, spread_options
+from torchlint.fix.edits import replace
 from torchlint.frameworks import Holds, method_names
 from torchlint.rule import Edit
 

@@ -11,7 +11,7 @@ import libcst as cst
 from torchlint.facts.autograd.decided import is_decided
 from torchlint.facts.building.names import bound_targets, constant_of
 from torchlint.facts.values.graph import Function, Mode, Op, Value
-from torchlint.tree import nodes_of, walk
+from torchlint.syntax.tree import nodes_of, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -17,7 +17,7 @@ from torchlint.facts.values.graph import Backward, Op, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.literals import is_true
 from torchlint.facts.values.reaching import reached
-from torchlint.tree import dotted, walk_statements
+from torchlint.syntax.tree import dotted, walk_statements
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -11,7 +11,7 @@ from torchlint.facts.autograd.ancestry import Ancestry
 from torchlint.facts.autograd.liveness import Liveness
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.graph import Kind, Store, Value
-from torchlint.tree import walk
+from torchlint.syntax.tree import walk
 
 
 def shown(liveness: Liveness, ancestry: Ancestry) -> frozenset[Value]:

@@ -15,7 +15,7 @@ from torchlint.facts.autograd.accumulations import Accumulation, Accumulations
 from torchlint.facts.values.domain import Carrier, Derived, is_graphless
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Op, Value
-from torchlint.tree import walk
+from torchlint.syntax.tree import walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

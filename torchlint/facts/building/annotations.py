@@ -6,7 +6,7 @@ import libcst as cst
 
 from torchlint.facts.building.context import Context
 from torchlint.facts.values.graph import Class, Place, Value
-from torchlint.tree import dotted
+from torchlint.syntax.tree import dotted
 
 HOLDING = frozenset(
     ["list", "List", "tuple", "Tuple", "Sequence", "Iterable", "Collection",

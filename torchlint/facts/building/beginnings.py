@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.facts.building.names import constant_of, path_of
-from torchlint.tree import dotted
+from torchlint.syntax.tree import dotted
 
 NOTHING: frozenset[str] = frozenset()
 

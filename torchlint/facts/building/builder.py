@@ -14,7 +14,7 @@ from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, ValueGraph
 from torchlint.facts.values.overriding import is_left_open
-from torchlint.tree import walk_statements
+from torchlint.syntax.tree import walk_statements
 
 
 def build(module: cst.Module, project: Imports) -> ValueGraph:

@@ -14,7 +14,7 @@ import libcst as cst
 
 from torchlint.facts.building.names import ScopeNames
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Value
-from torchlint.tree import dotted
+from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts.building.definitions import DefinitionBuilder

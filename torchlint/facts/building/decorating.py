@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.facts.building.names import all_parameters, assigned_in
-from torchlint.tree import walk_scope
+from torchlint.syntax.tree import walk_scope
 
 
 def alters_arguments(decorator: cst.FunctionDef) -> bool:

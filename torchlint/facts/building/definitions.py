@@ -20,7 +20,7 @@ from torchlint.facts.building.guards import (
 )
 from torchlint.facts.building.names import all_parameters
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
-from torchlint.tree import dotted
+from torchlint.syntax.tree import dotted
 
 
 class DefinitionBuilder(ExpressionBuilder):

@@ -21,9 +21,9 @@ from torchlint.facts.building.spreading import SpreadBuilder
 from torchlint.facts.summaries.summary import PartKind, Shape
 from torchlint.facts.values.graph import Class, Function, Key, Kind, Loop, Mode, Op, Reset, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
-from torchlint.filling_names import INSERTING
 from torchlint.frameworks import Holds, method_names
-from torchlint.tree import arguments_in_order
+from torchlint.syntax.filling_names import INSERTING
+from torchlint.syntax.tree import arguments_in_order
 
 EMPTYING = frozenset(["clear", "pop", "popleft", "popitem", "get_nowait"])
 """Methods that take something out of their receiver."""

@@ -10,7 +10,7 @@ from torchlint.facts.building.data_classes import RENEWING
 from torchlint.facts.building.literals import LiteralBuilder
 from torchlint.facts.building.names import attribute_set_by, constant_of, path_of
 from torchlint.facts.values.graph import Key, Kind, Loop, Op, Value
-from torchlint.filling_names import OPERATORS, PUSHING
+from torchlint.syntax.filling_names import OPERATORS, PUSHING
 
 ADDING = frozenset(["operator.add", "operator.iadd", "torch.add"])
 """Functions by which ``functools.reduce`` sums up."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import libcst as cst
 
 from torchlint.facts.values.graph import Mode, Op, Value
-from torchlint.tree import NEW_SCOPES, dotted, walk_scope, walk_statements
+from torchlint.syntax.tree import NEW_SCOPES, dotted, walk_scope, walk_statements
 
 SWITCHES: dict[str, Mode] = {
     "torch.no_grad": Mode.OFF,

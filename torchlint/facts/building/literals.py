@@ -7,7 +7,7 @@ import libcst as cst
 from torchlint.facts.building.iteration import IterationBuilder
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.values.graph import Op, Value
-from torchlint.number_tables import TABLE
+from torchlint.syntax.number_tables import TABLE
 
 
 class LiteralBuilder(IterationBuilder):

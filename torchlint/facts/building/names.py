@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.tree import LEAVES, NEW_SCOPES, READERS, children, dotted, walk, walk_scope
+from torchlint.syntax.tree import LEAVES, NEW_SCOPES, READERS, children, dotted, walk, walk_scope
 
 BUILTINS = frozenset(dir(builtins))
 

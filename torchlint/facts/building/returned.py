@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.facts.building.annotations import tell
 from torchlint.facts.building.context import Context
 from torchlint.facts.values.graph import Function, Op, Value
-from torchlint.tree import dotted
+from torchlint.syntax.tree import dotted
 
 NUMBERS = frozenset(["int", "float", "bool", "str"])
 """Annotations of what has no graph."""

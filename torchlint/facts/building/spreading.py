@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.facts.building.filling import FillingBuilder
 from torchlint.facts.building.names import bound_targets
 from torchlint.facts.values.graph import Key, Op, Value
-from torchlint.tree import nodes_of, walk
+from torchlint.syntax.tree import nodes_of, walk
 
 CHANGING = frozenset(["update", "setdefault", "pop", "popitem", "clear", "__setitem__", "__delitem__", "__ior__"])
 """Methods after which a dictionary no longer holds what it was written with."""

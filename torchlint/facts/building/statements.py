@@ -22,7 +22,7 @@ from torchlint.facts.building.names import assigned_in, bound_targets, import_na
 from torchlint.facts.building.narrowing import flags_of, says_at_rest
 from torchlint.facts.building.state import State, merge
 from torchlint.facts.values.graph import Drop, Loop, Mode, Op, Place, Reset, Value
-from torchlint.tree import dotted, walk
+from torchlint.syntax.tree import dotted, walk
 
 
 class StatementBuilder(DefinitionBuilder):

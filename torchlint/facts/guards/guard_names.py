@@ -11,7 +11,7 @@ from torchlint.facts.building.guards import SETTERS, SWITCHES, mode_of_guard
 from torchlint.facts.building.names import bound_targets, import_names, target_names
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.wording import Wording
-from torchlint.tree import walk_scope
+from torchlint.syntax.tree import walk_scope
 
 
 @dataclass(frozen=True)

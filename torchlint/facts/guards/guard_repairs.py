@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.edits import replace
 from torchlint.facts.guards.guarding import Idle, IdleGuard, statements_after, suspends
+from torchlint.fix.edits import replace
 from torchlint.rule import Edit, Fix
-from torchlint.tree import walk
+from torchlint.syntax.tree import walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -19,7 +19,7 @@ from torchlint.facts.guards.guard_names import Guard, Guards
 from torchlint.facts.turns.handoffs import is_network, lazy_work, runs_forward, thread_work
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
-from torchlint.tree import walk_scope
+from torchlint.syntax.tree import walk_scope
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -13,7 +13,7 @@ from torchlint.facts.values.graph import Function, Kind, Loop, Op, Value
 from torchlint.facts.values.overrides import has_unseen_base
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.running import run_by
-from torchlint.tree import dotted, walk
+from torchlint.syntax.tree import dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

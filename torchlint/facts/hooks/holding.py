@@ -18,7 +18,7 @@ from torchlint.facts.values.domain import FunctionReference
 from torchlint.facts.values.graph import Function, Op, Place, Value
 from torchlint.facts.values.identity import Identity
 from torchlint.facts.values.solve import Solution
-from torchlint.tree import walk
+from torchlint.syntax.tree import walk
 
 DEEPEST = 4
 """How many functions that hold functions are looked through."""

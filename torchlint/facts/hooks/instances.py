@@ -14,7 +14,7 @@ from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Class, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of, stored_at
-from torchlint.tree import walk, walk_statements
+from torchlint.syntax.tree import walk, walk_statements
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.turns.skipping import last_of
 from torchlint.facts.values.graph import Value
-from torchlint.tree import dotted
+from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -22,8 +22,8 @@ from torchlint.facts.values.domain import History, Instance, Module, Tensor
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
 from torchlint.facts.values.homes import stored_at
-from torchlint.hook_names import OF_ALL, OF_OBJECTS, OF_TENSORS
-from torchlint.tree import dotted, walk
+from torchlint.syntax.tree import dotted, walk
+from torchlint.torch_api.hook_names import OF_ALL, OF_OBJECTS, OF_TENSORS
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -21,7 +21,7 @@ from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.sizes import Sizes
-from torchlint.tree import walk
+from torchlint.syntax.tree import walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

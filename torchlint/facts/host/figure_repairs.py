@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.edits import put_beside
 from torchlint.facts.host.figures import OpenFigure, maker_of
+from torchlint.fix.edits import put_beside
 from torchlint.rule import Fix
-from torchlint.tree import walk
+from torchlint.syntax.tree import walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

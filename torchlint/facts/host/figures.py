@@ -23,7 +23,7 @@ from torchlint.facts.values.frameworks import is_called_each_epoch
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.literals import UNWRITTEN, literal
 from torchlint.facts.values.reaching import reached
-from torchlint.tree import dotted, walk
+from torchlint.syntax.tree import dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -11,7 +11,7 @@ import libcst as cst
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.values.frameworks import is_start
 from torchlint.facts.values.graph import Function, Op, Value
-from torchlint.tree import dotted, walk, walk_scope
+from torchlint.syntax.tree import dotted, walk, walk_scope
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

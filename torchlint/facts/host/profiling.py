@@ -15,7 +15,7 @@ from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.handing_on import handlers_of
 from torchlint.facts.values.literals import literal
 from torchlint.frameworks import Holds
-from torchlint.tree import dotted, walk_scope
+from torchlint.syntax.tree import dotted, walk_scope
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.edits import replace
 from torchlint.facts.host.process import is_optional, prepares_process
 from torchlint.facts.turns.repetition import Turn
 from torchlint.facts.turns.serving import runs_at_start
 from torchlint.facts.values.frameworks import is_start
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.origins import agreed, origins, spread_options
+from torchlint.fix.edits import replace
 from torchlint.rule import Edit
 
 if TYPE_CHECKING:

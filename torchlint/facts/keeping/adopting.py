@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.running import run_by
-from torchlint.filling_names import INSERTING
+from torchlint.syntax.filling_names import INSERTING
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -21,7 +21,7 @@ from torchlint.facts.values.listing import goes_over_files
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.novelty import Novelty
 from torchlint.facts.values.tensors import Tensors, is_declared_plain
-from torchlint.tree import dotted
+from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.edits import give_argument, put_beside
+from torchlint.fix.edits import give_argument, put_beside
 from torchlint.rule import Fix
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from torchlint.facts.turns.repetition import Turn
 from torchlint.facts.values.frameworks import is_framework_training
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import places_of, targets_of
-from torchlint.tree import dotted, walk, walk_scope, walk_statements
+from torchlint.syntax.tree import dotted, walk, walk_scope, walk_statements
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

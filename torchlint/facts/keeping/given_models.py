@@ -11,7 +11,7 @@ from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.keeping.taken_out import RESTING
 from torchlint.facts.keeping.unloaded import Holder, Unloading
 from torchlint.facts.values.graph import Drop, Function, Op, Value
-from torchlint.tree import dotted, walk_scope
+from torchlint.syntax.tree import dotted, walk_scope
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -25,7 +25,7 @@ from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store,
 from torchlint.facts.values.homes import homes_of
 from torchlint.facts.values.writing import text_of
 from torchlint.frameworks import Holds
-from torchlint.tree import dotted, walk, walk_scope, walk_statements
+from torchlint.syntax.tree import dotted, walk, walk_scope, walk_statements
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

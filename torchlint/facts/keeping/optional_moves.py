@@ -12,7 +12,7 @@ from torchlint.facts.values.domain import Container, sorted_values
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.reaching import ends
 from torchlint.facts.values.residence import DEVICES, Residence, Residences
-from torchlint.tree import walk
+from torchlint.syntax.tree import walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.facts.values.choices import joined_into
 from torchlint.facts.values.domain import Container, Plain
 from torchlint.facts.values.graph import Drop, Function, Op, Value
-from torchlint.tree import walk
+from torchlint.syntax.tree import walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.values.graph import Drop, Function, Value
-from torchlint.tree import dotted, walk_scope
+from torchlint.syntax.tree import dotted, walk_scope
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -18,7 +18,7 @@ from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.parameters import all_same_objects
 from torchlint.facts.values.residence import DEVICES, Residence, Residences
-from torchlint.tree import walk
+from torchlint.syntax.tree import walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

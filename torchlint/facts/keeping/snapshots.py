@@ -15,7 +15,7 @@ from torchlint.facts.turns.repetition import Turn
 from torchlint.facts.values.graph import Kind, Loop, Store, Value
 from torchlint.facts.values.homes import allocations_of
 from torchlint.facts.values.reaching import ends
-from torchlint.tree import dotted, walk
+from torchlint.syntax.tree import dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

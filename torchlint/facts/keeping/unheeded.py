@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchlint.facts.summaries.effects import returns
 from torchlint.facts.values.graph import Function, Op, Value
-from torchlint.tree import walk
+from torchlint.syntax.tree import walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

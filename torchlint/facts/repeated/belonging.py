@@ -13,7 +13,7 @@ from torchlint.facts.building.names import constant_of
 from torchlint.facts.values.graph import Kind, Loop, Op, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.reaching import reached
-from torchlint.tree import dotted
+from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -34,7 +34,7 @@ from torchlint.facts.values.graph import Function, Kind, Loop, Op, Value
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.writing import text_of
-from torchlint.tree import dotted, walk
+from torchlint.syntax.tree import dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

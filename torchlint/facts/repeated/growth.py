@@ -22,7 +22,7 @@ from torchlint.facts.values.loss_forms import is_made_a_leaf
 from torchlint.facts.values.making import ADDING
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.writing import text_of
-from torchlint.tree import dotted, walk
+from torchlint.syntax.tree import dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -20,7 +20,7 @@ from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_decorated_handler, is_module, is_module_class
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.making import is_remembered
-from torchlint.tree import dotted
+from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -22,7 +22,7 @@ from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.making import is_remembered
 from torchlint.facts.values.reaching import reached
-from torchlint.tree import dotted, walk
+from torchlint.syntax.tree import dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchlint.bare.nodes import copier
 from torchlint.facts.summaries.summary import ClassSummary, FunctionSummary
+from torchlint.syntax.bare.nodes import copier
 
 _NAME = cst.Name("_")
 _NO_BODY = cst.IndentedBlock([])

@@ -52,7 +52,7 @@ from torchlint.facts.values.residence import Residence, Residences
 from torchlint.facts.values.running import run_by
 from torchlint.facts.values.severing import severing_flag
 from torchlint.facts.values.sizes import Sizes
-from torchlint.tree import dotted
+from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

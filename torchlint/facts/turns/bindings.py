@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Set
 import libcst as cst
 
 from torchlint.facts.building.names import assigned_in, bound_targets, path_of
-from torchlint.filling_names import INSERTING
-from torchlint.tree import nodes_of, walk_scope, walk_statements
+from torchlint.syntax.filling_names import INSERTING
+from torchlint.syntax.tree import nodes_of, walk_scope, walk_statements
 
 __all__ = ["Bindings"]
 

@@ -14,7 +14,7 @@ from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.solve import Solution
-from torchlint.tree import dotted, walk
+from torchlint.syntax.tree import dotted, walk
 
 COLLECTED = frozenset(
     ["list", "List", "tuple", "Tuple", "Sequence", "dict", "Dict", "Mapping", "set", "Set", "Tensor", "FloatTensor",

@@ -16,7 +16,7 @@ from torchlint.facts.values.domain import Container, FunctionReference, Instance
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.values.threads import IN_EXECUTOR, THREADS, handed_over
-from torchlint.tree import walk
+from torchlint.syntax.tree import walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

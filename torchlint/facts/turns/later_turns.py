@@ -14,7 +14,7 @@ from torchlint.facts.building.names import assigned_in, paths_read
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Kind, Loop, Op, Place, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
-from torchlint.tree import dotted
+from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

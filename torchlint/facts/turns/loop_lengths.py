@@ -12,7 +12,7 @@ import libcst as cst
 from torchlint.facts.values.frameworks import is_framework_training
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.literals import literal
-from torchlint.tree import walk
+from torchlint.syntax.tree import walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

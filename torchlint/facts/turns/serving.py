@@ -12,7 +12,7 @@ from torchlint.facts.values.frameworks import promises
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.literals import literal
 from torchlint.frameworks import Holds, Row
-from torchlint.tree import walk_scope
+from torchlint.syntax.tree import walk_scope
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

@@ -12,7 +12,7 @@ from torchlint.facts.building.names import assigned_in, path_of, paths_read
 from torchlint.facts.turns.bindings import Bindings
 from torchlint.facts.turns.later_turns import LaterTurns, begins_late, counter_of
 from torchlint.facts.values.graph import Function, Loop, Store, Value
-from torchlint.tree import dotted, walk, walk_statements
+from torchlint.syntax.tree import dotted, walk, walk_statements
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts

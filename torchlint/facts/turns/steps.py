@@ -28,7 +28,7 @@ from torchlint.facts.values.overriding import is_left_open
 from torchlint.facts.values.parameters import has_parameters
 from torchlint.facts.values.solve import Solution
 from torchlint.frameworks import Holds, Row, method_names
-from torchlint.tree import dotted, walk
+from torchlint.syntax.tree import dotted, walk
 
 DEPTH = 4
 """How many calls deep a backward is looked for."""

@@ -14,7 +14,7 @@ import libcst as cst
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import ClassReference
 from torchlint.facts.values.graph import Class, Function, Op, Value
-from torchlint.tree import walk
+from torchlint.syntax.tree import walk
 
 RUNNERS = frozenset(["pytest", "unittest"])
 """Packages that run tests."""

@@ -12,7 +12,7 @@ import libcst as cst
 
 from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.facts.values.overriding import is_left_open
-from torchlint.tree import walk
+from torchlint.syntax.tree import walk
 
 _OF_STEP = re.compile(r"^(on|before|after)_(\w+_)?(step|iter|iteration|batch)(_(start|begin|end))?$")
 """Names by which programs tell of each step: ``on_step_start``, ``after_iter``, ``before_train_batch``."""

@@ -18,7 +18,7 @@ from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.graph import Class, Function, Op, Value, ValueGraph
 from torchlint.frameworks import SERVING, Holds, Row, method_names, rows_holding, rows_named
 from torchlint.screen import OTHER_LIBRARIES
-from torchlint.tree import dotted
+from torchlint.syntax.tree import dotted
 
 OF_OTHERS = OTHER_LIBRARIES | {"tensorflow", "keras", "flax", "haiku", "equinox", "sonnet"}
 """Packages whose modules are no modules of torch, though they may have a ``forward`` as well."""

@@ -7,7 +7,7 @@ import libcst as cst
 from torchlint.facts.values.differentiation import differentiate
 from torchlint.facts.values.domain import UNKNOWN, Abstract
 from torchlint.facts.values.graph import Class, Op, Value
-from torchlint.tree import walk
+from torchlint.syntax.tree import walk
 
 FUNCTIONS = frozenset(
     ["torch.autograd.Function", "torch.autograd.function.Function", "torch.autograd.function.InplaceFunction",

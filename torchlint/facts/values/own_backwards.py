@@ -10,7 +10,7 @@ from torchlint.facts.values.domain import Argument, External, FunctionReference,
 from torchlint.facts.values.graph import Backward, Function, Op, Value
 from torchlint.facts.values.known import Known
 from torchlint.facts.values.overriding import is_left_open
-from torchlint.filling_names import INSERTING
+from torchlint.syntax.filling_names import INSERTING
 
 NAME = "backward"
 """What is taken for a backward by its name."""

@@ -21,7 +21,7 @@ from torchlint.facts.values.externals import OF_PYTHON
 from torchlint.facts.values.frameworks import is_module, is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.values.torch_calls import by_type
-from torchlint.tree import dotted, walk
+from torchlint.syntax.tree import dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts.turns.steps import Steps

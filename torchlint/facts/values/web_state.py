@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.values.graph import Op, Value
-from torchlint.tree import dotted
+from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts.values.known import Known

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchlint.facts.values.graph import Op, Value
-from torchlint.tree import arguments_in_order
+from torchlint.syntax.tree import arguments_in_order
 
 
 @dataclass(frozen=True)

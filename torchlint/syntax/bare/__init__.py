@@ -6,7 +6,7 @@ costs a fifth. A bare tree can be walked and read, and its expressions asked for
 position or an edit would answer raises AttributeError, until the tree is filled in from libcst's own.
 """
 
-from torchlint.bare.completion import complete
-from torchlint.bare.statements import BareModule, bare_module
+from torchlint.syntax.bare.completion import complete
+from torchlint.syntax.bare.statements import BareModule, bare_module
 
 __all__ = ["BareModule", "bare_module", "complete"]

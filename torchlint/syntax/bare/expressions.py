@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import libcst as cst
 
-from torchlint.bare.nodes import CannotConvert, make_attribute, make_name, maker, operator
-from torchlint.bare.source_text import SourceText
-from torchlint.number_tables import TABLE
+from torchlint.syntax.bare.nodes import CannotConvert, make_attribute, make_name, maker, operator
+from torchlint.syntax.bare.source_text import SourceText
+from torchlint.syntax.number_tables import TABLE
 
 make_arg = maker(cst.Arg, "value", "keyword", "star")
 _make_annotation = maker(cst.Annotation, "annotation")

@@ -8,8 +8,8 @@ from itertools import chain
 import libcst as cst
 
 from torchlint.diagnostic import Replacement
-from torchlint.positions import line_starts, locate
-from torchlint.tree import dotted
+from torchlint.syntax.positions import line_starts, locate
+from torchlint.syntax.tree import dotted
 
 __all__ = ["import_torch_replacement"]
 

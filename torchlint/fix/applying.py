@@ -9,13 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from torchlint.depth import check_nesting, parse_shallow
 from torchlint.diagnostic import Diagnostic, Repair, Replacement
-from torchlint.imports import import_torch_replacement
-from torchlint.positions import line_starts
-from torchlint.rebuild import plan, plan_all
-from torchlint.rewrite import write_atomic
 from torchlint.source import Source, Unreadable
+from torchlint.syntax.depth import check_nesting, parse_shallow
+from torchlint.syntax.positions import line_starts
 
 __all__ = [
     "FixOutcome",
@@ -23,10 +20,6 @@ __all__ = [
     "diff",
     "drops_comment",
     "fix_source",
-    "import_torch_replacement",
-    "plan",
-    "plan_all",
-    "write_atomic",
 ]
 
 _Check = Callable[[Source], Sequence[Diagnostic]]

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import libcst as cst
 
-from torchlint.bare.expressions import ASYNCHRONOUS, Expressions, make_from
-from torchlint.bare.nodes import CannotConvert, dotted_name, make_name, maker, operator
-from torchlint.bare.source_text import SourceText
+from torchlint.syntax.bare.expressions import ASYNCHRONOUS, Expressions, make_from
+from torchlint.syntax.bare.nodes import CannotConvert, dotted_name, make_name, maker, operator
+from torchlint.syntax.bare.source_text import SourceText
 
 _make_line = maker(cst.SimpleStatementLine, "body")
 _make_block = maker(cst.IndentedBlock, "body")

@@ -9,12 +9,12 @@ from typing import TypeAlias
 import libcst as cst
 from libcst._nodes.internal import CodegenState
 
-from torchlint.depth import deep_recursion
 from torchlint.diagnostic import Replacement
-from torchlint.imports import import_torch_replacement
-from torchlint.positions import Located, locate
+from torchlint.fix.torch_import import import_torch_replacement
 from torchlint.rule import Fix
-from torchlint.tree import parents
+from torchlint.syntax.depth import deep_recursion
+from torchlint.syntax.positions import Located, locate
+from torchlint.syntax.tree import parents
 
 __all__ = ["plan", "plan_all"]
 

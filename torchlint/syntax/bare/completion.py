@@ -13,8 +13,8 @@ from typing import Any
 
 import libcst as cst
 
-from torchlint.bare.statements import BareModule
-from torchlint.tree import children, walk
+from torchlint.syntax.bare.statements import BareModule
+from torchlint.syntax.tree import children, walk
 
 __all__ = ["complete"]
 

@@ -21,8 +21,8 @@ from functools import cache
 from itertools import accumulate
 from typing import TypeAlias, cast
 
-from torchlint.number_tables import without_tables
 from torchlint.source import Unreadable
+from torchlint.syntax.number_tables import without_tables
 
 __all__ = [
     "NESTING_LIMIT",

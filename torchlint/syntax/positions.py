@@ -18,7 +18,7 @@ from types import TracebackType
 import libcst as cst
 from libcst._nodes.internal import CodegenState
 
-from torchlint.depth import deep_recursion
+from torchlint.syntax.depth import deep_recursion
 
 __all__ = ["Located", "Span", "line_starts", "locate", "spans", "whole"]
 
@@ -69,7 +69,7 @@ def locate(module: cst.Module, nodes: Collection[cst.CSTNode]) -> Located:
     """Generate the module's code once and say where ``nodes`` stand in it.
 
     Args:
-        module: the tree, not nested deeper than :mod:`torchlint.depth` allows.
+        module: the tree, not nested deeper than :mod:`torchlint.syntax.depth` allows.
         nodes: nodes of that tree, compared by identity.
 
     Raises:
