@@ -460,6 +460,20 @@ KNOWN().METHOD(ARGUMENT=predict)
     finds=True,
 )
 
+HANDLES_BY_A_PART = ContractProgram(
+    """
+def predict(x):
+    model = torch.load("model.pt")
+    return model(x).tolist()
+
+application = KNOWN()
+application.METHOD.add_get("/", handler=predict)
+application.METHOD.add_api_route("/", endpoint=predict)
+""",
+    "TLK302",
+    finds=True,
+)
+
 HANDLES_ALL = ContractProgram(
     """
 def predict(x):
@@ -673,6 +687,7 @@ _BY_KIND = {
     Holds.OF_MODULES: MOVED_AND_ASKED,
     Holds.GUARDED: GUARDS_ITSELF,
     Holds.HANDLERS: HANDLES_CLICKS,
+    Holds.ITSELF: HANDLES_BY_A_PART,
     Holds.ROUTES: HANDLES_REQUESTS,
     Holds.DECORATES: DECORATED_TO_BE_DEPLOYED,
     Holds.STARTS: STARTS_RECORDING,

@@ -45,6 +45,7 @@ class Holds(Symbol):
     HANDS_ITSELF = "the object calls the function that it is given, or that it decorates, with itself"
     ROUTES = "the object decorates functions that are called once for each request"
     DECORATES = "what the function decorates is called once for each request; of a class, the method"
+    ITSELF = "an attribute of this name takes what the object takes"
     STARTS = "the call is given a function that is called once, before the first request"
 
 

@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchlint.facts.turns.lifetimes import HOPS, Lifetimes
 from torchlint.facts.turns.rounds import is_left_over
-from torchlint.facts.turns.steps import changes_with
+from torchlint.facts.turns.steps import is_new_each_turn
 from torchlint.facts.values.domain import Container, Tensor
 from torchlint.facts.values.draws import is_drawn
 from torchlint.facts.values.events import counts_events
@@ -230,7 +230,7 @@ class Insertions:
         """Whether an index is another one in each step: it depends on a loop of steps here or at a caller's."""
         around = loop.around() if loop is not None else []
         deciding = (index, *self._indices_in(index))
-        if any(self.steps.is_step(one) and changes_with(part, one) for one in around for part in deciding):
+        if any(self.steps.is_step(one) and is_new_each_turn(part, one) for one in around for part in deciding):
             return True
         if any(part.op is Op.EXTERNAL and part.name.startswith(CLOCKS) for part in index.computed_from()):
             return True

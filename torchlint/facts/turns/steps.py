@@ -195,7 +195,7 @@ class Steps:
         """``self.layers[i](x)``: another layer runs in each turn of the loop."""
         callee = called_object(call)
         indices = self.solution.graph.indices.get(callee, ()) if callee.op is Op.SUBSCRIPT else ()
-        return any(changes_with(index, loop) for index in indices) and self.calls_module(call)
+        return any(is_new_each_turn(index, loop) for index in indices) and self.calls_module(call)
 
     @cached_property
     def _elements(self) -> dict[Loop, list[Value]]:
@@ -358,8 +358,8 @@ def _is_loader(atom: Atom) -> bool:
     return isinstance(atom, Tool) and atom.kind == "loader"
 
 
-def changes_with(value: Value, loop: Loop) -> bool:
-    """Whether ``value`` is another one in each turn of ``loop``, by its own variable or a counter of the loop."""
+def is_new_each_turn(value: Value, loop: Loop) -> bool:
+    """Whether ``value`` is another one in each turn of ``loop`` itself: computed from its variable or its counter."""
     return any(
         part in loop.phis
         or (part.loop is loop and (part.op is Op.ELEMENT or (part.op is Op.CONSTANT and part.syntax is None)))

@@ -64,6 +64,11 @@ def given_back(solution: Solution, call: Value, receiver: FrameworkObject, name:
     return frozenset([Container(call)])
 
 
+def stands_for_itself(owner: FrameworkObject, attribute: str) -> bool:
+    """Whether ``owner.attribute`` takes what ``owner`` takes, as the router of an application does."""
+    return any(attribute in row.methods for row in promises(owner.name, Holds.ITSELF))
+
+
 def guards_itself(solution: Solution, value: Value) -> bool:
     """Whether ``value`` is an object of a framework that runs a model and switches gradients off when it is called.
 

@@ -38,6 +38,7 @@ from torchlint.facts.values.domain import (
     Unknown,
     join,
 )
+from torchlint.facts.values.framework_objects import stands_for_itself
 from torchlint.facts.values.frameworks import (
     annotated,
     is_given_model,
@@ -240,8 +241,8 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
         places = solution.places(value.inputs[0], name)
         found = join(solution.read(place, value) for place in places) if places else UNKNOWN
         return with_what_was_there(found, places) if isinstance(atom, Argument | Unknown) else found
-    if isinstance(atom, FrameworkObject) and name == "router":
-        return UNKNOWN | {atom}  # of an application, which takes handlers as that does
+    if isinstance(atom, FrameworkObject) and stands_for_itself(atom, name):
+        return UNKNOWN | {atom}
     return PLAIN if isinstance(atom, Plain) else UNKNOWN
 
 
