@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.facts.autograd.optimized import Optimized
 from torchlint.facts.values.domain import Instance, Module
 from torchlint.facts.values.graph import Backward, Function, Op, Place, Value
+from torchlint.facts.values.parameter_lists import modules_listed
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -108,8 +109,7 @@ class Discarding:
         if any(isinstance(a, Module | Instance) for a in self.solution.final(subject)):
             return [subject]
         made = [root for root in self.optimized.roots(subject) if isinstance(root, Value) and root.op is Op.CALL]
-        parts = [part for root in made for part in root.computed_from() if part.op is Op.ATTRIBUTE]
-        return [part.inputs[0] for part in parts if part.name in ("parameters", "named_parameters")]
+        return modules_listed(part for root in made for part in root.computed_from())
 
     def _index_of_backward(self, backward: Backward) -> int:
         return backward.call.index if backward.call is not None else self._index_of(backward.statement)

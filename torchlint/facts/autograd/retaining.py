@@ -16,15 +16,13 @@ from torchlint.facts.values.domain import Container, Tool
 from torchlint.facts.values.graph import Backward, Op, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.literals import is_true
+from torchlint.facts.values.parameter_lists import PARAMETERS
 from torchlint.facts.values.reaching import reached
 from torchlint.syntax.tree import dotted, walk_statements
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.summaries.effects import Effect
-
-PARAMETERS = frozenset(["parameters", "named_parameters"])
-"""Methods of modules that hand out what can be differentiated by."""
 
 POSITIONS = {"torch.autograd.backward": 2, "torch.autograd.grad": 3}
 """Where the functions of torch take ``retain_graph`` by position; the method of a tensor takes it second."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.autograd.optimized import Optimized
 from torchlint.facts.values.domain import Tool
 from torchlint.facts.values.graph import Op, Place, Value
+from torchlint.facts.values.parameter_lists import modules_listed
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -81,7 +82,7 @@ class Trainees:
         """The modules of whose parameters torch clips the gradients."""
         clipping = (call for call in self.facts.calls() if call.callee.name.startswith(CLIPPING) and call.arguments)
         parts = (part for call in clipping for part in call.arguments[0].computed_from())
-        return [part.inputs[0] for part in parts if part.op is Op.ATTRIBUTE and part.name == "parameters"]
+        return modules_listed(parts)
 
     def is_optimized(self, module: Value) -> bool:
         """Whether an optimizer of the file trains a module for certain, or the module was put into training mode."""
@@ -100,6 +101,4 @@ class Trainees:
         given = [part for call in made for part in call.computed_from()]
         yielded = [f.result for part in given if part.op is Op.CALL for f in self.solution.functions_of(part)]
         given += [part for result in yielded if result is not None for part in result.computed_from()]
-        parts = [part for part in given if part.op is Op.ATTRIBUTE]
-        found = [part.inputs[0] for part in parts if part.name in ("parameters", "named_parameters")]
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(modules_listed(given)))

@@ -19,6 +19,7 @@ from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Container, Instance, Tool
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Value
 from torchlint.facts.values.homes import stored_at
+from torchlint.facts.values.parameter_lists import lists_parameters
 from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
 from torchlint.facts.values.reaching import ends
 from torchlint.frameworks import Holds, method_names
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 DEPTH = 6
 """How many holders of holders are followed."""
-
-_PARAMETERS = frozenset(["parameters", "named_parameters"])
 
 _KEEPERS = frozenset(["functools.partial", "torch.compile", "torch.jit.script", "torch.jit.trace"])
 """Functions whose result holds what they are given."""
@@ -189,11 +188,8 @@ class Holders:
 
     def _passes_parameters(self, argument: Value, held: frozenset[Value], depth: int, seen: set[Value]) -> bool:
         """Whether what is passed is computed from ``model.parameters()`` (of the model or a part of it)."""
-        for value in argument.computed_from():
-            if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in _PARAMETERS:
-                if self._is_part(value.callee.inputs[0], held, depth, seen):
-                    return True
-        return False
+        lists = filter(lists_parameters, argument.computed_from())
+        return any(self._is_part(value.callee.inputs[0], held, depth, seen) for value in lists)
 
     def _is_part(self, value: Value, held: frozenset[Value], depth: int, seen: set[Value]) -> bool:
         """Whether ``value`` is one of ``held``, or a wrapper around it."""

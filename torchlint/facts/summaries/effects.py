@@ -21,6 +21,7 @@ from torchlint.facts.turns.data_passes import source_of_one
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.making import is_remembered
+from torchlint.facts.values.parameter_lists import PARAMETERS
 from torchlint.facts.values.reaching import reached
 from torchlint.syntax.tree import dotted, walk
 
@@ -315,7 +316,7 @@ def _of_making(of: tuple[int, ...], function: Function) -> tuple[int, ...]:
 
 
 def _gives_parameters(value: Value) -> bool:
-    return value.op is Op.CALL and value.callee.name.rpartition(".")[2] in ("parameters", "named_parameters")
+    return value.op is Op.CALL and value.callee.name.rpartition(".")[2] in PARAMETERS
 
 
 def _asked_for(test: cst.BaseExpression) -> Iterator[str]:

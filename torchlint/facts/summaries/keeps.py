@@ -12,7 +12,6 @@ import libcst as cst
 
 from torchlint.facts.autograd.insertions import Insertions
 from torchlint.facts.autograd.records import makes_record
-from torchlint.facts.autograd.retaining import PARAMETERS
 from torchlint.facts.keeping.lookups import Lookups
 from torchlint.facts.keeping.snapshots import is_cut
 from torchlint.facts.keeping.stripping import replaced_at_once, stripped
@@ -25,6 +24,7 @@ from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
 from torchlint.facts.values.homes import allocations_of, is_handed_to_method, is_one_place, places_of, targets_of
 from torchlint.facts.values.literals import literal
+from torchlint.facts.values.parameter_lists import lists_parameters
 from torchlint.facts.values.reaching import reached
 from torchlint.syntax.tree import dotted
 
@@ -149,7 +149,7 @@ class Keeps:
             return
         given = parameters_with_captured(function)
         for value in self._behind(kept):
-            if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in PARAMETERS:
+            if lists_parameters(value):
                 if value.callee.inputs[0] in given:
                     yield given.index(value.callee.inputs[0])
 

@@ -9,6 +9,7 @@ from functools import partial
 from torchlint import torch_api
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Class, Op, Place, Value
+from torchlint.facts.values.parameter_lists import lists_parameters
 from torchlint.facts.values.parameters import same_object
 from torchlint.facts.values.reaching import ends
 from torchlint.facts.values.solve import Solution
@@ -91,7 +92,7 @@ def _given(solution: Solution, parameter: Value) -> set[Value | Place | Class]:
     if iterated is parameter or iterated.op is not Op.PARAMETER:
         return set()
     given = [one for argument in solution.arguments_of(iterated) for one in _chained(argument)]
-    return {subject for one in given if _lists_parameters(one) for subject in _subjects(solution, one)}
+    return {subject for one in given if lists_parameters(one) for subject in _subjects(solution, one)}
 
 
 def _chained(value: Value) -> tuple[Value, ...]:
@@ -102,7 +103,7 @@ def _detaches_parameter(value: Value) -> bool:
     """``for p in teacher.parameters(): p.detach_()``, after which ``p`` does not require grad."""
     if value.op is not Op.CALL or value.callee.op is not Op.ATTRIBUTE or value.callee.name != "detach_":
         return False
-    return _lists_parameters(_taken_from(value.callee.inputs[0]))
+    return lists_parameters(_taken_from(value.callee.inputs[0]))
 
 
 def switched_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
@@ -136,7 +137,7 @@ def _owners(solution: Solution, parts: set[Value | Place | Class]) -> set[Value 
 def _subjects(solution: Solution, value: Value) -> set[Value | Place | Class]:
     """The module behind ``value``: itself, or that of which it is a parameter in a loop."""
     whole = _taken_from(value)
-    if _lists_parameters(whole):
+    if lists_parameters(whole):
         value = whole.callee.inputs[0]
     elif not _is_unpacked(value):
         value = whole
@@ -162,9 +163,3 @@ def _taken_from(value: Value) -> Value:
 def _is_unpacked(value: Value) -> bool:
     """Whether a value is one of several that a function gives: ``first, second = load(name)``."""
     return value.op is Op.ELEMENT and isinstance(value.keys[0], int) and value.inputs[0].op is Op.CALL
-
-
-def _lists_parameters(value: Value) -> bool:
-    """``model.parameters()``, ``model.named_parameters()``"""
-    callee = value.callee if value.op is Op.CALL else None
-    return callee is not None and callee.op is Op.ATTRIBUTE and callee.name in ("parameters", "named_parameters")
