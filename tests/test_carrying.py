@@ -207,6 +207,7 @@ def test_a_gradient_of_what_the_step_made_frees_no_step_before(asked: str, expec
     ("part", "expected"),
     [
         ("torch.as_tensor(frame).unsqueeze(0).requires_grad_(True)", ["h"]),
+        ("torch.as_tensor(frame)[None].requires_grad_(True)", ["h"]),
         ("load(frame).float().requires_grad_()", ["h"]),
         ("load(frame).float()", []),
         ("start.requires_grad_(True)", []),

@@ -124,6 +124,8 @@ AVERAGES = """
     ("call", "leaks"),
     [
         ("average.take_in(trained(net))", True),
+        ("average.take_in(dict(net.named_parameters()))", True),
+        ("average.take_in(dict(net.named_buffers()))", False),
         ("average.take_in(net.state_dict())", False),
         ("average.take_in_numbers(trained(net))", False),
         ("average.take_in_gradients(trained(net))", False),

@@ -72,17 +72,27 @@ def by_speaker(path):
         turns[turn["speaker"]].append({"text": turn["text"], "start": turn["start"]})
     return [{"speaker": name, "turns": said} for name, said in turns.items()]
 
+def one_by_one(path):
+    with open(path) as file:
+        everything = json.load(file)
+    for turn in everything["turns"]:
+        yield {"text": turn["text"], "start": turn["start"]}
+
+def few(path):
+    for part in ("train", "test"):
+        yield {"path": path + part}
+
 def settings(path):
     return {"path": path, "size": 3}
 """
 
 DATA = """
 from torch.utils.data import Dataset
-from records import by_speaker, settings
+from records import by_speaker, few, one_by_one, settings
 
 class Speakers(Dataset):
     def __init__(self, path):
-        self.speakers = SOURCE(path)
+        self.speakers = KEPT
     def __len__(self):
         return 9
     def __getitem__(self, index):
@@ -97,11 +107,11 @@ loader = DataLoader(Speakers("a.json"), WORKERS)
 """
 
 
-def found(folder: Path, source: str, workers: str, *names: str) -> list[str]:
+def found(folder: Path, source: str, workers: str, *names: str, kept: str = "SOURCE(path)") -> list[str]:
     """``file CODE`` of what a run over the named files finds (all without names)."""
     (folder / "pyproject.toml").touch()
     (folder / "records.py").write_text(RECORDS)
-    (folder / "data.py").write_text(DATA.replace("SOURCE", source))
+    (folder / "data.py").write_text(DATA.replace("KEPT", kept).replace("SOURCE", source))
     (folder / "train.py").write_text(TRAIN.replace("WORKERS", workers))
     paths = [folder / name for name in names] or [folder]
     return [f"{Path(one.path).name} {one.code}" for one in check_paths(paths, settings=Settings(notes=True))]
@@ -110,6 +120,13 @@ def found(folder: Path, source: str, workers: str, *names: str) -> list[str]:
 def test_records_of_one_file_a_data_set_of_another_and_a_loader_of_a_third(tmp_path: Path) -> None:
     assert found(tmp_path, "by_speaker", "num_workers=4") == ["data.py TLK501"]
     assert found(tmp_path, "by_speaker", "num_workers=4", "data.py", "train.py") == ["data.py TLK501"]
+
+
+@pytest.mark.parametrize(("generator", "codes"), [("one_by_one", ["data.py TLK501"]), ("few", [])])
+def test_records_that_a_generator_of_another_file_gives_one_by_one(
+    tmp_path: Path, generator: str, codes: list[str]
+) -> None:
+    assert found(tmp_path, generator, "num_workers=4", kept="list(SOURCE(path))") == codes
 
 
 @pytest.mark.parametrize(

@@ -606,3 +606,33 @@ def test_a_cache_of_what_a_network_of_another_file_gives(tmp_path: Path, size: s
     files = {"encoder.py": ENCODER.format(ending=ending), "query.py": QUERY.format(size=size)}
     found = Project(tmp_path, files).found("query.py")
     assert any("TLK404" in one for one in found) is leaks
+
+
+MODULE = """
+    import lightning as L
+    import torch
+    from attention import Attention
+
+    class Task(L.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.net = Attention()
+
+        def {step}(self, batch, index):
+            x, y = batch
+            return (self.net(x) - y).pow(2).mean()
+"""
+
+SHOWN = """
+    def show(trainer, task):
+        trainer.log(task.net.map[0, :, 1:].mean(0){end}.cpu())
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "end", "is_found"),
+    [("training_step", ".detach()", True), ("training_step", "", False), ("predict_step", ".detach()", False)],
+)
+def test_a_framework_trains_what_a_layer_leaves_behind(tmp_path: Path, step: str, end: str, is_found: bool) -> None:
+    files = {"attention.py": ATTENTION, "task.py": MODULE.format(step=step), "show.py": SHOWN.format(end=end)}
+    assert Project(tmp_path, files).found() == (["attention.py: TLK111 note"] if is_found else [])

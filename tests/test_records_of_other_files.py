@@ -165,3 +165,46 @@ def test_and_a_guard_around_the_call_is_seen(tmp_path: Path, process: str) -> No
         "main.py": guarded,
     }
     assert Project(tmp_path, files).found() == []
+
+
+TRACKER = """
+    class Mean:
+        def __init__(self):
+            self.total, self.weight = 0.0, 0
+
+        def add(self, value):
+            self.total = self.total + {added}
+            self.weight += 1
+
+    class Tracker(dict):
+        def __missing__(self, key):
+            {made}
+
+        def push(self, **values):
+            for name, value in values.items():
+                self[name].add(value)
+"""
+
+TRACKED = """
+    import torch
+    from torch import nn
+    from tracker import Tracker
+
+    def fit(loader):
+        net = nn.Linear(8, 3)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        tracker = Tracker()
+        for x, y in loader:
+            loss = nn.functional.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            tracker.push(loss=loss)
+"""
+
+
+@pytest.mark.parametrize("made", ["self[key] = Mean(); return self[key]", "mean = self[key] = Mean(); return mean"])
+@pytest.mark.parametrize(("added", "found"), [("value", ["train.py: TLK105 warning"]), ("value.detach()", [])])
+def test_a_dict_makes_what_it_has_under_a_new_key(tmp_path: Path, made: str, added: str, found: list[str]) -> None:
+    files = {"tracker.py": TRACKER.format(made=made, added=added), "train.py": TRACKED}
+    assert Project(tmp_path, files).found() == found

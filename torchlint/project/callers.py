@@ -22,7 +22,7 @@ from torchlint.project.loaders import LOADER, reads_with_workers
 from torchlint.project.loops import called_in_loops, is_called_once
 from torchlint.project.modules import INITIALIZER, Modules
 from torchlint.project.sights import Sights, given_state
-from torchlint.project.trained import trains_on_result
+from torchlint.project.trained import may_train, trains_on_result
 from torchlint.syntax.imported_names import imported_names
 from torchlint.syntax.python_tree import last_name, walk
 
@@ -31,8 +31,6 @@ __all__ = ["Callers"]
 _DEFINITION = re.compile(r"\bdef\s+(\w+)")
 
 _CALL = re.compile(r"\b(\w+)\(")
-
-_BACKWARD = re.compile(r"\bbackward\(")
 
 _READING_BY_NAME = re.compile(rf"\b({'|'.join(sorted(BY_NAME))})\(")
 
@@ -232,7 +230,7 @@ class Callers:
         self._sights.ask_everybody()
         with self._sights.unnoted():
             others = (one for one in self._calling_files.get(name, ()) if one != path and self._imports(one, path))
-            trees = (self._tree_of(other) for other in others if _BACKWARD.search(self._text_of(other)))
+            trees = (self._tree_of(other) for other in others if may_train(self._text_of(other)))
             return any(tree is not None and trains_on_result(tree, name) for tree in trees)
 
     def may_call(self, path: str, name: str) -> bool:
@@ -265,7 +263,7 @@ class Callers:
         self._sights.ask_everybody()
         with self._sights.unnoted():
             others = [other for other in self._given if other != path]
-            trainers = (other for other in others if _BACKWARD.search(self._text_of(other)))
+            trainers = (other for other in others if may_train(self._text_of(other)))
             return any(path in self._reached_by(other) for other in trainers) and not any(
                 self._may_use(other, path, attribute) for other in others
             )
@@ -276,7 +274,7 @@ class Callers:
         with self._sights.unnoted():
             return any(
                 f".{attribute}" in self._text_of(other)
-                and _BACKWARD.search(self._text_of(other)) is not None
+                and may_train(self._text_of(other))
                 and path in self._reached_by(other)
                 and self._may_use(other, path, attribute)
                 for other in self._given

@@ -1,15 +1,25 @@
-"""Whether a file runs a backward over what a function gives it: ``loss = group_loss(...)``, ``loss.backward()``."""
+"""Whether a file trains at all, and on what a function gives it: ``loss = group_loss(...)``, ``loss.backward()``."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
+from torchlint.frameworks import Holds, method_names
 from torchlint.syntax.python_tree import last_name, walk
 
-__all__ = ["trains_on_result"]
+__all__ = ["may_train", "trains_on_result"]
 
 BACKWARD = "backward"
+
+INFERRING = frozenset(["forward"])
+"""Methods over which a framework runs a backward, and which say nothing of a training."""
+
+
+def may_train(text: str) -> bool:
+    """Whether a file runs a backward, or leaves that to a framework, told from its text alone."""
+    steps = method_names(Holds.TRAINED) - INFERRING
+    return f"{BACKWARD}(" in text or any(f"def {step}(" in text for step in steps)
 
 
 def trains_on_result(tree: ast.Module, name: str) -> bool:

@@ -16,14 +16,13 @@ import libcst as cst
 
 from torchlint.facts.autograd.chains import DEPTH, Chains, items_under
 from torchlint.facts.autograd.decided import is_volatile, needs_newer_torch
+from torchlint.facts.autograd.gradient_ends import ends_in_its_step
 from torchlint.facts.repeated.builders import builders
 from torchlint.facts.turns.forwards import is_made_within_forward, is_within_forward
-from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Derived, Tensor
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Backward, Function, Key, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
-from torchlint.facts.values.novelty import unpacked
 from torchlint.facts.values.parameters import inputs_across_calls
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import text_of
@@ -224,7 +223,7 @@ class CarriedStates:
             return None  # nothing that such an input goes into has a graph
         if self._is_handed_back(made, old):
             return None
-        backwards = (b for b in self.solution.graph.backwards if not self._ends_in_the_step(b, old))
+        backwards = (b for b in self.solution.graph.backwards if not ends_in_its_step(self.facts, b, old))
         over = [b for b in backwards if old in self.flows.ancestry.of(b.root) and not self._is_beside(b, new, old)]
         # A second backward through the first step's part raises unless the first has retained it: a program that runs
         # cuts the chain where that is not seen.
@@ -291,34 +290,6 @@ class CarriedStates:
         alike = [parameters for parameters in taking if named.keys() <= parameters.keys()]
         return bool(taken and alike) and all(self.chains.hands_back(*one[name]) for one in alike for name in taken)
 
-    def _ends_in_the_step(self, backward: Backward, old: Value) -> bool:
-        """Whether ``autograd.grad`` goes to what its own step made, and so through no step before."""
-        ends = backward.inputs if not backward.retains else ()
-        return bool(ends) and all(
-            self._is_made_beside(one, backward, old) and old not in self.flows.ancestry.of(one)
-            for end in ends
-            for one in choices(end)
-        )
-
-    def _is_made_beside(self, end: Value, backward: Backward, old: Value) -> bool:
-        """Whether the one tensor to which ``autograd.grad`` goes is made in the turn that reads the ``old`` state."""
-        function, loop, is_told = backward.function, backward.loop, False
-        for _ in range(DEPTH):
-            made = _before_requires_grad(end)
-            is_told |= any(user.op is Op.ATTRIBUTE and user.name == "requires_grad_" for user in made.users)
-            if made.op is not Op.PARAMETER:
-                break
-            calls = list(self.solution.callers.get(made.function, {}).items())
-            given = calls[0][1].get(made) if len(calls) == 1 else None
-            if given is None:
-                return False
-            end, function, loop = given, calls[0][0].function, calls[0][0].loop
-        # What requires grad by that method, and is no module since a gradient is asked for it, is one tensor.
-        is_tensor = is_told or made is not end or self.flows.surely_tensor(end)
-        if not is_tensor or unpacked(made).op not in (Op.CALL, Op.ELEMENT) or made.function is not function:
-            return False
-        return made.loop is loop or (old.function is made.function and _loops(old) <= _loops(made))
-
     def _infers(self, new: Value) -> bool:
         """Whether the forward that makes a state is for its answer alone: in evaluation mode, or detached at once."""
         if self._made(new).evaluating:
@@ -364,19 +335,8 @@ class CarriedStates:
         return "tensor" if of_pair or (names == {"torch.nn.LSTMCell"} and item is not None) else ""
 
 
-def _before_requires_grad(value: Value) -> Value:
-    """``x`` of ``x.requires_grad_()``."""
-    while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "requires_grad_":
-        value = value.callee.inputs[0]
-    return value
-
-
 def _is_of(old: Value, given: Value) -> bool:
     return given is old or old in given.computed_from()
-
-
-def _loops(value: Value) -> set[Loop]:
-    return set(value.loop.around()) if value.loop is not None else set()
 
 
 def _looked_up_in(value: Value) -> Value | None:

@@ -15,7 +15,7 @@ import libcst as cst
 from torchlint.facts.autograd.records import Record
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.summaries.summary import KeepSummary
-from torchlint.facts.values.domain import Container
+from torchlint.facts.values.domain import LEAF, Container
 from torchlint.facts.values.frameworks import is_forward, is_module
 from torchlint.facts.values.graph import Function, Mode, Op, Place, Value
 from torchlint.facts.values.homes import places_of
@@ -91,9 +91,16 @@ class Handovers:
         return self.flows.live_parts(argument) or parameters[:1]
 
     def _is_trained(self, value: Value) -> bool:
-        """Whether a value is a parameter, or a network whose parameters require gradients."""
+        """Whether a value is a parameter, a container of some, or a network whose parameters require gradients."""
+        if self.flows.is_leaf(value) or self._lists_parameters(value):
+            return True
         is_network = any(map(is_module, self.solution.final(value)))
-        return self.flows.is_leaf(value) or (is_network and not is_frozen(self.solution, value))
+        return is_network and not is_frozen(self.solution, value)
+
+    def _lists_parameters(self, value: Value) -> bool:
+        """``net.named_parameters()``, ``dict(net.named_parameters())``: whether parameters make up a container."""
+        made = [atom.allocation for atom in self.solution.final(value) if isinstance(atom, Container)]
+        return any(not LEAF.isdisjoint(item) for one in made for item in self.solution.fields.get(one, {}).values())
 
     def _keeps_graph(self, call: Value, keep: KeepSummary) -> bool:
         """Whether gradients are on where the tensor is kept, or do not matter since it is kept as it is."""

@@ -16,6 +16,10 @@ ADDING = frozenset(["operator.add", "operator.iadd", "torch.add"])
 """Functions by which ``functools.reduce`` sums up."""
 
 
+ONE_BY_ONE = frozenset(["append", "appendleft", "add"])
+"""Methods of lists, deques and sets that take one thing at a time."""
+
+
 class FillingBuilder(LiteralBuilder):
     """Records what is put where."""
 
@@ -24,6 +28,8 @@ class FillingBuilder(LiteralBuilder):
     def insert(self, node: cst.Call, function: cst.Attribute, call: Value) -> None:
         """``receiver.append(x)`` and its like, as ``node``; ``function`` is what stands for the method."""
         receiver, name, target = call.callee.inputs[0], function.attr.value, function.value
+        if name in ONE_BY_ONE and len(call.arguments) > 1:
+            return  # a meter's `add(loss, n)`, a table's
         if name in ("extend", "extendleft", "update"):
             if sum(isinstance(key, int) for key in call.keys[1:]) > 1:
                 return  # a metric's: what a dictionary or a list is extended by is one object

@@ -310,7 +310,8 @@ class FunctionSummary:
             it is (None: any), before its position.
         trains: a backward or an optimizer step runs in it.
         trains_long: a loop of such steps runs in it, as long as there is data.
-        lists: it gives a list or a dict of objects, one for each record of a file, or very many.
+        lists: it gives a list or a dict of objects, one for each record of a file, or very many; a generator gives
+            them one by one.
         makes: what it returns is made in it, on every path and with each call.
         tensors: what it gives that is a tensor for certain: items of a tuple, from 0, or
             :data:`~torchlint.facts.keeping.bases.WHOLE`.

@@ -72,8 +72,13 @@ class Sizes:
         )
 
     def gives_many(self, function: Function) -> bool:
-        """Whether a function gives a list or dict of very many objects, or of one for each record of a file."""
-        results = function.result.inputs if function.result is not None and not function.is_generator else ()
+        """Whether a function gives a list or dict of very many objects, or of one for each record of a file.
+
+        A generator gives them one by one.
+        """
+        if function.is_generator:
+            return any(self._is_long(iterable, files=True) for iterable in _run_over(function))
+        results = function.result.inputs if function.result is not None else ()
         return any(self.is_large(result, is_read_by_index=True) for result in results)
 
     def _made(self, value: Value) -> Iterator[Value]:
@@ -89,16 +94,17 @@ class Sizes:
         functions = [f for f in self.solution.functions_of(call) if not f.is_foreign] if call.op is Op.CALL else ()
         return [one for f in functions if f.result is not None and not f.is_generator for one in f.result.inputs]
 
-    def _is_list_of_another_file(self, call: Value) -> bool:
+    def _many_of_another_file(self, call: Value) -> list[Function]:
+        """The functions of other files that a CALL runs and that give very many objects, in a list or one by one."""
         lists = self.solution.graph.foreign.lists
-        return bool(lists) and not lists.isdisjoint(self.solution.functions_of(call))
+        return [function for function in self.solution.functions_of(call) if function in lists] if lists else []
 
     def _is_of_objects(self, value: Value) -> bool:
         """Whether ``value`` is a list or dict for certain, or a part of what a file of JSON holds."""
         while value.op is Op.SUBSCRIPT and not any(isinstance(a, Container) for a in self.solution.final(value)):
             value = value.inputs[0]
         if value.op is Op.CALL:
-            if self._is_list_of_another_file(value):
+            if any(not function.is_generator for function in self._many_of_another_file(value)):
                 return True
             if value.callee.op is Op.ATTRIBUTE:
                 return value.callee.name in LISTS
@@ -125,7 +131,7 @@ class Sizes:
         reads = (
             callee.name in READERS if callee.op is Op.EXTERNAL else callee.op is Op.ATTRIBUTE and callee.name in OPENING
         )
-        if reads or self._is_list_of_another_file(call):
+        if reads or self._many_of_another_file(call):
             return files
         is_range = callee.op is Op.EXTERNAL and callee.name == "builtins.range"
         return is_range and any(self._number(argument) >= LARGE for argument in call.arguments)
@@ -154,17 +160,11 @@ class Sizes:
         if callee.op is Op.ATTRIBUTE and not results:
             return callee.inputs[:1] if callee.name in PARTS else ()
         if callee.op is not Op.EXTERNAL:
-            return [*results, *self._yielded_from(call)]
+            generators = (function for function in self.solution.functions_of(call) if function.is_generator)
+            return [*results, *(iterable for function in generators for iterable in _run_over(function))]
         is_as_long = callee.name.removeprefix("builtins.") in COLLECTORS or callee.name.startswith("tqdm.")
         filled_from = self._filled_from(call) if is_dictionary(call) else []
         return [*filled_from, *(call.arguments if is_as_long else ())]
-
-    def _yielded_from(self, call: Value) -> list[Value]:
-        """What the loops run over in whose turns a generator of the file yields."""
-        results = (f.result for f in self.solution.functions_of(call) if f.is_generator)
-        yielded = (value for result in results if result is not None for value in result.inputs)
-        loops = (loop for value in yielded if value.loop is not None for loop in value.loop.around())
-        return [loop.iterable for loop in loops if loop.iterable is not None]
 
     def _number(self, value: Value) -> int:
         """The largest number that ``value`` is known to be, by its callers as well; -1 for none."""
@@ -202,6 +202,13 @@ class Sizes:
                     for home in homes_of(self.solution, holder):
                         found[home].append(store)
         return found
+
+
+def _run_over(generator: Function) -> list[Value]:
+    """What the loops of a generator of the file run over in whose turns it yields."""
+    yielded = generator.result.inputs if generator.result is not None else ()
+    loops = (loop for value in yielded if value.loop is not None for loop in value.loop.around())
+    return [loop.iterable for loop in loops if loop.iterable is not None]
 
 
 def _grown(holder: Value) -> list[Value]:

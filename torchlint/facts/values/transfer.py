@@ -289,7 +289,8 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
     if isinstance(atom, Tool) and atom.kind == "loader":
         return NO_GRAPH
     if isinstance(atom, Instance):
-        method = atom.cls.method("__getitem__")
+        # What a dict of its own kind has under a key that is new, it makes itself.
+        method = atom.cls.method("__getitem__") or atom.cls.method("__missing__")
         is_sequence = value.op is Op.SUBSCRIPT and method is not None
         return solution.calls.run_function(value, method, bound=True) if is_sequence and method else UNKNOWN
     if isinstance(atom, Module):
