@@ -268,3 +268,55 @@ def test_a_bank_that_another_file_fills_row_by_row(tmp_path: Path, added: str, e
     files = {"bank.py": BANK.format(added=added), "fill.py": FILL.format(each=each)}
     found = Project(tmp_path, files).found()
     assert [one for one in found if "TLK401" in one] == ["bank.py: TLK401 note"] * told
+
+
+AGENT = """
+    import torch
+    from torch import nn
+
+    class Agent:
+        def __init__(self):
+            self.cell = nn.GRUCell(4, 8)
+            self.head = nn.Linear(8, 2)
+            self.state = torch.zeros(1, 8)
+
+        def begin(self):
+            self.state = torch.zeros(1, 8)
+
+        def act(self, seen):
+            self.state = self.cell(seen, self.state)
+            return int(self.head(self.state).argmax())
+"""
+
+STREAM = """
+    import torch
+    from agent import Agent
+
+    def play(stream):
+        agent = Agent()
+        agent.begin()
+        {loop}
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "is_told"),
+    [
+        ("for seen in stream: stream.send(agent.act(seen))", True),
+        ("for seen in stream: agent.begin(); stream.send(agent.act(seen))", False),
+        ("for seen in stream: agent = Agent(); stream.send(agent.act(seen))", False),
+        (
+            "for game in stream:\n            agent.begin()\n"
+            "            for seen in game: stream.send(agent.act(seen))",
+            True,
+        ),
+        ("stream.send(agent.act(next(stream)))", False),
+        ("with torch.no_grad():\n            for seen in stream: stream.send(agent.act(seen))", False),
+    ],
+)
+def test_a_state_goes_on_where_another_file_calls_its_method_in_a_loop(
+    tmp_path: Path, loop: str, is_told: bool
+) -> None:
+    files = {"agent.py": AGENT, "stream.py": STREAM.format(loop=loop)}
+    found = [one for one in Project(tmp_path, files).found() if "TLK104" in one]
+    assert found == (["agent.py: TLK104 error"] if is_told else [])

@@ -7,7 +7,7 @@ attribute from which it was taken. Sums and running averages, which go through a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -165,7 +165,7 @@ class CarriedStates:
         # The turns of a loop in a forward are the parts of one sequence.
         loop = None if store.function.name == "forward" else store.loop
         stays = self.lifetimes.outlives(homes, store.function, loop, chained=True, is_step=self.repetitions.is_step)
-        if not stays and not self._infers_by_itself(store):
+        if not stays and not self._infers_by_itself(store) and not self._goes_on_elsewhere(store, homes):
             return None
         name = text_of(store.target, store.value) + (_written(store) if is_item else "")
         return self._judged(store.statement, name, store.value, old)
@@ -179,6 +179,18 @@ class CarriedStates:
 
     def _is_in_steps(self, loop: Loop | None) -> bool:
         return loop is not None and any(map(self._runs_over_steps, loop.around()))
+
+    def _goes_on_elsewhere(self, store: Store, homes: Sequence[Place | Value]) -> bool:
+        """Whether a method that goes on with its object's state is called in a loop by another file of the run.
+
+        No method that gives the state up may be called in that loop, and the object must not be made there.
+        """
+        function, owner = store.function, store.function.owner
+        if owner is None or is_forward(function) or self.solution.callers.get(function):
+            return False
+        cutting = self.lifetimes.cut_by(homes)
+        without = sorted({owner.name, *(one.name for one in cutting)})
+        return function not in cutting and self.facts.repeats(function.name, without)
 
     def _infers_by_itself(self, store: Store) -> bool:
         """Whether a function of which no caller is seen puts the module into evaluation mode and goes on with it."""

@@ -121,6 +121,12 @@ class Lifetimes:
             _Position(function, loop), self._lifted(resets), HOPS, set(), is_step or self.steps.is_step
         )
 
+    def cut_by(self, homes: Iterable[Place | Value]) -> frozenset[Function]:
+        """The functions that clear holders, or give them something without a graph, and those that call them."""
+        return frozenset(
+            position.function for position in self._lifted(end for home in homes for end in self._cuts(home))
+        )
+
     def _is_of_one_step(self, origin: Value, is_part: bool) -> bool:
         """Whether what a function is given, or a part of it, belongs to the step of which this is a call."""
         function = origin.function
