@@ -636,3 +636,47 @@ SHOWN = """
 def test_a_framework_trains_what_a_layer_leaves_behind(tmp_path: Path, step: str, end: str, is_found: bool) -> None:
     files = {"attention.py": ATTENTION, "task.py": MODULE.format(step=step), "show.py": SHOWN.format(end=end)}
     assert Project(tmp_path, files).found() == (["attention.py: TLK111 note"] if is_found else [])
+
+
+LONG = f"""
+    from torch import nn
+
+    class Body(nn.Module):
+        '''{"What is long is read by itself. " * 200}'''
+
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(8, 8)
+
+        def forward(self, x):
+            return self.layer(x)
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = Body()
+
+        def forward(self, x):
+            return self.body(x)
+"""
+
+HOLDER = """
+    from net import Net
+
+    class Holder:
+        def __init__(self):
+            self.net = Net()
+"""
+
+ANSWERS = """
+    from holder import Holder
+
+    class Answers(Holder):
+        def answers(self, loader):
+            return [self.net(x).detach().numpy() for x in loader]
+"""
+
+
+def test_a_part_that_is_too_long_to_be_read_along_is_read_when_it_is_asked_for(tmp_path: Path) -> None:
+    files = {"net.py": LONG, "holder.py": HOLDER, "answers.py": ANSWERS}
+    assert Project(tmp_path, files).found() == ["answers.py: TLK201 warning"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import libcst as cst
+
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.summaries.summary import UNKNOWN, Part, PartKind, Shape
 from torchlint.facts.values.dictionaries import is_dictionary
@@ -90,7 +92,7 @@ class Shapes:
         ``self.model = self.build(args) if args else None``, and ``build`` returns ``Network(args)``.
         """
         value = before_moves(value)
-        if (name := _imported_call(value)) is not None:
+        if (name := _called_elsewhere(value)) is not None:
             return (Part(PartKind.MADE, name),)
         if names := self._of_table(value):
             return tuple(Part(PartKind.MADE, name) for name in names)
@@ -199,8 +201,15 @@ def _evaluated(part: Part) -> Part:
     return replace(part, is_evaluated=True) if part.kind in NETWORKS else part
 
 
-def _imported_call(value: Value) -> str | None:
-    """The imported name that a CALL calls."""
-    if value.op is Op.CALL and value.callee.op is Op.EXTERNAL and not value.callee.name.startswith("builtins."):
-        return value.callee.name
-    return None
+def _called_elsewhere(value: Value) -> str | None:
+    """The name that a CALL calls and that is defined elsewhere: imported or, with a colon before it, left out here.
+
+    A definition is read with some of what it mentions in its file, and not with all of it.
+    """
+    if value.op is not Op.CALL:
+        return None
+    callee = value.callee
+    if callee.op is Op.UNKNOWN and isinstance(callee.syntax, cst.Name):
+        return f":{callee.syntax.value}"
+    is_imported = callee.op is Op.EXTERNAL and not callee.name.startswith("builtins.")
+    return callee.name if is_imported else None
