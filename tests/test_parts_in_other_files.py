@@ -661,6 +661,7 @@ LONG = f"""
 """
 
 HOLDER = """
+    import torch
     from net import Net
 
     class Holder:
