@@ -70,6 +70,32 @@ def test_a_hook_for_each_step_piles_up(body: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        ('name.endswith("weight")', [Level.WARNING]),
+        ("weight.dim() > 1", [Level.WARNING]),
+        ("name not in seen", []),
+        ("not hasattr(weight, 'seen')", []),
+    ],
+)
+def test_which_parts_an_epoch_hooks_is_no_matter_of_how_often(chosen: str, expected: list[Level]) -> None:
+    source = f"""
+{OBJECTS}
+def epoch(net, loader):
+    for name, weight in net.named_parameters():
+        if {chosen}:
+            weight.register_hook(note)
+    for x in loader:
+        net(x).sum().backward()
+        optimizer.step()
+
+for _ in range(9):
+    epoch(net, DataLoader(data))
+"""
+    assert levels(source) == expected
+
+
+@pytest.mark.parametrize(
     "body",
     [
         "handle = net.register_forward_hook(note)\nnet(x)\nhandle.remove()",

@@ -164,14 +164,15 @@ class HookLifetimes:
 
     def _repetition(self, call: Value, subject: Value | None, *, now_and_then: bool = True) -> Repetition | None:
         """What repeats a registration."""
-        found = self.repetitions.of(self.walk_over(call, subject), now_and_then=now_and_then)
+        at = self.walk_over(call, subject)
+        found = self.repetitions.of(at, now_and_then=now_and_then)
         if found is not None:
             return Repetition(found.by, found.turn, (call, *found.chain[1:]))
         # With each object that is made, with each epoch that is run: hooks outlive these as well.
         if call.function.name != "__init__":
             if not self.repetitions.holds(call.function):
                 return self._by_a_loop_that_runs_it(call, subject)
-            if self._is_chosen(call, call.function.syntax):
+            if self._is_chosen(at, call.function.syntax):
                 return None
         for caller in sorted(self.solution.callers.get(call.function, ()), key=lambda value: value.index):
             repetition = self.repetitions.of(caller, now_and_then=now_and_then)
