@@ -807,3 +807,34 @@ def features(x):
 )
 def test_a_method_that_a_variable_has_is_bound_to_its_object(taken: str, after: str, expected: list[str]) -> None:
     assert found(ENCODER.format(taken=taken, after=after)) == expected
+
+
+LISTED = """
+def run(loader, rounds):
+    one, two = nn.Linear(4, 4), nn.Linear(4, 4)
+    both = [one, two]
+    told = [m(loader.first).detach() for m in both]
+    del both
+    torch.cuda.empty_cache()
+    for _ in range(rounds):
+        for x in loader:
+            step(x, told)
+{later}
+"""
+
+
+BOTH = ["both: one listed, two listed"]
+
+
+@pytest.mark.parametrize(
+    ("later", "held"),
+    [
+        ("        pass", BOTH),
+        ("        one, two = nn.Linear(4, 4), nn.Linear(4, 4)\n        show(one, two)\n        del one, two", BOTH),
+        ("        one = nn.Linear(4, 4)\n        show(one)\n        del one", BOTH),
+        ("        show(one)", ["both: two listed"]),
+        ("    del one, two", []),
+    ],
+)
+def test_a_list_is_given_up_and_not_the_names_that_its_models_have(later: str, held: list[str]) -> None:
+    assert found(LISTED.format(later=later)) == held

@@ -52,11 +52,18 @@ def _is_bound_anew(facts: Facts, name: str, value: Value, drop: Drop) -> bool:
     for user in (user for one in joined for user in one.users if user.op is not Op.PHI):
         # What was read of it before may be used again: `extractor.features` is the same method each time.
         is_behind = user.index >= drop.index or any(use.index >= drop.index for use in _used_by(user))
-        if user.op is Op.CONTAINER or (is_behind and not _is_number_of(facts, user)):
+        if _is_kept_in(user, drop) or (is_behind and not _is_number_of(facts, user)):
             return False
     if drop.function.result in joined:
         return False
     return not any(store.value in joined and (store.place or store.holder) for store in facts.graph.stores)
+
+
+def _is_kept_in(user: Value, drop: Drop) -> bool:
+    """Whether a value is a list or the like that stays: not what is given up, nor the pair of ``a, b = f(), g()``."""
+    if user.op is not Op.CONTAINER or user is drop.value:
+        return False
+    return bool(user.users) or user in drop.bound.values()
 
 
 def _is_captured(name: str, function: Function) -> bool:

@@ -18,7 +18,7 @@ from torchlint.facts.keeping.reading_on import is_read_after, is_written_after
 from torchlint.facts.keeping.refusing import is_refused_after
 from torchlint.facts.keeping.taken_out import TakenOut
 from torchlint.facts.keeping.unloaded import Holder, Unloading
-from torchlint.facts.values.choices import choices
+from torchlint.facts.values.choices import choices, joined_into
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Drop, Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import allocations_of, homes_of, targets_of
@@ -100,7 +100,7 @@ class Unloadings:
             return
         for name, value in drop.bound.items():
             if value in listed.inputs and self.holders.is_model(value):
-                if not is_read_after(self.facts, name, value, drop) and not self._is_dropped_after(name, drop):
+                if not is_read_after(self.facts, name, value, drop) and not self._is_dropped_after(name, value, drop):
                     yield Holder(name, "listed", value)
 
     def _is_at_end_of_test(self, drop: Drop) -> bool:
@@ -159,7 +159,7 @@ class Unloadings:
                     continue
             elif is_read_after(self.facts, name, value, drop):
                 continue
-            if not self._is_dropped_after(name, drop):
+            if not self._is_dropped_after(name, value, drop):
                 yield Holder(name, how, value)
 
     def _is_own(self, value: Value) -> bool:
@@ -230,11 +230,13 @@ class Unloadings:
         made = allocations_of(self.facts.solution, container)
         return drop.loop is not None and any(one.loop is drop.loop and one.function is drop.function for one in made)
 
-    def _is_dropped_after(self, name: str, drop: Drop) -> bool:
-        """Whether the same code gives up ``name`` as well, sooner or later."""
+    def _is_dropped_after(self, name: str, value: Value, drop: Drop) -> bool:
+        """Whether the same code gives up what ``name`` held as well, sooner or later."""
+        held = frozenset(joined_into(value))
         return any(
             other.path == name and other.function is drop.function and other.index >= drop.index and other is not drop
             for other in self.facts.graph.drops
+            if other.value is None or other.value in held
         )
 
     def _is_needed_after(self, drop: Drop) -> bool:
