@@ -681,3 +681,42 @@ ANSWERS = """
 def test_a_part_that_is_too_long_to_be_read_along_is_read_when_it_is_asked_for(tmp_path: Path) -> None:
     files = {"net.py": LONG, "holder.py": HOLDER, "answers.py": ANSWERS}
     assert Project(tmp_path, files).found() == ["answers.py: TLK201 warning"]
+
+
+METERS = f"""
+    class Meter:
+        '''{"What is long is read by itself. " * 200}'''
+
+        def __init__(self):
+            self.total = 0.0
+
+        def update(self, value):
+            self.total = self.total + value
+
+    class Shown(Meter):
+        def show(self):
+            return float(self.total)
+"""
+
+METERED = """
+    import torch
+    from torch import nn
+    from meters import Shown
+
+    def fit(loader):
+        net = nn.Linear(8, 3)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        shown = Shown()
+        for x, y in loader:
+            loss = nn.functional.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            shown.update(loss)
+        return shown.show()
+"""
+
+
+def test_so_is_a_base_class_that_is_too_long(tmp_path: Path) -> None:
+    files = {"meters.py": METERS, "fit.py": METERED}
+    assert Project(tmp_path, files).found() == ["fit.py: TLK105 warning"]

@@ -181,11 +181,11 @@ class Linker:
         self.foreign.nodes.add(cls.syntax)
         parents, bases = [], []
         for base in summary.bases:
-            if base.startswith(":"):
-                known = self.class_named(base[1:], unit)
-                parents += [known] if known is not None else []
+            known = self.class_named(base[1:], unit) if base.startswith(":") else None
+            if known is not None:
+                parents.append(known)
                 continue
-            bases.append(unit.found.imports.absolute(base))
+            bases.append(base[1:] if base.startswith(":") else unit.found.imports.absolute(base))
             linked = self.linked(base, unit.found.imports, unit.hops + 1)
             if linked is not None and isinstance(linked[0], Class) and cls not in linked[0].lineage():
                 parents.append(linked[0])

@@ -133,7 +133,8 @@ class _Summariser:
         decorators = tuple(filter(None, (dotted(_undressed(d.decorator)) for d in cls.syntax.decorators)))
         return ClassSummary(
             name=cls.name,
-            bases=(*(f":{parent.name}" for parent in cls.parents), *cls.bases),
+            # What the file does not import it defines, be it that it is not read along.
+            bases=(*(f":{parent.name}" for parent in cls.parents), *(b if "." in b else f":{b}" for b in cls.bases)),
             decorators=decorators,
             methods=tuple(map(self._function, cls.methods.values())),
             attributes=tuple((name, self._stored(Place(cls, name))) for name in sorted(names)),
