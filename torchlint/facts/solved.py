@@ -36,6 +36,7 @@ class Solved(Repairs):
         loaded_in: the other file of the run in which workers read a data set of this one, by its name.
         repeats: whether another file of the run calls a function of this one, by its name, in a loop.
         others_call_once: whether other files of the run call what this one defines by a name, each of them once.
+        others_never_mention: whether other files of the run are seen to use this one, and none has a name in it.
         others_pass_batches: which arguments of a function of this file are batches in all calls of other files.
         others_train_on_result: whether another file of the run differentiates what a function of this one returns.
         others_train_on: whether another file of the run trains, and goes on with an attribute of a name.
@@ -55,6 +56,7 @@ class Solved(Repairs):
         self.loaded_in = project.loaded_in
         self.repeats = project.repeats
         self.others_call_once = project.call_once
+        self.others_never_mention = project.never_mention
         self.others_pass_batches = project.pass_batches
         self.others_train_on_result = project.train_on_result
         self.others_train_on = project.train_on

@@ -225,6 +225,13 @@ class Callers:
             found = {is_called_once(tree, name) for tree in trees} - {None}
             return found == {True}
 
+    def never_mention(self, path: str, name: str) -> bool:
+        """Whether other files of the run reach ``path``, and ``name`` stands in none of those."""
+        self._sights.ask_everybody()
+        with self._sights.unnoted():
+            reaching = [other for other in self._given if other != path and path in self._reached_by(other)]
+            return bool(reaching) and not any(re.search(rf"\b{name}\b", self._text_of(one)) for one in reaching)
+
     def train_on_result(self, path: str, name: str) -> bool:
         """Whether a file that imports ``path`` runs a backward over what its function ``name`` returns."""
         self._sights.ask_everybody()

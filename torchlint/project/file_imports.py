@@ -40,6 +40,9 @@ class FileImports:
     def call_once(self, name: str) -> bool:
         return self.project.call_once(self.path, name)
 
+    def never_mention(self, name: str) -> bool:
+        return self.project.never_mention(self.path, name)
+
     def train_on_result(self, name: str) -> bool:
         return self.project.train_on_result(self.path, name)
 

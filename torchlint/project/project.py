@@ -182,6 +182,10 @@ class Project:
         """See :meth:`Callers.call_once`."""
         return self._callers.call_once(os.path.abspath(path), name)
 
+    def never_mention(self, path: str, name: str) -> bool:
+        """See :meth:`Callers.never_mention`."""
+        return self._callers.never_mention(os.path.abspath(path), name)
+
     def train_on_result(self, path: str, name: str) -> bool:
         """See :meth:`Callers.train_on_result`."""
         return self._callers.train_on_result(os.path.abspath(path), name)

@@ -83,6 +83,9 @@ class Chains:
             results = [f.result for f in functions if f.result is not None]
             further = [self._into(at, call, result) for result in results] if len(at.calls) < DEPTH else []
             return further + self._through_other_files(at, call, None)
+        if self._is_open and _is_of_third_file(call):
+            # Who is given the state before anything is computed of it may well cut it off: `h = repackage(h)`.
+            return [_At(one, at.crossed, at.calls) for one in call.arguments if not _is_given(one)]
         receiver = [call.callee.inputs[0]] if call.callee.op is Op.ATTRIBUTE else []
         computes = call.callee.op is not Op.ATTRIBUTE or call.callee.name not in SAME_OBJECT
         crossed = at.crossed or self.steps.calls_module(call) or (computes and self._is_in_module(at))
@@ -169,6 +172,17 @@ class _At:
 
     def to(self, value: Value) -> _At:
         return _At(value, self.crossed, self.calls)
+
+
+def _is_of_third_file(call: Value) -> bool:
+    """Whether a CALL is of an imported function that neither Python nor torch defines."""
+    return call.callee.op is Op.EXTERNAL and not call.callee.name.startswith(("torch", "builtins."))
+
+
+def _is_given(value: Value) -> bool:
+    """Whether a value may be a parameter as it is given, or an item of one."""
+    ways = reached([value], lambda one: one.inputs if one.op in (Op.PHI, Op.NARROWED, Op.ELEMENT, Op.SUBSCRIPT) else ())
+    return any(one.op is Op.PARAMETER for one in ways)
 
 
 def items_under(value: Value, key: Key) -> list[Value]:

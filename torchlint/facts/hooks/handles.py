@@ -117,9 +117,15 @@ class Handles:
         return not functions or any(function.is_foreign for function in functions)
 
     def _is_insertion(self, call: Value) -> bool:
-        """``handles.append(handle)``: the container is asked for instead."""
+        """``handles.append(handle)``: the container is asked for instead.
+
+        ``session.add(handle)`` gives it to an object of which nobody here knows what it does.
+        """
         receiver = call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else None
-        return receiver is not None and (call.statement, receiver) in self._insertions
+        if receiver is None or (call.statement, receiver) not in self._insertions:
+            return False
+        known = [receiver, *(self.solution.arguments_of(receiver) if receiver.op is Op.PARAMETER else ())]
+        return any(isinstance(atom, Container) for value in known for atom in self.solution.final(value))
 
     @cached_property
     def _insertions(self) -> set[tuple[cst.CSTNode, Value | None]]:

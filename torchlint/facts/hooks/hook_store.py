@@ -276,12 +276,13 @@ class Search:
         return bool(resetters - {store.function} if store is not None and store.kind is Kind.ASSIGN else resetters)
 
     def _is_ever_dropped(self, homes: list[Place | Value]) -> bool:
-        """Whether the file sets the holder anew anywhere but where it makes its owner.
+        """Whether the file sets the holder anew anywhere but where it makes its owner, and anybody may ask for that.
 
         A parameter, ``def recorder(store)``, is only another name of what is passed for it.
         """
         lasting = [home for home in homes if not (isinstance(home, Place) and isinstance(home.owner, Function))]
-        return any(function.name != "__init__" for function in self.lifetimes.resetters(lasting or homes))
+        resetters = (one for one in self.lifetimes.resetters(lasting or homes) if one.name != "__init__")
+        return any(self.solution.callers.get(one) or not self.facts.others_never_mention(one.name) for one in resetters)
 
     # -- what becomes of it ---------------------------------------------------------------------------------------
 

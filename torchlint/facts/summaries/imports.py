@@ -85,6 +85,9 @@ class Imports(Protocol):
     def call_once(self, name: str) -> bool:
         """Whether other files of the run call a function or a class of this one, each of them once in a program."""
 
+    def never_mention(self, name: str) -> bool:
+        """Whether other files of the run reach this one, and none of them has a name in it."""
+
     def train_on_result(self, name: str) -> bool:
         """Whether another file of the run runs a backward over what a function of this one returns."""
 
@@ -134,6 +137,10 @@ class NoImports:
         return frozenset()
 
     def call_once(self, name: str) -> bool:
+        """Nobody else is seen."""
+        return False
+
+    def never_mention(self, name: str) -> bool:
         """Nobody else is seen."""
         return False
 

@@ -88,6 +88,7 @@ class Keeps:
         readers = self._readers(store.function, attribute) if into == 0 else ()
         under, owner = self._keys_of_cache(store), store.function.owner_around
         is_replaced = bool(store.attribute) and store.attribute in replaced_at_once(self.facts.graph, store.function)
+        is_copied = self._writes_into_tensor(store)
         for (position, of), is_computed in given.items():
             if position != into:
                 merges = is_item(kept) or (store.call is not None and store.call.callee.name == "update")
@@ -96,12 +97,17 @@ class Keeps:
                 whole = parameters[position] not in self._stripped and not is_replaced
                 shared = whole and parameters[position] in held_in(kept, RESHAPED)
                 yield KeepSummary(
-                    position, into, attribute, grows, is_computed, mode, readers, merges, averages, shared,
+                    position, into, attribute, grows, is_computed or is_copied, mode, readers, merges, averages, shared,
                     bounded=self._is_bounded(store), keyed=store.is_item and not averages,
                     only_if=self._condition(store.syntax or store.statement, store.function), of=of,
                     cached_under=under, asked_by=self._lookups.asking(store, owner) if under and owner else (),
                     view=views.get(position) if is_computed else None,
                 )  # fmt: skip
+
+    def _writes_into_tensor(self, store: Store) -> bool:
+        """``self.table[rows] = values``: whether the numbers are copied, with their graph where gradients are on."""
+        held = self.solution.final(store.holder) if store.is_item and store.holder is not None else ()
+        return bool(held) and all(isinstance(atom, Tensor) for atom in held)
 
     @cached_property
     def _stripped(self) -> frozenset[Value]:
