@@ -418,7 +418,53 @@ class Distiller:
         ("nn.utils.clip_grad_value_(self.student.parameters(), 1.0)", ["self.teacher"]),
         ("nn.utils.clip_grad_norm_(self.teacher.parameters(), 1.0)", []),
         ("pass", []),
+        # What only lists the weights under their names clips them as well.
+        ("nn.utils.clip_grad_norm_([p for n, p in self.student.named_parameters()], 1.0)", ["self.teacher"]),
     ],
 )
 def test_a_network_whose_gradients_are_clipped_is_the_one_that_is_trained(clip: str, expected: list[str]) -> None:
     assert [found.name for found in Program(GIVEN.format(clip=clip)).facts.untrained_forwards] == expected
+
+
+HANDED = """
+from transformers import Trainer
+
+class Distilling(Trainer):
+    def __init__(self, *args, teacher, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.teacher = teacher.to(self.args.device)
+
+    def compute_loss(self, model, inputs, return_outputs=False, **kwargs):
+        outputs = model(**inputs)
+        loss = F.mse_loss(outputs.logits, {told})
+        return (loss, outputs) if return_outputs else loss
+"""
+
+TAUGHT = """
+from transformers import AutoModelForSequenceClassification
+from trainer import Distilling
+
+def fit(rows):
+    teacher = AutoModelForSequenceClassification.from_pretrained("large")
+    teacher.{prepared}
+    Distilling(AutoModelForSequenceClassification.from_pretrained("small"), teacher=teacher, train_dataset=rows).train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("told", "prepared", "is_told"),
+    [
+        ("self.teacher(**inputs).logits", "eval()", True),
+        ("self.teacher(**inputs).logits", "eval().requires_grad_(False)", False),
+        ("model(**inputs).logits", "eval()", False),
+        ("self.unknown(outputs.logits)", "eval()", False),
+    ],
+)
+def test_a_framework_trains_the_model_that_it_hands_over(
+    tmp_path: Path, told: str, prepared: str, is_told: bool
+) -> None:
+    files = {
+        "trainer.py": f"import torch.nn.functional as F\n{HANDED.format(told=told)}",
+        "fit.py": TAUGHT.format(prepared=prepared),
+    }
+    assert ("trainer.py: TLK203 warning" in Project(tmp_path, files).found()) is is_told

@@ -19,6 +19,8 @@ TRANSFORMERS_ENCODERS = (
 HUGGING_FACE = (
     Row("transformers", TRAINERS, Holds.TRAINED, f"{_TRANSFORMERS_TRAINER}#transformers.Trainer.compute_loss",
         ("compute_loss",)),
+    Row("transformers", TRAINERS, Holds.GIVEN_MODEL, f"{_TRANSFORMERS_TRAINER}#transformers.Trainer.compute_loss",
+        ("compute_loss", "training_step"), (-1, "model")),
     Row("transformers", TRAINERS, Holds.EACH_STEP, _TRANSFORMERS_TRAINER,
         ("compute_loss", "training_step", "prediction_step")),
     Row("transformers", TRAINERS, Holds.TRAINS, f"{_TRANSFORMERS_TRAINER}#transformers.Trainer.train", ("train",)),

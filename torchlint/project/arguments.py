@@ -56,12 +56,14 @@ class Maker(NamedTuple):
         item: which item of what the call returns is meant, from 0; -1 for all of it.
         in_list: whether it is one of a list that is passed.
         in_evaluation: whether it is put into evaluation mode where it is passed.
+        is_frozen: whether its parameters are told there not to require gradients.
     """
 
     name: str
     item: int = -1
     in_list: bool = False
     in_evaluation: bool = False
+    is_frozen: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,12 +90,14 @@ class _Scope:
         cls: the class around it.
         own: how a method calls the object that it belongs to.
         evaluated: the names of what is put into evaluation mode, and not back into training mode.
+        frozen: the names of what is told not to require gradients.
     """
 
     bound: dict[str, list[ast.expr | None]]
     cls: ast.ClassDef | None
     own: str | None
     evaluated: frozenset[str]
+    frozen: frozenset[str]
 
 
 def passed_arguments(tree: ast.Module, is_wanted: Callable[[str], bool]) -> dict[str, tuple[PassedArguments, ...]]:
@@ -196,7 +200,8 @@ class _Makers:
                 scope = self._scope(self._tree, None)
                 bound = scope.bound.get(name, [None])
             made = _all([self._makers(one, scope, seen) for one in bound])
-            return _evaluated(made, EVALUATES) if name in scope.evaluated else made
+            made = _evaluated(made, EVALUATES) if name in scope.evaluated else made
+            return _frozen(made) if name in scope.frozen else made
         assigned = list(self._attributes(name, scope.cls))
         return _all([self._makers(one, there, seen) for one, there in assigned]) if assigned else None
 
@@ -218,7 +223,8 @@ class _Makers:
     def _made_by(self, call: ast.Call, scope: _Scope, seen: frozenset[str]) -> frozenset[Maker] | None:
         last = last_name(call.func)
         if isinstance(call.func, ast.Attribute) and last in ITSELF:
-            return _evaluated(self._makers(call.func.value, scope, seen), last)
+            made = _evaluated(self._makers(call.func.value, scope, seen), last)
+            return _frozen(made) if _freezes(call) else made
         if last in WRAPPERS and call.args:
             return self._makers(call.args[0], scope, seen)
         name = _dotted(call.func)
@@ -240,7 +246,8 @@ class _Makers:
             nodes = [node for node in _own_nodes(where) if node.__class__ in _READ]
             for name, value in _bindings(where, nodes):
                 bound.setdefault(name, []).append(value)
-            self._scopes[where] = _Scope(bound, cls, _own_name(where, cls), _put_into_evaluation(nodes))
+            modes = _put_into_evaluation(nodes), _told_to_freeze(nodes)
+            self._scopes[where] = _Scope(bound, cls, _own_name(where, cls), *modes)
         return self._scopes[where]
 
 
@@ -255,9 +262,45 @@ def _put_into_evaluation(nodes: list[ast.AST]) -> frozenset[str]:
     """The names on which ``eval()`` is called in a scope, and nowhere ``train()``."""
     called: dict[str, set[str]] = {EVALUATES: set(), TRAINS: set()}
     for node in nodes:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in called:
-            called[node.func.attr].add(_dotted(node.func.value) or "")
+        method = _method(node)
+        if method is not None and method.attr in called:
+            called[method.attr].add(_name_of_object(method.value))
     return frozenset(called[EVALUATES] - called[TRAINS])
+
+
+def _frozen(made: frozenset[Maker] | None) -> frozenset[Maker] | None:
+    return frozenset(maker._replace(is_frozen=True) for maker in made) if made else made
+
+
+def _told_to_freeze(nodes: list[ast.AST]) -> frozenset[str]:
+    """The names of what ``requires_grad_(False)``, or a loop over its parameters, freezes in a scope."""
+    told = [_method(node) for node in nodes if _freezes(node)]
+    loops = (node for node in nodes if isinstance(node, ast.For) and any(map(_freezes, ast.walk(node))))
+    listed = (method for loop in loops if (method := _method(loop.iter)) and method.attr == "parameters")
+    return frozenset(_name_of_object(method.value) for method in (*told, *listed) if method is not None)
+
+
+def _method(node: ast.AST) -> ast.Attribute | None:
+    """``net.eval`` of ``net.eval()``."""
+    return node.func if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+
+
+def _name_of_object(value: ast.expr) -> str:
+    """``net`` of ``net.to(device).eval()``; "" for what has no name."""
+    while (method := _method(value)) is not None and method.attr in ITSELF:
+        value = method.value
+    return _dotted(value) or ""
+
+
+def _freezes(node: ast.AST) -> bool:
+    """``p.requires_grad_(False)``, ``p.requires_grad = False``"""
+    if isinstance(node, ast.Assign):
+        is_told, value = any(last_name(one) == "requires_grad" for one in node.targets), node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+        is_told, value = node.func.attr == "requires_grad_", node.args[0]
+    else:
+        return False
+    return is_told and isinstance(value, ast.Constant) and value.value is False
 
 
 def _own_name(where: ast.AST, cls: ast.ClassDef | None) -> str | None:

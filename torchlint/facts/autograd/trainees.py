@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.autograd.optimized import Optimized
 from torchlint.facts.values.domain import Tool
+from torchlint.facts.values.frameworks import is_given_model
 from torchlint.facts.values.graph import Op, Place, Value
 from torchlint.facts.values.parameter_lists import modules_listed
 
@@ -85,7 +86,9 @@ class Trainees:
         return modules_listed(parts)
 
     def is_optimized(self, module: Value) -> bool:
-        """Whether an optimizer of the file trains a module for certain, or the module was put into training mode."""
+        """Whether a module is trained for certain: by an optimizer of the file, by its mode, or by a framework."""
+        if module.op is Op.PARAMETER and is_given_model(module):
+            return True
         if any(self.optimized.overlap(module, one) for one in self._optimized):
             return True
         return self.is_switched(module, trains=True) and not self.is_switched(module, trains=False)

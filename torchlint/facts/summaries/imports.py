@@ -49,12 +49,12 @@ class Passing:
         imports: what it imports; :meth:`Imports.find` with ":Name" finds what it defines itself.
         makers: for each argument that is known, its position (from 0) or its keyword, and what was called to make it: a
             name, for these imports, which item of what is returned, from 0; -1 for all of it, whether it is one of
-            a list that is passed, and whether it is a network in evaluation mode.
+            a list that is passed, whether it is a network in evaluation mode, and whether it is frozen.
     """
 
     path: str
     imports: Imports
-    makers: Sequence[tuple[int | str, Sequence[tuple[str, int, bool, bool]]]]
+    makers: Sequence[tuple[int | str, Sequence[tuple[str, int, bool, bool, bool]]]]
 
 
 class Imports(Protocol):

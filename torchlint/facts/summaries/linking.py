@@ -83,8 +83,10 @@ class Linker:
             if one is not None and position >= first:
                 self._shapes[parameter] = _passed_shape(makers), self._caller(one)
                 self.foreign.passed.add(parameter)
-                if all(in_evaluation for *_, in_evaluation in makers):
+                if all(in_evaluation for *_, in_evaluation, _ in makers):
                     self.foreign.evaluated.add(parameter)
+                if all(is_frozen for *_, is_frozen in makers):
+                    self.foreign.given_frozen.add(parameter)
 
     def derived_from(self, cls: Class) -> None:
         """Make the classes of other files that derive from one of this file part of the graph."""
@@ -307,9 +309,9 @@ class Linker:
         return value
 
 
-def _passed_shape(makers: Sequence[tuple[str, int, bool, bool]]) -> Shape:
+def _passed_shape(makers: Sequence[tuple[str, int, bool, bool, bool]]) -> Shape:
     """What an argument is by what made it; see :attr:`Passing.makers`."""
-    parts = [(Part(PartKind.MADE, name, max(item, 0), flag=item >= 0), in_list) for name, item, in_list, _ in makers]
+    parts = [(Part(PartKind.MADE, name, max(item, 0), flag=item >= 0), in_list) for name, item, in_list, *_ in makers]
     single = tuple(part for part, in_list in parts if not in_list)
     listed = tuple((position, (part,)) for position, part in enumerate(part for part, in_list in parts if in_list))
     return (*single, Part(PartKind.CONTAINER, items=listed)) if listed else single

@@ -44,6 +44,7 @@ class Foreign:
         closures: the function that a function makes and returns; the parameters of both are given it.
         modules: parameters that are used as modules.
         frozen: parameters that are modules and are told not to require grad.
+        given_frozen: parameters that are given networks which were told so before.
         evaluated: networks that are made there and put into evaluation mode.
         given_more: calls that are given more than parameters of the function that they stand in.
         leaving: calls whose graph leaves the function that they stand in.
@@ -78,6 +79,7 @@ class Foreign:
     closures: dict[Function, Function] = field(default_factory=dict)
     modules: list[Value] = field(default_factory=list)
     frozen: list[Value] = field(default_factory=list)
+    given_frozen: set[Value] = field(default_factory=set)
     evaluated: set[Value] = field(default_factory=set)
     given_more: set[Value] = field(default_factory=set)
     leaving: set[Value] = field(default_factory=set)

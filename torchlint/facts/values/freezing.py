@@ -38,6 +38,7 @@ def frozen_subjects(solution: Solution) -> frozenset[Value | Place | Class]:
             switched[False] |= _subjects(solution, callee.inputs[0])
         elif callee.name in FREEZING:
             switched[False].add(call)
+    switched[False] |= solution.graph.foreign.given_frozen
     for parameter in solution.graph.foreign.frozen:
         for call, binding in solution.callers[parameter.function].items():
             given = binding.get(parameter)
