@@ -1013,3 +1013,39 @@ class Explanation:
 def test_a_forward_that_is_left_to_subclasses_may_differentiate(decorator: str, body: str, is_told: bool) -> None:
     lines = found(EXPLAINED.format(decorator=decorator, body=body))
     assert bool(lines) is is_told
+
+
+WALK = """
+from collections import defaultdict
+class Agent:
+    def __init__(self):
+        self.net = nn.Linear(4, 4)
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+    def act(self, seen):
+        out = self.net(torch.as_tensor(seen))
+        return out.argmax(), out.sum()
+    def learn(self, walk):
+        {learnt}
+def collect(agent, world):
+    walk, seen = {walk}, world.reset()
+    for _ in range(10):
+        move, hope = agent.act(seen)
+        seen = world.step(move.item())
+        walk["hope"].append(hope)
+    return walk
+def main(world):
+    agent = Agent()
+    for _ in range(100):
+        agent.learn(collect(agent, world))
+"""
+
+TRAINS = """loss = torch.stack([x for x in walk["hope"]]).sum()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()"""
+
+
+@pytest.mark.parametrize("walk", ["defaultdict(list)", "defaultdict(lambda: [])", "{'hope': []}"])
+@pytest.mark.parametrize(("learnt", "is_told"), [(TRAINS, False), ("return len(walk['hope'])", True)])
+def test_what_is_trained_on_may_have_come_through_a_dict_of_lists(walk: str, learnt: str, is_told: bool) -> None:
+    assert bool(found(WALK.format(walk=walk, learnt=learnt))) is is_told

@@ -13,7 +13,7 @@ from torchlint.facts.values.domain import Abstract, Container, FunctionReference
 from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import results_behind
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import allocations_of, places_of
 from torchlint.facts.values.solve import Solution
 
 
@@ -31,9 +31,8 @@ class Ancestry:
         self._given_on: dict[Function, frozenset[Value] | None] = {}
         for store in solution.graph.stores:
             if store.kind is Kind.INSERT and store.holder is not None:
-                self._into[store.holder].append(store.value)
-                for place in places_of(solution, store.holder):
-                    self._into[place].append(store.value)
+                for home in (store.holder, *places_of(solution, store.holder), *self._around(store.holder)):
+                    self._into[home].append(store.value)
         for holder, written in written_into(solution).items():
             homes: list[Place | Value] = [holder, *places_of(solution, holder)]
             for home in homes:
@@ -43,6 +42,15 @@ class Ancestry:
         kept = [v for v in reads if any(place in self._into for place in places_of(solution, v))]
         self._holding = made_of(solution, [*(one for one in self._into if isinstance(one, Value)), *kept])
         self._ends = self._ends_of_gradients()
+
+    def _around(self, holder: Value) -> Iterator[Value]:
+        """The containers that an item is taken of, as far as no container is known to be that item.
+
+        ``rows[key].append(x)`` puts something into what a ``defaultdict(list)`` has made.
+        """
+        while holder.op in (Op.SUBSCRIPT, Op.ELEMENT) and not allocations_of(self.solution, holder):
+            holder = holder.inputs[0]
+            yield from allocations_of(self.solution, holder)
 
     def of(self, value: Value) -> frozenset[Value]:
         """The :meth:`of_all` of one value, remembered: they are asked for with each value that may be among them."""

@@ -283,7 +283,10 @@ class _Search:
         )
 
     def _calls_own_network(self, method: Function, call: Value) -> bool:
-        """Whether ``self.net(x)`` is called, and what is kept there is treated as networks are."""
+        """Whether ``self.net(x)`` is called, and what is kept there is treated as networks are.
+
+        So is what the object was made with and is called with a tensor, where a guard says that gradients matter.
+        """
         callee = call.callee
         if callee.op is not Op.ATTRIBUTE or callee.inputs[0] not in method.parameters[:1]:
             return False
@@ -295,6 +298,7 @@ class _Search:
         return any(
             (value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT)
             or is_network(self.facts, value)
+            or (_is_given_to_object(value) and any(map(self.facts.flows.surely_tensor, call.arguments)))
             for value in kept
         )
 
@@ -354,3 +358,7 @@ class _Search:
 def _calls_given(call: Value) -> bool:
     """``model(x)``, where the caller gives the model: that it is meant, the guard of the base says."""
     return call.callee.op is Op.PARAMETER and call.callee.function is call.function and bool(call.arguments)
+
+
+def _is_given_to_object(value: Value) -> bool:
+    return value.op is Op.PARAMETER and value.function.name == "__init__"
