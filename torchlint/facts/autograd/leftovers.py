@@ -17,7 +17,7 @@ import libcst as cst
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.values.domain import FunctionReference, Instance, Module
 from torchlint.facts.values.evidence import MODULE_ONLY
-from torchlint.facts.values.frameworks import is_forward, is_module_class, promises, trains_on_result
+from torchlint.facts.values.frameworks import is_forward, is_module, is_module_class, promises, trains_on_result
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.writing import Use, text_of
@@ -121,6 +121,8 @@ class Leftovers:
         live = self.flows.live_parts(store.value)
         if not live or self._continues(store, places) or self._is_deleted_here(store):
             return None
+        if any(self._may_be_network(part) for part in live):
+            return None
         births = [call for place in places for call in self._births_of(place, store)]
         if not self._outlives([*places, *births], store):
             return None
@@ -178,6 +180,10 @@ class Leftovers:
             if len(made) == 1 and all(f.name == "__init__" for f in callees) and call.callee.op is not Op.ATTRIBUTE:
                 table[tuple(made[0].cls.lineage())].append(call)
         return table
+
+    def _may_be_network(self, value: Value) -> bool:
+        """``self.loss = self.prepared(loss, net)``: whether a network is kept, which what gives it may run as well."""
+        return any(map(is_module, self.solution.final(value)))
 
     def _continues(self, store: Store, places: list[Place]) -> bool:
         """Whether what is stored is computed from what was there: a sum, a running or a recurrent state."""
