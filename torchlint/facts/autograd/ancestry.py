@@ -98,8 +98,10 @@ class Ancestry:
             for source in self.sources(value):
                 if belated and is_belated(self.solution, value, source, belated):
                     continue
-                stays = through_place or source.function is value.function or _is_lasting(value, source)
-                pending.append((source, may_ascend and stays))
+                is_here = source.function is value.function
+                # What another method has put into an attribute came from whoever called that.
+                ascends = (through_place and not is_here) or (may_ascend and (is_here or _is_lasting(value, source)))
+                pending.append((source, ascends))
         return frozenset(seen)
 
     def _is_without_graph(self, value: Value) -> bool:

@@ -183,10 +183,13 @@ class CarriedStates:
     def _goes_on_elsewhere(self, store: Store, homes: Sequence[Place | Value]) -> bool:
         """Whether a method that goes on with its object's state is called in a loop by another file of the run.
 
-        No method that gives the state up may be called in that loop, and the object must not be made there.
+        It must run the network for its answer alone: what it keeps besides, a method of the object may train on. No
+        method that gives the state up may be called in that loop, and the object must not be made there.
         """
         function, owner = store.function, store.function.owner
         if owner is None or is_forward(function) or self.solution.callers.get(function):
+            return False
+        if function not in self.facts.inferences.found:
             return False
         cutting = self.lifetimes.cut_by(homes)
         without = sorted({owner.name, *(one.name for one in cutting)})
