@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.autograd.followers import FollowerForward
     from torchlint.facts.autograd.untrained import UntrainedForward
-    from torchlint.facts.values.graph import Value
+    from torchlint.facts.values.graph import Backward, Value
 
 
 class FrozenForwardWithGrad(Rule):
@@ -90,7 +90,7 @@ class FrozenForwardWithGrad(Rule):
         if forward.backward is not None:
             evidence.append(Step(forward.backward.statement, "backward goes through it here, for nothing"))
             through = (
-                ": its activations stay until the backward in line ", LineOf(forward.backward.statement),
+                ": its activations stay until the backward", *_where(forward.backward),
                 ", which computes gradients for all its parameters",
             )  # fmt: skip
         advice = "put the statement under" if forward.whole else "compute it before, under"
@@ -115,8 +115,8 @@ def _elsewhere(facts: Facts, forward: UntrainedForward, made: Value) -> Finding:
         node=statement,
         message=(
             f"`{forward.name}` runs a network that it was given (line ", LineOf(making), "), which is trained by no"
-            " optimizer, with gradients on: its activations stay until the backward in line ",
-            LineOf(forward.backward.statement), ", which computes gradients for all its parameters; GPU memory peaks;"
+            " optimizer, with gradients on: its activations stay until the backward",
+            *_where(forward.backward), ", which computes gradients for all its parameters; GPU memory peaks;"
             " make it with `.requires_grad_(False)`, or run it there under `torch.no_grad()`",
         ),
         level=Level.NOTE if forward.supposed else Level.WARNING,
@@ -127,6 +127,11 @@ def _elsewhere(facts: Facts, forward: UntrainedForward, made: Value) -> Finding:
             Step(forward.backward.statement, "backward goes through it here, for nothing"),
         ),
     )  # fmt: skip
+
+
+def _where(backward: Backward) -> tuple[str | LineOf, ...]:
+    """Where a backward stands; one that a framework runs is in no line of the file."""
+    return (" that the framework runs",) if backward.by_contract else (" in line ", LineOf(backward.statement))
 
 
 def _following(facts: Facts, found: FollowerForward) -> Finding:

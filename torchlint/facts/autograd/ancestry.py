@@ -31,7 +31,8 @@ class Ancestry:
         self._given_on: dict[Function, frozenset[Value] | None] = {}
         for store in solution.graph.stores:
             if store.kind is Kind.INSERT and store.holder is not None:
-                for home in (store.holder, *places_of(solution, store.holder), *self._around(store.holder)):
+                around: list[Place | Value] = [*places_of(solution, store.holder), *self._around(store.holder)]
+                for home in (store.holder, *around):
                     self._into[home].append(store.value)
         for holder, written in written_into(solution).items():
             homes: list[Place | Value] = [holder, *places_of(solution, holder)]
