@@ -114,3 +114,47 @@ def test_an_object_that_leaves_hooks_and_is_made_once(tmp_path: Path, use: str, 
     files = {"taps.py": TAPS, "use.py": f"from taps import Pair, Taps\n{use}"}
     found = [one for one in Project(tmp_path, files).found() if "TLK303" in one]
     assert found == ["taps.py: TLK303 note"] * told
+
+
+KEEPER = """
+    from collections import defaultdict
+    from functools import partial
+    from torch import nn
+
+    class Monitor:
+        def __init__(self, net):
+            self.seen = defaultdict(list)
+            for name, layer in net.named_modules():
+                if isinstance(layer, nn.ReLU):
+                    layer.register_forward_hook(partial(self.note, name))
+
+        def note(self, name, layer, given, out):
+            self.seen[name].append(out)
+
+        def forget(self):
+            self.seen.clear()
+"""
+
+KEPT = """
+    import torch
+    from torch import nn
+    from monitor import Monitor
+
+    def fit(loader):
+        net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3))
+        optimizer, monitor = torch.optim.SGD(net.parameters(), lr=0.1), Monitor(net)
+        for x, y in loader:
+            loss = nn.functional.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            {after}
+"""
+
+
+@pytest.mark.parametrize(("after", "is_told"), [("pass", True), ("monitor.forget()", False)])
+def test_what_nobody_in_the_run_asks_for_empties_nothing(tmp_path: Path, after: str, is_told: bool) -> None:
+    files = {"monitor.py": KEEPER, "fit.py": KEPT.format(after=after)}
+    found = [one for one in Project(tmp_path, files).found() if "TLK106" in one]
+    assert found == (["monitor.py: TLK106 warning"] if is_told else [])
+    assert not [one for one in Project(tmp_path, files).found("monitor.py") if "TLK106" in one]

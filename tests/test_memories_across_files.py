@@ -320,3 +320,49 @@ def test_a_state_goes_on_where_another_file_calls_its_method_in_a_loop(
     files = {"agent.py": AGENT, "stream.py": STREAM.format(loop=loop)}
     found = [one for one in Project(tmp_path, files).found() if "TLK104" in one]
     assert found == (["agent.py: TLK104 error"] if is_told else [])
+
+
+WORDS = """
+    from torch import nn
+    from states import carry
+
+    class Words(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn, self.head = nn.GRU(8, 8), nn.Linear(8, 4)
+
+        def forward(self, words, state=None):
+            {begins}
+            out, state = self.rnn(words, state)
+            return self.head(out), state
+"""
+
+READS = """
+    import torch
+    import torch.nn.functional as F
+    from words import Words
+
+    def fit(windows):
+        net, state = Words(), None
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        for x, y in windows:
+            out, state = net(x, state)
+            loss = F.cross_entropy(out, y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("begins", "is_told"), [("state = None if state is None else carry(state)", False), ("words = words.float()", True)]
+)
+def test_a_third_file_may_cut_the_state_off_before_anything_is_made_of_it(
+    tmp_path: Path, begins: str, is_told: bool
+) -> None:
+    files = {
+        "states.py": "def carry(state):\n    return state.detach()\n",
+        "words.py": WORDS.format(begins=begins),
+        "fit.py": READS,
+    }
+    assert any("TLK104" in one for one in Project(tmp_path, files).found()) is is_told

@@ -208,3 +208,40 @@ TRACKED = """
 def test_a_dict_makes_what_it_has_under_a_new_key(tmp_path: Path, made: str, added: str, found: list[str]) -> None:
     files = {"tracker.py": TRACKER.format(made=made, added=added), "train.py": TRACKED}
     assert Project(tmp_path, files).found() == found
+
+
+HISTORY = """
+    import torch
+    from torch import nn
+
+    class History(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("table", torch.zeros(9, 3))
+
+        {guard}
+        def push(self, rows, values):
+            self.table[rows] = values
+"""
+
+PUSHES = """
+    import torch
+    from torch import nn
+    from history import History
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.past = nn.Linear(8, 3), History()
+
+        def forward(self, x, rows):
+            out = self.layer(x)
+            self.past.push(rows, out)
+            return out
+"""
+
+
+@pytest.mark.parametrize(("guard", "found"), [("@torch.no_grad()", []), ("# none", ["net.py: TLK105 error"])])
+def test_what_is_written_into_a_tensor_under_a_guard_is_a_copy(tmp_path: Path, guard: str, found: list[str]) -> None:
+    files = {"history.py": HISTORY.format(guard=guard), "net.py": PUSHES}
+    assert Project(tmp_path, files).found() == found

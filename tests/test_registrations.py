@@ -439,3 +439,26 @@ class Search:
 )
 def test_an_object_for_a_network_that_was_just_made_has_no_successor(net: str, expected: list[Level]) -> None:
     assert levels(MONITOR.format(net=net)) == expected
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [("session.add(", []), ("self.handles.append(", [Level.WARNING]), ("handles.append(", [])],
+)
+def test_a_handle_that_is_given_to_an_unknown_object_may_be_removed_by_it(kept: str, expected: list[Level]) -> None:
+    source = f"""
+class Looker:
+    def __init__(self, net):
+        self.net, self.handles = net.eval(), []
+
+    def look(self, x, session, handles):
+        seen = []
+        {kept}self.net.register_forward_hook(lambda m, i, o: seen.append(o.sum().item())))
+        self.net(x)
+        return seen
+
+looker = Looker(nn.Linear(3, 3))
+for x in DataLoader(data):
+    looker.look(x, session, handles)
+"""
+    assert levels(source) == expected
