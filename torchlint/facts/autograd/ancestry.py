@@ -13,8 +13,11 @@ from torchlint.facts.values.domain import Abstract, Container, FunctionReference
 from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import results_behind
-from torchlint.facts.values.homes import allocations_of, places_of
+from torchlint.facts.values.homes import allocations_of, homes_of, places_of
 from torchlint.facts.values.solve import Solution
+
+
+PARTS = (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE)
 
 
 class Ancestry:
@@ -34,6 +37,9 @@ class Ancestry:
                 around: list[Place | Value] = [*places_of(solution, store.holder), *self._around(store.holder)]
                 for home in (store.holder, *around):
                     self._into[home].append(store.value)
+            elif store.attribute and store.holder is not None:
+                for made in allocations_of(solution, store.holder):  # `walk = SimpleNamespace()`, `walk.rows = []`
+                    self._into[made].append(store.value)
         for holder, written in written_into(solution).items():
             homes: list[Place | Value] = [holder, *places_of(solution, holder)]
             for home in homes:
@@ -45,12 +51,14 @@ class Ancestry:
         self._ends = self._ends_of_gradients()
 
     def _around(self, holder: Value) -> Iterator[Value]:
-        """The containers that an item is taken of, as far as no container is known to be that item.
+        """What a part is taken of, as far as nothing is known to be that part.
 
-        ``rows[key].append(x)`` puts something into what a ``defaultdict(list)`` has made.
+        ``rows[key].append(x)`` puts something into what a ``defaultdict(list)`` has made, ``walk.rows.append(x)`` into
+        what a ``SimpleNamespace(rows=[])`` was made with.
         """
-        while holder.op in (Op.SUBSCRIPT, Op.ELEMENT) and not allocations_of(self.solution, holder):
+        while holder.op in PARTS and not homes_of(self.solution, holder)[1:]:
             holder = holder.inputs[0]
+            yield holder
             yield from allocations_of(self.solution, holder)
 
     def of(self, value: Value) -> frozenset[Value]:

@@ -39,7 +39,7 @@ COLLECTIONS = FROM_KEYS | {COUNTER} | frozenset(
     ["builtins.dict", "builtins.list", "builtins.tuple", "builtins.set", "builtins.sorted", "builtins.reversed",
      "builtins.zip", "builtins.enumerate", "builtins.iter", "collections.deque", "collections.defaultdict",
      "collections.OrderedDict", "collections.namedtuple", "builtins.filter", "itertools.chain", "itertools.islice",
-     "random.sample", "random.choices", "heapq.nlargest", "heapq.nsmallest"]
+     "random.sample", "random.choices", "heapq.nlargest", "heapq.nsmallest", "types.SimpleNamespace"]
 )  # fmt: skip
 
 _OF_PATHS = frozenset(["absolute"])
@@ -51,7 +51,7 @@ OF_PYTHON = _OF_PATHS.union(*(dir(kind) for kind in (str, bytes, int, float, lis
 CHOOSING = {"random.sample": 0, "random.choices": 0, "heapq.nlargest": 1, "heapq.nsmallest": 1}
 """Those that take a part of one argument, and at which position that stands; the others say how much of it."""
 
-KEYWORD_ITEMS = frozenset(["builtins.dict", "collections.OrderedDict"])
+KEYWORD_ITEMS = frozenset(["builtins.dict", "collections.OrderedDict", "types.SimpleNamespace"])
 """Those whose keyword arguments are items."""
 
 _SINGLE: dict[str, Meaning] = {
