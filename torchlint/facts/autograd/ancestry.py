@@ -16,7 +16,6 @@ from torchlint.facts.values.handing_on import results_behind
 from torchlint.facts.values.homes import allocations_of, homes_of, places_of
 from torchlint.facts.values.solve import Solution
 
-
 PARTS = (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -176,9 +176,9 @@ class Keeps:
         """What a function keeps by calling another that keeps."""
         binding = self.solution.callers[callee][call]
         for keep in self.of(callee):
-            argument = binding.get(parameters_with_captured(callee)[keep.position])
+            arguments = self.solution.given_by(call, parameters_with_captured(callee)[keep.position])
             target = self._target_through(keep, call, callee)
-            if argument is None or target is None:
+            if not arguments or target is None:
                 continue
             into, attribute = target
             only_if = self._condition_through(keep, call, callee)
@@ -186,10 +186,7 @@ class Keeps:
                 continue
             keys = [binding.get(parameters_with_captured(callee)[key]) for key in keep.cached_under]
             under = {one for key in keys if key is not None for one in self._parameters_behind(key, call.function)}
-            given = self._whole(argument, call.function)
-            if not given and not keep.of:
-                given = dict(self._parts_given(argument, call.function))
-            for (position, of), is_computed in given.items():
+            for argument, (position, of), is_computed in self._given_in(arguments, keep, call.function):
                 mode = call.mode.value if keep.mode == "inherited" else keep.mode
                 readers = self._readers(call.function, attribute) if into == 0 else ()
                 computed = is_computed or keep.is_computed
@@ -204,6 +201,16 @@ class Keeps:
                               is_shared=keep.is_shared and is_same, view=view,
                               is_computed=computed, readers=(*keep.readers, *readers) if into else readers,
                               only_if=only_if, of=of or keep.of, cached_under=tuple(sorted(under)))  # fmt: skip
+
+    def _given_in(
+        self, arguments: Sequence[Value], keep: KeepSummary, function: Function
+    ) -> Iterator[tuple[Value, tuple[int, str], bool]]:
+        """What of a function's parameters is in what it hands to another one that keeps it."""
+        for argument in arguments:
+            given = self._whole(argument, function)
+            if not given and not keep.of:
+                given = dict(self._parts_given(argument, function))
+            yield from ((argument, key, is_computed) for key, is_computed in given.items())
 
     def _condition(self, node: cst.CSTNode | None, function: Function) -> int:
         """The parameter by which callers decide on what stands there, ``if update:`` around it; -1 if there is none."""

@@ -1,0 +1,136 @@
+"""What a meter of another file keeps of a loss, in the ways in which meters are written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import indent
+
+import pytest
+from projects import Project
+
+METER = """
+    import heapq
+    from collections import defaultdict, deque, namedtuple
+    from dataclasses import dataclass
+    import numpy as np
+    import torch
+    import torch.distributed as dist
+
+    Row = namedtuple("Row", "n value")
+
+    @dataclass
+    class Entry:
+        n: int
+        value: object
+
+    class Meter:
+        def __init__(self):
+            self.sum, self.n, self.rows, self.by = 0.0, 0, [], defaultdict(list)
+            self.window, self.t, self.d = deque(maxlen=20), torch.zeros(0), {}
+            self.history = {"loss": [], "n": []}
+
+        def update(self, value, n=1):
+BODY
+
+        def put(self, value):
+            self.rows.append(value)
+
+        def put_all(self, **named):
+            for key, value in named.items():
+                self.by[key].append(value)
+
+        def number(self, value):
+            return value.item() if hasattr(value, "item") else float(value)
+"""
+
+FIT = """
+    import torch
+    from torch import nn
+    from meter import Meter
+
+    def fit(loader):
+        net = nn.Linear(8, 3)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        meter = Meter()
+        for x, y in loader:
+            loss = nn.functional.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            meter.update(loss, len(x))
+"""
+
+KEEPING = [
+    "self.sum += value * n",
+    "self.sum = self.sum + value",
+    "self.sum = 0.9 * self.sum + 0.1 * value",
+    "self.sum = torch.add(self.sum, value)",
+    'setattr(self, "sum", self.sum + value)',
+    "self.rows.append(value)",
+    "self.rows.append(value / n)",
+    "self.rows.append(value.mean())",
+    "self.rows.append(value.clone())",
+    "self.rows.append((n, value))",
+    'self.rows.append({"loss": value})',
+    "self.rows.append(Row(n, value))",
+    "self.rows.append(Entry(n, value))",
+    "row = Row(n=n, value=value)\nself.rows.append(row)",
+    "self.rows += [value]",
+    "self.rows.extend([value, n])",
+    "self.rows = [*self.rows, value]",
+    "self.rows.insert(0, value)",
+    "heapq.heappush(self.rows, (n, value))",
+    'getattr(self, "rows").append(value)',
+    "rows = self.rows\nrows.append(value)",
+    'value = value.to("cpu")\nself.rows.append(value)',
+    'self.by["loss"].append(value)',
+    'for name, part in {"loss": value}.items():\n    self.by[name].append(part)',
+    'self.d.setdefault("loss", []).append(value)',
+    'self.d["loss"] = self.d.get("loss", 0) + value',
+    "self.d[len(self.d)] = value",
+    'self.history["loss"].append(value)',
+    "self.t = torch.cat([self.t, value.view(1)])",
+    "if n:\n    self.sum += value\nself.n += 1",
+    "self.put(value)",
+    "self.put_all(loss=value)",
+]
+
+COUNTING = [
+    "self.sum += float(value) * n",
+    "self.sum += value.item() * n",
+    "self.sum += value.detach() * n",
+    "self.sum += value.data * n",
+    "self.sum += value.cpu().detach().numpy() * n",
+    "value = value.item() if torch.is_tensor(value) else value\nself.sum += value * n",
+    "if isinstance(value, torch.Tensor): value = value.item()\nself.sum += value * n",
+    "value = value.clone().detach()\ndist.all_reduce(value)\nself.sum += value",
+    "self.sum += self.number(value)",
+    "self.sum = torch.lerp(torch.as_tensor(self.sum), value.detach(), 0.1)",
+    "self.sum += np.asarray(value.detach()).sum()",
+    "self.sum = max(self.sum, value.item())",
+    "with torch.no_grad():\n    self.sum += value * n",
+    "try:\n    value = value.item()\nexcept AttributeError:\n    pass\nself.sum += value",
+    "self.rows.append(value.detach().cpu())",
+    "self.rows.append(value.tolist())",
+    'self.rows.append(f"{value:.4f}")',
+    "self.rows.append((n, float(value.detach())))",
+    "self.window.append(value.item())",
+    'self.by["loss"].append(round(value.item(), 4))',
+    "self.put_all(loss=value.item())",
+    "self.put(value.detach())",
+    "self.last = value.detach()",
+]
+
+
+def found(folder: Path, body: str) -> list[str]:
+    return Project(folder, {"meter.py": METER.replace("BODY", indent(body, " " * 12)), "fit.py": FIT}).found()
+
+
+@pytest.mark.parametrize("body", KEEPING)
+def test_what_a_meter_keeps_with_its_graph_is_told_where_it_is_handed_over(tmp_path: Path, body: str) -> None:
+    assert "fit.py: TLK105 warning" in found(tmp_path, body)
+
+
+@pytest.mark.parametrize("body", COUNTING)
+def test_a_meter_that_makes_numbers_keeps_no_graph(tmp_path: Path, body: str) -> None:
+    assert found(tmp_path, body) == []
