@@ -24,6 +24,8 @@ ITSELF = frozenset(["to", "cuda", "cpu", "eval", "train", "half", "float", "doub
 
 EVALUATES, TRAINS = "eval", "train"
 
+FREEZING = "requires_grad_"
+
 WRAPPERS = frozenset([
     "DataParallel", "DistributedDataParallel", "DDP", "FSDP", "compile", "convert_sync_batchnorm", "prepare",
     "prepare_model", "setup", "setup_module", "unwrap_model",
@@ -274,10 +276,12 @@ def _frozen(made: frozenset[Maker] | None) -> frozenset[Maker] | None:
 
 def _told_to_freeze(nodes: list[ast.AST]) -> frozenset[str]:
     """The names of what ``requires_grad_(False)``, or a loop over its parameters, freezes in a scope."""
-    told = [_method(node) for node in nodes if _freezes(node)]
-    loops = (node for node in nodes if isinstance(node, ast.For) and any(map(_freezes, ast.walk(node))))
-    listed = (method for loop in loops if (method := _method(loop.iter)) and method.attr == "parameters")
-    return frozenset(_name_of_object(method.value) for method in (*told, *listed) if method is not None)
+    told = [method for node in nodes if (method := _method(node)) and method.attr == FREEZING and _freezes(node)]
+    for loop in nodes:
+        listed = _method(loop.iter) if isinstance(loop, ast.For) else None
+        if listed is not None and listed.attr == "parameters" and any(map(_freezes, ast.walk(loop))):
+            told.append(listed)
+    return frozenset(_name_of_object(method.value) for method in told)
 
 
 def _method(node: ast.AST) -> ast.Attribute | None:
@@ -297,7 +301,7 @@ def _freezes(node: ast.AST) -> bool:
     if isinstance(node, ast.Assign):
         is_told, value = any(last_name(one) == "requires_grad" for one in node.targets), node.value
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
-        is_told, value = node.func.attr == "requires_grad_", node.args[0]
+        is_told, value = node.func.attr == FREEZING, node.args[0]
     else:
         return False
     return is_told and isinstance(value, ast.Constant) and value.value is False
