@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from projects import Project
 from rule_programs import diagnose
 
 from torchlint.source import Source
@@ -279,9 +282,25 @@ WALKS = [
 """What a walk is, what each step puts where, what is read, what is returned, and what the agent keeps."""
 
 
+def written(**parts: str) -> str:
+    text = PROGRAM
+    for name, code in parts.items():
+        text = text.replace(f"<{name}>", code)
+    return text
+
+
 @pytest.mark.parametrize(("walk", "put", "read", "returned", "kept"), WALKS)
 def test_what_is_collected_in_whatever_is_trained_on(walk: str, put: str, read: str, returned: str, kept: str) -> None:
-    text = PROGRAM
-    for name, code in {"walk": walk, "put": put, "read": read, "returned": returned, "kept": kept}.items():
-        text = text.replace(f"<{name}>", code)
+    text = written(walk=walk, put=put, read=read, returned=returned, kept=kept)
     assert not diagnose(Source("train.py", text))
+
+
+@pytest.mark.parametrize(("walk", "put", "read", "returned", "kept"), WALKS)
+def test_so_it_is_where_the_agent_stands_in_another_file(
+    tmp_path: Path, walk: str, put: str, read: str, returned: str, kept: str
+) -> None:
+    text = written(walk=walk, put=put, read=read, returned=returned, kept=kept)
+    agent, beginning, collect = text.partition("def collect(")
+    imports = agent.partition("Step = ")[0]
+    files = {"agent.py": agent, "run.py": f"{imports}from agent import Agent, Step, Walk\n{beginning}{collect}"}
+    assert Project(tmp_path, files).found() == []

@@ -244,19 +244,6 @@ class _Search:
                     table.setdefault(context, {}).setdefault(call.callee.name, set()).update(roots)
         return table
 
-    def _outputs(self, forward: Function) -> tuple[Value, ...]:
-        """What a forward gives back, the items of a tuple one by one."""
-        found: dict[Value, None] = {}
-        for root in self.identity.roots(forward.result) if forward.result is not None else ():
-            if root.op is not Op.CONTAINER:
-                found[root] = None
-                continue
-            for position, item in enumerate(root.inputs):
-                # Of several things that unseen code returns only the first is surely no index.
-                if position == 0 or any(isinstance(a, Tensor | Derived) for a in self.solution.final(item)):
-                    found.update(dict.fromkeys(self.identity.roots(item)))
-        return tuple(found)
-
     def _records(self, cls: Class) -> bool:
         """Whether the function may be applied with gradients on; True where it is not seen to be applied."""
         reads = [

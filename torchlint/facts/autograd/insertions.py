@@ -82,10 +82,18 @@ class Insertions:
         if is_handed_to_method(self.solution, store) or self._is_worked_on(store):
             return []
         homes = self._homes_of_root(store.holder)
-        if not homes:
+        if not homes or self._is_of_replaced_object(store):
             return []
         outlives = self.lifetimes.outlives(homes, store.function, store.loop, is_step=self.is_step)
         return homes if outlives or is_left_over(self.lifetimes, store, homes) else []
+
+    def _is_of_replaced_object(self, store: Store) -> bool:
+        """``agent.walk.rows.append(x)``, where ``agent.walk`` is another object in each step, and its rows with it."""
+        holder = store.holder
+        if holder is None or holder.op is not Op.ATTRIBUTE:
+            return False
+        places: list[Place | Value] = [*places_of(self.solution, holder.inputs[0])]
+        return bool(places) and not self.lifetimes.outlives(places, store.function, store.loop, is_step=self.is_step)
 
     def _of_store(self, store: Store) -> Insertion | None:
         if store.kind is not Kind.INSERT or self.flows.is_gathered(store.value):

@@ -292,10 +292,6 @@ class Holders:
         kept = self.objects(value)
         return all(one in kept or is_none(one) or self._how(one, kept, DEPTH, set()) for one in held)
 
-    def holds_graph(self, value: Value, held: frozenset[Value]) -> bool:
-        """Whether ``value`` is a tensor whose graph holds parameters of the object."""
-        return self.facts.flows.live(value) is not None and self._is_computed_with(value, held, DEPTH, set())
-
 
 def _may_give_itself(method: Function) -> bool:
     """``return self``, ``return super().train(mode)``: whether a method may return the object that has it."""
