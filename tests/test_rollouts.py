@@ -282,25 +282,24 @@ WALKS = [
 """What a walk is, what each step puts where, what is read, what is returned, and what the agent keeps."""
 
 
-def written(**parts: str) -> str:
+NAMES = ("walk", "put", "read", "returned", "kept")
+
+
+def written(walk: tuple[str, ...]) -> str:
     text = PROGRAM
-    for name, code in parts.items():
+    for name, code in zip(NAMES, walk, strict=True):
         text = text.replace(f"<{name}>", code)
     return text
 
 
-@pytest.mark.parametrize(("walk", "put", "read", "returned", "kept"), WALKS)
-def test_what_is_collected_in_whatever_is_trained_on(walk: str, put: str, read: str, returned: str, kept: str) -> None:
-    text = written(walk=walk, put=put, read=read, returned=returned, kept=kept)
-    assert not diagnose(Source("train.py", text))
+@pytest.mark.parametrize("walk", WALKS)
+def test_what_is_collected_in_whatever_is_trained_on(walk: tuple[str, ...]) -> None:
+    assert not diagnose(Source("train.py", written(walk)))
 
 
-@pytest.mark.parametrize(("walk", "put", "read", "returned", "kept"), WALKS)
-def test_so_it_is_where_the_agent_stands_in_another_file(
-    tmp_path: Path, walk: str, put: str, read: str, returned: str, kept: str
-) -> None:
-    text = written(walk=walk, put=put, read=read, returned=returned, kept=kept)
-    agent, beginning, collect = text.partition("def collect(")
+@pytest.mark.parametrize("walk", WALKS)
+def test_so_it_is_where_the_agent_stands_in_another_file(tmp_path: Path, walk: tuple[str, ...]) -> None:
+    agent, beginning, collect = written(walk).partition("def collect(")
     imports = agent.partition("Step = ")[0]
     files = {"agent.py": agent, "run.py": f"{imports}from agent import Agent, Step, Walk\n{beginning}{collect}"}
     assert Project(tmp_path, files).found() == []
