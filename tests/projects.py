@@ -25,6 +25,24 @@ LOOP = """
         return kept
 """
 
+FIT = """
+    import torch
+    from torch import nn
+    {imports}
+
+    def fit(loader):
+        net = nn.Linear(8, 3)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        {before}
+        for x, y in loader:
+            loss = nn.functional.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            {each}
+        {after}
+"""
+
 METER = """
     class Meter:
         def __init__(self):
@@ -93,3 +111,8 @@ class Project:
 
 def loop(imports: str = "", before: str = "pass", each: str = "pass") -> str:
     return LOOP.format(imports=imports, before=before, each=each)
+
+
+def fit(imports: str, before: str, each: str, after: str = "") -> str:
+    """A file that trains a network of its own and hands its loss, in ``each`` step, to what ``before`` makes."""
+    return FIT.format(imports=imports, before=before, each=each, after=after)

@@ -6,7 +6,7 @@ from pathlib import Path
 from textwrap import indent
 
 import pytest
-from projects import Project
+from projects import Project, fit
 
 METER = """
     import heapq
@@ -43,22 +43,7 @@ BODY
             return value.item() if hasattr(value, "item") else float(value)
 """
 
-FIT = """
-    import torch
-    from torch import nn
-    from meter import Meter
-
-    def fit(loader):
-        net = nn.Linear(8, 3)
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        meter = Meter()
-        for x, y in loader:
-            loss = nn.functional.cross_entropy(net(x), y)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            meter.update(loss, len(x))
-"""
+FIT = fit("from meter import Meter", "meter = Meter()", "meter.update(loss, len(x))")
 
 KEEPING = [
     "self.sum += value * n",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from projects import Project
+from projects import Project, fit
 
 LAYER = """
     import torch
@@ -698,23 +698,7 @@ METERS = f"""
             return float(self.total)
 """
 
-METERED = """
-    import torch
-    from torch import nn
-    from meters import Shown
-
-    def fit(loader):
-        net = nn.Linear(8, 3)
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        shown = Shown()
-        for x, y in loader:
-            loss = nn.functional.cross_entropy(net(x), y)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            shown.update(loss)
-        return shown.show()
-"""
+METERED = fit("from meters import Shown", "shown = Shown()", "shown.update(loss)", "return shown.show()")
 
 
 def test_so_is_a_base_class_that_is_too_long(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from projects import Project
+from projects import Project, fit
 
 ENGINE = """
     from dataclasses import dataclass
@@ -185,22 +185,7 @@ TRACKER = """
                 self[name].add(value)
 """
 
-TRACKED = """
-    import torch
-    from torch import nn
-    from tracker import Tracker
-
-    def fit(loader):
-        net = nn.Linear(8, 3)
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        tracker = Tracker()
-        for x, y in loader:
-            loss = nn.functional.cross_entropy(net(x), y)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            tracker.push(loss=loss)
-"""
+TRACKED = fit("from tracker import Tracker", "tracker = Tracker()", "tracker.push(loss=loss)")
 
 
 @pytest.mark.parametrize("made", ["self[key] = Mean(); return self[key]", "mean = self[key] = Mean(); return mean"])
