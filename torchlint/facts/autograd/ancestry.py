@@ -10,13 +10,14 @@ from torchlint.facts.autograd.repackaging import Repackaging
 from torchlint.facts.autograd.written import made_of, written_into
 from torchlint.facts.values.dictionaries import lists_keys
 from torchlint.facts.values.domain import Abstract, Container, FunctionReference, is_graphless, sorted_values
-from torchlint.facts.values.frameworks import is_module
+from torchlint.facts.values.frameworks import may_be_module
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import results_behind
 from torchlint.facts.values.homes import allocations_of, homes_of, places_of
 from torchlint.facts.values.solve import Solution
 
 PARTS = (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE)
+"""What is read of an object: an item, one in a loop over it, an attribute."""
 
 
 class Ancestry:
@@ -121,7 +122,7 @@ class Ancestry:
         """Whether an unseen method of a module is called with gradients off: what it computes has no graph."""
         if call.mode is not Mode.OFF or call.callee.op is not Op.ATTRIBUTE or self.solution.functions_of(call):
             return False
-        return any(map(is_module, self.solution.final(call.callee.inputs[0])))
+        return may_be_module(self.solution, call.callee.inputs[0])
 
     def _may_hold(self, value: Value) -> bool:
         """Whether a graph may be in a value without one: what is put into a tensor, `rows[i] = x`, brings its own."""

@@ -219,7 +219,7 @@ class _Search:
                 continue
             for position, item in enumerate(root.inputs):
                 # Of several things that unseen code returns only the first is surely no index.
-                if position == 0 or any(isinstance(a, Tensor | Derived) for a in self.solution.final(item)):
+                if position == 0 or self.solution.may_be(item, Tensor | Derived):
                     found.extend(self.identity.roots(item))
         return found
 

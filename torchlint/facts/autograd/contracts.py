@@ -258,4 +258,4 @@ def _has_graph(facts: Facts, value: Value) -> bool:
     base = value.callee.inputs[0]
     while base.op is Op.ATTRIBUTE and torch_api.attribute(base.name) is None:
         base = base.inputs[0]
-    return any(isinstance(atom, Carrier) for atom in facts.solution.final(base))
+    return facts.solution.may_be(base, Carrier)

@@ -106,7 +106,7 @@ class Discarding:
 
     def _trained_by(self, subject: Value) -> list[Value]:
         """The modules that an optimizer trains; a module is one itself."""
-        if any(isinstance(a, Module | Instance) for a in self.solution.final(subject)):
+        if self.solution.may_be(subject, Module | Instance):
             return [subject]
         made = [root for root in self.optimized.roots(subject) if isinstance(root, Value) and root.op is Op.CALL]
         return modules_listed(part for root in made for part in root.computed_from())

@@ -90,7 +90,7 @@ class Flows(Liveness):
             given = [argument for argument in self.solution.arguments_of(value) if self.carries(argument)]
             return bool(given) and all(self._is_spent(argument, seen) for argument in given)
         if value.op is Op.CALL:
-            if any(isinstance(a, Module) for a in self.solution.final(value.callee)):
+            if self.solution.may_be(value.callee, Module):
                 return False
             functions = self.solution.functions_of(value)
             if functions:
@@ -268,8 +268,8 @@ class Flows(Liveness):
             )
         if callee.op is Op.EXTERNAL:
             known = callee.name.startswith(("torch.", "builtins.", "numpy.", "math."))
-            return not known and any(isinstance(a, Unknown) for a in self.solution.final(call))
-        return any(isinstance(a, Unknown | Argument) for a in self.solution.final(callee))
+            return not known and self.solution.may_be(call, Unknown)
+        return self.solution.may_be(callee, Unknown | Argument)
 
     def _is_left_to_a_base(self, method: Value) -> bool:
         """Whether an ATTRIBUTE is a method that an object of this file has from a base that is not seen."""

@@ -16,7 +16,7 @@ from torchlint.facts.autograd.records import Record
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.summaries.summary import KeepSummary
 from torchlint.facts.values.domain import LEAF, Container
-from torchlint.facts.values.frameworks import is_forward, is_module
+from torchlint.facts.values.frameworks import is_forward, may_be_module
 from torchlint.facts.values.graph import Function, Mode, Op, Place, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.parameters import is_frozen
@@ -94,7 +94,7 @@ class Handovers:
         """Whether a value is a parameter, a container of some, or a network whose parameters require gradients."""
         if self.flows.is_leaf(value) or self._lists_parameters(value):
             return True
-        is_network = any(map(is_module, self.solution.final(value)))
+        is_network = may_be_module(self.solution, value)
         return is_network and not is_frozen(self.solution, value)
 
     def _lists_parameters(self, value: Value) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from types import UnionType
 
 from torchlint.facts.autograd.arrays import read_as_arrays
 from torchlint.facts.autograd.beside import beside
@@ -24,7 +25,7 @@ from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps, called_object
 from torchlint.facts.values.domain import FunctionReference, Instance, Module, Tool, surely_graphless
-from torchlint.facts.values.frameworks import is_module, is_module_class, trains_on_result
+from torchlint.facts.values.frameworks import is_module_class, may_be_module, trains_on_result
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.overrides import has_unseen_base
 from torchlint.facts.values.overriding import is_left_open
@@ -350,27 +351,27 @@ class Inferences:
         return any(
             call.mode is not Mode.OFF
             and (
-                (self.steps.calls_module(call) and self._is_called_by(by, call, (Module, Instance)))
+                (self.steps.calls_module(call) and self._is_called_by(by, call, Module | Instance))
                 or (
                     depth > 0
-                    and self._is_called_by(by, call, (Module, Instance, FunctionReference))
+                    and self._is_called_by(by, call, Module | Instance | FunctionReference)
                     and any(self._runs_forward(f, call, depth - 1) for f in self.solution.functions_of(call))
                 )
             )
             for call in self.steps.calls_in(function)
         )
 
-    def _is_called_by(self, by: Value, call: Value, kinds: tuple[type, ...]) -> bool:
+    def _is_called_by(self, by: Value, call: Value, kinds: type | UnionType) -> bool:
         """Whether what a function calls is of such a kind where ``by`` calls it, though it may be so elsewhere."""
         callee, function = call.callee, call.function
         if callee.op is not Op.PARAMETER or callee.function is not function:
             return True
         given = self.solution.callers.get(function, {}).get(by, {}).get(callee)
-        return given is None or any(isinstance(a, kinds) for a in self.solution.final(given))
+        return given is None or self.solution.may_be(given, kinds)
 
     def on_a_dummy(self, call: Value) -> bool:
         """Whether a single forward runs on made-up numbers: a shape probe, a summary, an export."""
-        given = [one for one in call.arguments if not any(map(is_module, self.solution.final(one)))]
+        given = [one for one in call.arguments if not may_be_module(self.solution, one)]
         return bool(given) and all(Maker.ELSEWHERE not in makers(self.solution, argument) for argument in given)
 
     def is_inference(self, value: Value) -> bool:

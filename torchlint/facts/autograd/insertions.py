@@ -15,7 +15,7 @@ from torchlint.facts.values.domain import Container, Tensor
 from torchlint.facts.values.draws import is_drawn
 from torchlint.facts.values.events import counts_events
 from torchlint.facts.values.framework_objects import keeps_no_graph
-from torchlint.facts.values.frameworks import is_module
+from torchlint.facts.values.frameworks import may_be_module
 from torchlint.facts.values.graph import Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, is_data_of_tensor, is_handed_to_method, places_of, targets_of
 from torchlint.facts.values.novelty import CLOCKS, unpacked
@@ -98,7 +98,7 @@ class Insertions:
     def _of_store(self, store: Store) -> Insertion | None:
         if store.kind is not Kind.INSERT or self.flows.is_gathered(store.value):
             return None  # a named argument is told where it is handed over
-        if any(map(is_module, self.solution.final(store.value))):
+        if may_be_module(self.solution, store.value):
             return None  # a list of layers, or what may be one
         parts = self.flows.live_parts(store.value)
         return self.of_store(store, parts) if parts else None
@@ -210,7 +210,7 @@ class Insertions:
         """``self.priorities[i] = x`` for the places of a batch that is drawn from a memory: in time, all of them."""
         if store.index is None or store.holder is None:
             return False
-        is_list = any(isinstance(atom, Container) for atom in self.solution.final(store.holder))
+        is_list = self.solution.may_be(store.holder, Container)
         return is_list and is_drawn(self.solution, store.index)
 
     def _is_ring(self, store: Store) -> bool:
@@ -218,7 +218,7 @@ class Insertions:
         index, holder = store.index, store.holder
         if index is None or index.op not in (Op.READ, Op.ATTRIBUTE) or holder is None:
             return False
-        if any(isinstance(atom, Tensor) for atom in self.solution.final(holder)):
+        if self.solution.may_be(holder, Tensor):
             return False  # what is written into a tensor in place becomes part of it
         places, later = places_of(self.solution, index), self._later(index)
         goes_round = any(one.value.name in ("Modulo", "ModuloAssign") for one in later)

@@ -17,7 +17,7 @@ import libcst as cst
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.values.domain import FunctionReference, Instance, Module
 from torchlint.facts.values.evidence import MODULE_ONLY
-from torchlint.facts.values.frameworks import is_forward, is_module, is_module_class, promises, trains_on_result
+from torchlint.facts.values.frameworks import is_forward, is_module_class, may_be_module, promises, trains_on_result
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.writing import Use, text_of
@@ -158,7 +158,7 @@ class Leftovers:
         return self._is_network(owner) or (owner.op is Op.CALL and owner.callee.name in NAMESPACES)
 
     def _is_network(self, value: Value | None) -> bool:
-        return value is not None and any(isinstance(atom, Module) for atom in self.solution.final(value))
+        return value is not None and self.solution.may_be(value, Module)
 
     def _births_of(self, place: Place, store: Store) -> list[Value]:
         """Where the objects were made whose attribute this is: one that is made in each step does not outlive it."""
@@ -183,7 +183,7 @@ class Leftovers:
 
     def _may_be_network(self, value: Value) -> bool:
         """``self.loss = self.prepared(loss, net)``: whether a network is kept, which what gives it may run as well."""
-        return any(map(is_module, self.solution.final(value)))
+        return may_be_module(self.solution, value)
 
     def _continues(self, store: Store, places: list[Place]) -> bool:
         """Whether what is stored is computed from what was there: a sum, a running or a recurrent state."""
@@ -211,7 +211,7 @@ class Leftovers:
                 found += [value] if named is None or named in names else []
             elif value.name in names:
                 known = self.solution.places(value.inputs[0], value.name)
-                foreign = any(isinstance(a, Instance) for a in self.solution.final(value.inputs[0]))
+                foreign = self.solution.may_be(value.inputs[0], Instance)
                 found += [value] if not foreign or any(place in places for place in known) else []
         return found
 
@@ -346,10 +346,7 @@ class Leftovers:
             backward.root for backward in self.solution.graph.backwards if not backward.by_contract
         )
         networks = {value.callee for value in behind if value.op is Op.CALL and value.callee.op is Op.PARAMETER}
-        return any(
-            not any(isinstance(atom, Instance | FunctionReference) for atom in self.solution.final(network))
-            for network in networks
-        )
+        return any(not self.solution.may_be(network, Instance | FunctionReference) for network in networks)
 
     def _is_layer_of_training(self, function: Function) -> bool:
         """Whether it is the forward of a layer that is made in a file that also trains, as one of a list of layers."""

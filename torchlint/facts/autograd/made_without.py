@@ -112,7 +112,7 @@ class MadeWithout:
             return within + [_At(one, calls) for one in self._put_into.get(call, ())]
         if call.callee.op is Op.EXTERNAL:
             return [] if call.callee.name.startswith("torch.") else [_At(one, calls) for one in call.arguments]
-        if any(isinstance(atom, Module) for atom in self.solution.final(call.callee)):
+        if self.solution.may_be(call.callee, Module):
             return [_At(one, calls) for one in self._put_into.get(call, ())]
         known = torch_api.method(call.callee.name) if call.callee.op is Op.ATTRIBUTE else None
         if known is None:

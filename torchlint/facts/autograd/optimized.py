@@ -295,7 +295,7 @@ class Optimized:
         """Whether a CALL with a parameter among its arguments trains nothing: a norm, a copy, a number."""
         callee = call.callee
         if callee.op is Op.EXTERNAL:
-            is_optimizer = any(isinstance(a, Tool) for a in self.solution.final(call))
+            is_optimizer = self.solution.may_be(call, Tool)
             return not is_optimizer and callee.name.startswith(LOOKING_AT_PARAMETERS)
         return callee.op is Op.ATTRIBUTE and torch_api.method(callee.name) is not None
 
@@ -303,7 +303,7 @@ class Optimized:
         """Whether a CALL is of code that is not seen, and gives back an object that something is done with."""
         if not self.flows.is_unknown_call(call) or call.callee.name in method_names(Holds.RETURNS):
             return False
-        if any(isinstance(a, ClassReference | FunctionReference) for a in self.solution.final(call.callee)):
+        if self.solution.may_be(call.callee, ClassReference | FunctionReference):
             return False
         uses = [user for user in call.users if user.op is Op.ATTRIBUTE]
         places = [s.place for s in self.solution.graph.stores if s.value is call]

@@ -151,7 +151,7 @@ class Records:
                 yield from self._inside(item, written, by if value.function.is_foreign else value, depth - 1, seen)
         elif value.op in (Op.ELEMENT, Op.SUBSCRIPT) and value.inputs[0].op in (Op.PARAMETER, Op.ELEMENT):
             # An item of what carries a graph somewhere, and is not known to do so itself, may be a name beside it.
-            if not any(isinstance(atom, Carrier) for atom in self.solution.final(value.inputs[0])):
+            if not self.solution.may_be(value.inputs[0], Carrier):
                 yield from self._inside(value.inputs[0], None, by, depth, seen)
         elif value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER:
             pair = value.inputs[0]

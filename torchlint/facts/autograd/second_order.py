@@ -178,7 +178,7 @@ def _further_forms(made: Value) -> list[Value]:
 
 
 def _is_class(facts: Facts, made: Value) -> bool:
-    return any(isinstance(atom, ClassReference) for atom in facts.solution.final(made.callee))
+    return facts.solution.may_be(made.callee, ClassReference)
 
 
 def _lost_leaf(facts: Facts, backward: Backward) -> Value | None:

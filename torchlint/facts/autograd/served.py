@@ -38,7 +38,7 @@ class Served:
         owner, model = call.function.owner, call.callee.unnarrowed()
         if owner is None or not is_of_self(model, call.function) or is_module_class(owner) or has_unseen_base(owner):
             return False
-        if not any(isinstance(atom, Module) for atom in self.solution.final(model)):
+        if not self.solution.may_be(model, Module):
             return False
         return self.stays_in_evaluation(model) and self._only_asks(owner)
 

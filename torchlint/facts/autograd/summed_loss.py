@@ -168,10 +168,7 @@ class _Search:
         others = [operand for operand in operands if operand not in live]
         if len(live) != 1 or (is_quotient and live[0] is not operands[0]):
             return []
-        return live if not any(self._is_tensor(other) for other in others) else []
-
-    def _is_tensor(self, value: Value) -> bool:
-        return any(isinstance(atom, Tensor) for atom in self.solution.final(value))
+        return live if not any(self.solution.may_be(other, Tensor) for other in others) else []
 
     def _ascend(self, parameter: Value) -> list[Value]:
         calls = list(self.solution.callers.get(parameter.function, {}).values())

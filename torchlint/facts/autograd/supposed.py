@@ -59,7 +59,7 @@ class Suppositions:
 
     def _is_derived(self, value: Value) -> bool:
         """Whether a function computes a tensor of what it is given: nobody knows here whether that has a graph."""
-        return any(isinstance(atom, Derived) for atom in self.solution.final(value))
+        return self.solution.may_be(value, Derived)
 
     def is_from_layer_input(self, value: Value) -> bool:
         """Whether ``value`` is a tensor that is computed from what a layer is called with."""
@@ -111,7 +111,7 @@ class Suppositions:
         key = value.keys[0] if call is not value else None
         if key is None or call.op is not Op.CALL:
             return False
-        if not self._is_derived(value) and not any(isinstance(a, Carrier) for a in self.solution.final(call)):
+        if not self._is_derived(value) and not self.solution.may_be(call, Carrier):
             return False
         others = (user for user in call.users if user.op in (Op.ELEMENT, Op.SUBSCRIPT) and user.keys[0] != key)
         return self.facts.modes.records(call) and any(other in self.flows.spent_roots for other in others)

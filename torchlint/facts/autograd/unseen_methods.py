@@ -9,7 +9,7 @@ from torchlint.facts.autograd.detached_inputs import is_input_of_detached
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.served import Served
 from torchlint.facts.turns.steps import Steps
-from torchlint.facts.values.frameworks import is_module
+from torchlint.facts.values.frameworks import may_be_module
 from torchlint.facts.values.graph import Mode, Op, Value
 from torchlint.facts.values.parameters import is_frozen
 from torchlint.frameworks import Holds, method_names
@@ -65,4 +65,4 @@ class UnseenMethods:
     def _is_of_module(self, call: Value) -> bool:
         if call.callee.op is not Op.ATTRIBUTE:
             return False
-        return any(map(is_module, self.solution.final(call.callee.inputs[0])))
+        return may_be_module(self.solution, call.callee.inputs[0])

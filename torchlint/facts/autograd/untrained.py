@@ -282,7 +282,7 @@ class _Search:
         function = parameter.function
         if self.solution.callers.get(function):
             return False
-        if not any(isinstance(a, Argument | Derived) for a in self.solution.final(parameter)):
+        if not self.solution.may_be(parameter, Argument | Derived):
             return False
         is_step = bool(self.facts.graph.backwards) and (self.steps.trains(function) or trains_on_result(function))
         return not is_step and function.parent is not None

@@ -178,7 +178,7 @@ class Hooks:
         """Whether a forward that runs a hook may record a graph."""
         if not self.facts.modes.records(forward) or runs_without_gradients(forward.function):
             return False
-        unknown = any(isinstance(atom, Unknown) for atom in self.solution.final(forward))
+        unknown = self.solution.may_be(forward, Unknown)
         return unknown or bool(self.facts.flows.live_parts(forward)) or self.facts.flows.carries(forward)
 
     def with_graph(self, hook: Hook, forward: Value) -> tuple[Value, ...]:
@@ -266,7 +266,7 @@ class Hooks:
                 return list(value.arguments[:1])
             if not self.solution.functions_of(value) and not self.facts.steps.calls_module(value):
                 # `find_layer(model, name)` of another file: a part of what it is given, if that is a module.
-                return [v for v in value.arguments if any(isinstance(a, Module) for a in self.solution.final(v))]
+                return [v for v in value.arguments if self.solution.may_be(v, Module)]
         return []
 
     # -- when it is registered ------------------------------------------------------------------------------------

@@ -252,7 +252,7 @@ class _Search:
             return False
         if call.callee.name.rpartition(".")[2] == "add_figure":
             return literal(self.facts.solution, call.argument(3, "close")) is not False
-        if call.callee.op is Op.ATTRIBUTE and self._is_container(call.callee.inputs[0]):
+        if call.callee.op is Op.ATTRIBUTE and self.facts.solution.may_be(call.callee.inputs[0], Container):
             return False
         return not _only_reads(call.callee)
 
@@ -281,9 +281,6 @@ class _Search:
         if value.op is Op.CONTAINER:
             return [held for _, held in self.facts.solution.held.get(value, ())]
         return value.inputs if value.op is Op.PHI else ()
-
-    def _is_container(self, value: Value) -> bool:
-        return any(isinstance(atom, Container) for atom in self.facts.solution.final(value))
 
 
 def _only_reads(callee: Value) -> bool:

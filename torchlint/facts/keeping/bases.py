@@ -143,7 +143,7 @@ class Bases:
             return None
         if value.op is Op.PHI:
             return self.width(value.inputs[0], depth - 1) if len(value.inputs) == 1 else None
-        if self.steps.calls_module(value) or any(isinstance(a, Instance) for a in self.solution.final(value.callee)):
+        if self.steps.calls_module(value) or self.solution.may_be(value.callee, Instance):
             made = self._made(value.callee)
             if made is not None:
                 return self._width_of_layer(made)

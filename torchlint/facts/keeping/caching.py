@@ -328,7 +328,7 @@ class Caching:
             call
             for call in self.facts.calls()
             if any(isinstance(a, ClassReference) and cls in a.cls.lineage() for a in self.solution.final(call.callee))
-            and any(isinstance(a, Instance) for a in self.solution.final(call))
+            and self.solution.may_be(call, Instance)
         ]
 
     def _is_single(self, cls: Class | None, hops: int = 3) -> bool:

@@ -108,7 +108,7 @@ class Copies:
         model = before_moves(method.inputs[0] if method.op is Op.ATTRIBUTE else method)
         if model.op is not Op.CALL:
             return False
-        is_built = any(isinstance(atom, ClassReference) for atom in self.solution.final(model.callee))
+        is_built = self.solution.may_be(model.callee, ClassReference)
         return is_built or external_name(self.facts, model) == DEEPCOPY
 
     def _first(self, values: Iterable[Value], depth: int) -> Value | None:

@@ -20,7 +20,7 @@ from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.values.domain import Argument, ClassReference, Container, External, Instance, Plain, Tool
 from torchlint.facts.values.framework_objects import contract_of
-from torchlint.facts.values.frameworks import is_module
+from torchlint.facts.values.frameworks import is_module, may_be_module
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of
 from torchlint.facts.values.writing import text_of
@@ -159,8 +159,8 @@ class Handling:
             return False
         callee = call.callee
         subject = callee.inputs[0] if callee.op is Op.ATTRIBUTE else callee
-        known = (Plain, Tool, External, Container, ClassReference)
-        return not any(isinstance(atom, known) for atom in self.solution.final(subject))
+        known = Plain | Tool | External | Container | ClassReference
+        return not self.solution.may_be(subject, known)
 
     def _retry(self, handler: cst.ExceptHandler, tried: list[tuple[Value, set[object]]]) -> Retry | None:
         for again in self._calls_under(handler.body):
@@ -208,7 +208,7 @@ class Handling:
             callee = callee.inputs[0]
         if contract_of(self.solution, call, Holds.GUARDED) is not None:
             return True  # a pipeline
-        return any(map(is_module, self.solution.final(callee)))
+        return may_be_module(self.solution, callee)
 
     def _may_catch_out_of_memory(self, handler: cst.ExceptHandler) -> bool:
         """Whether out of memory is among what a handler catches."""

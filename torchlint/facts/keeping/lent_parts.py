@@ -100,7 +100,7 @@ class LentParts:
         """Whether it is a module, which ``to`` moves, and no tensor, which it copies and nobody calls."""
         if self.facts.tensors.is_module(part):
             return True
-        if any(isinstance(atom, Tensor) for atom in self.solution.final(part)):
+        if self.solution.may_be(part, Tensor):
             return False
         held = self.holders.objects(part)
         return any(self.holders.objects(call.callee) & held for call in self.facts.calls())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.keeping.loading import Load, Parts, external_name
 from torchlint.facts.values.domain import Instance, Module, Tool
-from torchlint.facts.values.frameworks import is_module, is_module_class
+from torchlint.facts.values.frameworks import is_module_class, may_be_module
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.homes import places_of, stored_at
 
@@ -165,24 +165,23 @@ class Purposes:
         if call.callee.op is Op.ATTRIBUTE and not name:
             given.append(call.callee.inputs[0])
         given += [held for value in given for _, held in self.solution.held.get(value, ())]  # `{"model": net}`
-        return any(self._is_model(value) for value in given if value not in parts.whole)
-
-    def _is_model(self, value: Value) -> bool:
-        return any(map(is_module, self.solution.final(value)))
+        return any(may_be_module(self.solution, value) for value in given if value not in parts.whole)
 
     def _are_weights(self, parts: Parts, users: set[Value]) -> bool:
         """Whether what was loaded is a model, or has what ``torch.nn`` works on, or lies where states are kept."""
         if any(user.op is Op.CALL and _is_of_modules(external_name(self.facts, user) or "") for user in users):
             return True
         taken = (part for part in parts.whole if part.op is Op.SUBSCRIPT)
-        return any(part.keys[0] in STATES for part in taken) or any(map(self._is_model, parts.whole))
+        return any(part.keys[0] in STATES for part in taken) or any(
+            may_be_module(self.solution, one) for one in parts.whole
+        )
 
     def _are_run(self, parts: Parts, users: set[Value]) -> bool:
         """Whether what was loaded is called itself, or leaves as a model that somebody else may call."""
         if any(part.op is Op.CALL and part.callee in parts.whole for part in [*users, *parts.whole]):
             return True
         is_written = any(user.op is Op.CALL and user.callee.name == "torch.save" for user in users)
-        return not is_written and any(map(self._is_model, parts.whole))
+        return not is_written and any(may_be_module(self.solution, one) for one in parts.whole)
 
 
 def fills_optimizer(facts: Facts, copy: Value) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.values.domain import Derived, Plain, Tensor, Tool
-from torchlint.facts.values.frameworks import is_module
+from torchlint.facts.values.frameworks import may_be_module
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.parameters import all_same_objects
 from torchlint.facts.values.residence import DEVICES, Residence, Residences
@@ -94,7 +94,7 @@ class Saves:
             state = self._state_of(value)
             if state is not None:
                 is_state = True
-                modules += [] if self._is_optimizer(state) else [state]
+                modules += [] if self.solution.may_be(state, Tool) else [state]
                 continue
             inside = self._inside(value)
             if inside is not None:
@@ -107,13 +107,7 @@ class Saves:
         """The module or the optimizer whose state a value is."""
         if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name == "state_dict":
             return value.callee.inputs[0]
-        return value if self._is_module(value) or self._is_optimizer(value) else None
-
-    def _is_module(self, value: Value) -> bool:
-        return any(map(is_module, self.solution.final(value)))
-
-    def _is_optimizer(self, value: Value) -> bool:
-        return any(isinstance(atom, Tool) for atom in self.solution.final(value))
+        return value if may_be_module(self.solution, value) or self.solution.may_be(value, Tool) else None
 
     def _inside(self, value: Value) -> list[Value] | None:
         """What a dict, a list or a join holds; None for all else."""
@@ -193,7 +187,7 @@ class Saves:
             if self.solution.functions_of(call) or name.startswith(("torch.", "builtins.", "copy.")):
                 continue
             for argument in call.arguments:
-                if self._is_module(argument):
+                if may_be_module(self.solution, argument):
                     found |= self._same(argument)
         return frozenset(found)
 

@@ -310,7 +310,7 @@ class Views:
         pieces = pieces_of(value.inputs[0])
         if pieces is not None:
             return ("part", pieces)
-        if any(isinstance(atom, Container) for atom in self.solution.final(value.inputs[0])):
+        if self.solution.may_be(value.inputs[0], Container):
             return ("none", None)  # an item of a tuple or a list, and not of a tensor
         indices = iter(self.solution.graph.indices.get(value, ()))
         kinds = [

@@ -17,7 +17,7 @@ from torchlint.facts.turns.repetition import Repetition, Turn
 from torchlint.facts.turns.skipping import last_of
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.externals import Meaning, meaning_of
-from torchlint.facts.values.frameworks import is_decorated_handler, is_module, is_module_class
+from torchlint.facts.values.frameworks import is_decorated_handler, is_module_class, may_be_module
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.making import is_remembered
 from torchlint.syntax.tree import dotted
@@ -121,7 +121,7 @@ def is_a_model(facts: Facts, load: Load) -> bool:
 def _is_module(facts: Facts, value: Value) -> bool:
     if any(user.op is Op.CALL and user.callee is value for user in value.users):
         return True
-    return any(map(is_module, facts.solution.final(value)))
+    return may_be_module(facts.solution, value)
 
 
 def _repetition(facts: Facts, call: Value) -> Repetition | None:

@@ -56,7 +56,7 @@ class Shells:
                 # A function that is not seen whole is given a model, and makes it of what that has.
                 if any(self.is_model(given) and was_there(self.solution, given) for given in argument.arguments):
                     return True
-        return not any(isinstance(atom, Module | Instance | Unknown) for atom in self.solution.final(argument))
+        return not self.solution.may_be(argument, Module | Instance | Unknown)
 
     def _has_own_weights(self, cls: Class) -> bool:
         """Whether a class builds anything that trains, and does not only keep what it is given."""

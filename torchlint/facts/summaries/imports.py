@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from torchlint.facts.summaries.summary import Summary
 from torchlint.guarding import Guarding
+
+if TYPE_CHECKING:
+    from torchlint.project.arguments import Maker
 
 
 class Kind(Enum):
@@ -47,14 +50,13 @@ class Passing:
     Attributes:
         path: that file, absolute.
         imports: what it imports; :meth:`Imports.find` with ":Name" finds what it defines itself.
-        makers: for each argument that is known, its position (from 0) or its keyword, and what was called to make it: a
-            name, for these imports, which item of what is returned, from 0; -1 for all of it, whether it is one of
-            a list that is passed, whether it is a network in evaluation mode, and whether it is frozen.
+        makers: for each argument that is known, its position (from 0) or its keyword, and what was called to make it,
+            named as these imports name it.
     """
 
     path: str
     imports: Imports
-    makers: Sequence[tuple[int | str, Sequence[tuple[str, int, bool, bool, bool]]]]
+    makers: Sequence[tuple[int | str, Sequence[Maker]]]
 
 
 class Imports(Protocol):

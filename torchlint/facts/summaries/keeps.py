@@ -283,7 +283,7 @@ class Keeps:
         for atom in abstract:
             if isinstance(atom, Container) and len(abstract) == 1:
                 for _, item in self.solution.held.get(atom.allocation, ()):
-                    if not any(isinstance(a, Container) for a in self.solution.final(item)):
+                    if not self.solution.may_be(item, Container):
                         yield from self._positions(item, function)
         if makes_record(self.facts, value):
             for argument in value.arguments:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -21,6 +22,9 @@ from torchlint.facts.summaries.units import Methods, Unit
 from torchlint.facts.values.domain import UNKNOWN, Abstract
 from torchlint.facts.values.foreign import Foreign
 from torchlint.facts.values.graph import Backward, Class, Function, Loop, Mode, Op, Place, Value
+
+if TYPE_CHECKING:
+    from torchlint.project.arguments import Maker
 
 FURTHEST = 3
 """How many imports away from the file what it needs is followed."""
@@ -83,9 +87,9 @@ class Linker:
             if one is not None and position >= first:
                 self._shapes[parameter] = _passed_shape(makers), self._caller(one)
                 self.foreign.passed.add(parameter)
-                if all(in_evaluation for *_, in_evaluation, _ in makers):
+                if all(maker.in_evaluation for maker in makers):
                     self.foreign.evaluated.add(parameter)
-                if all(is_frozen for *_, is_frozen in makers):
+                if all(maker.is_frozen for maker in makers):
                     self.foreign.given_frozen.add(parameter)
 
     def derived_from(self, cls: Class) -> None:
@@ -183,11 +187,12 @@ class Linker:
         self.foreign.nodes.add(cls.syntax)
         parents, bases = [], []
         for base in summary.bases:
-            known = self.class_named(base[1:], unit) if base.startswith(":") else None
+            is_own = base.startswith(":")
+            known = self.class_named(base[1:], unit) if is_own else None
             if known is not None:
                 parents.append(known)
                 continue
-            bases.append(base[1:] if base.startswith(":") else unit.found.imports.absolute(base))
+            bases.append(base[1:] if is_own else unit.found.imports.absolute(base))
             linked = self.linked(base, unit.found.imports, unit.hops + 1)
             if linked is not None and isinstance(linked[0], Class) and cls not in linked[0].lineage():
                 parents.append(linked[0])
@@ -309,9 +314,12 @@ class Linker:
         return value
 
 
-def _passed_shape(makers: Sequence[tuple[str, int, bool, bool, bool]]) -> Shape:
+def _passed_shape(makers: Sequence[Maker]) -> Shape:
     """What an argument is by what made it; see :attr:`Passing.makers`."""
-    parts = [(Part(PartKind.MADE, name, max(item, 0), flag=item >= 0), in_list) for name, item, in_list, *_ in makers]
-    single = tuple(part for part, in_list in parts if not in_list)
-    listed = tuple((position, (part,)) for position, part in enumerate(part for part, in_list in parts if in_list))
+    single = tuple(_made(maker) for maker in makers if not maker.in_list)
+    listed = tuple(enumerate((_made(maker),) for maker in makers if maker.in_list))
     return (*single, Part(PartKind.CONTAINER, items=listed)) if listed else single
+
+
+def _made(maker: Maker) -> Part:
+    return Part(PartKind.MADE, maker.name, max(maker.item, 0), flag=maker.item >= 0)

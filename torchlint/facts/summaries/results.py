@@ -50,7 +50,7 @@ class Results:
 
     def _by_a_call(self, value: Value, calls: list[Value]) -> Part | None:
         """What is returned is the result of one of ``calls``, or computed from that; None for anything else."""
-        if not any(isinstance(atom, Unknown) for atom in self.solution.final(value)):
+        if not self.solution.may_be(value, Unknown):
             return None
         only_computes = self._only_computes(value)
         called = self._computed_from(value, calls) if only_computes or value not in calls else value

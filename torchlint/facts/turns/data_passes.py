@@ -122,14 +122,10 @@ def _may_be_data(solution: Solution, source: Value) -> bool:
     if source.op is Op.ATTRIBUTE:
         owner = source.inputs[0]
         is_own = owner.op is Op.PARAMETER and owner in owner.function.parameters[:1]
-        return is_own or (owner.op is not Op.ATTRIBUTE and _is_instance(solution, owner))
+        return is_own or (owner.op is not Op.ATTRIBUTE and solution.may_be(owner, Instance))
     if source.op is Op.ELEMENT:
         return all(_may_be_data(solution, _source(one)) for one in _run_over(source))
     return source.op not in (Op.SUBSCRIPT, Op.OPERATION) and not _is_cut(source)
-
-
-def _is_instance(solution: Solution, value: Value) -> bool:
-    return any(isinstance(atom, Instance) for atom in solution.final(value))
 
 
 def _says_collected(parameter: Value) -> bool:

@@ -40,9 +40,7 @@ def _behind(solution: Solution, loop: Loop) -> Iterator[Loop]:
     made = loop.iterable.computed_from() if loop.iterable is not None else ()
     drawn = (function for part in made if part.op is Op.CALL for function in solution.functions_of(part))
     for function in drawn:
-        if function.is_generator and function.result is not None:
-            yielding = {one for item in function.result.inputs if item.loop is not None for one in item.loop.around()}
-            yield from yielding
+        yield from function.yielding_loops
 
 
 def _names_a_file(solution: Solution, steps: Steps, call: Value, loop: Loop) -> bool:

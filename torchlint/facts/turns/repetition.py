@@ -28,8 +28,8 @@ from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import (
     is_called_each_step,
     is_forward,
-    is_module,
     is_module_class,
+    may_be_module,
     runs_without_gradients,
     trains_on_result,
 )
@@ -198,7 +198,7 @@ class Repetitions:
         callee = call.callee
         if callee.op is Op.EXTERNAL and meaning_of(callee.name) is Meaning.FIRST:
             return False
-        return callee.op in (Op.CLASS, Op.EXTERNAL) and any(map(is_module, self.solution.final(call)))
+        return callee.op in (Op.CLASS, Op.EXTERNAL) and may_be_module(self.solution, call)
 
     @cached_property
     def _loops(self) -> dict[Function, list[Loop]]:

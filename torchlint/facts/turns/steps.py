@@ -19,6 +19,7 @@ from torchlint.facts.values.frameworks import (
     is_forward,
     is_module,
     is_module_class,
+    may_be_module,
     runs_without_gradients,
     trains_on_result,
 )
@@ -234,7 +235,7 @@ class Steps:
             return False
         if call.callee.name not in method_names(Holds.GUARDED):
             return False
-        return any(map(is_module, self.solution.final(call.callee.inputs[0])))
+        return may_be_module(self.solution, call.callee.inputs[0])
 
     def calls_network(self, call: Value) -> bool:
         """Whether what is called is an object of a class that the project defines and that has parameters."""

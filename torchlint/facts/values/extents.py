@@ -12,7 +12,7 @@ from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import Plain
-from torchlint.facts.values.frameworks import is_given_on_device, is_module
+from torchlint.facts.values.frameworks import is_given_on_device, may_be_module
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.reaching import reached
@@ -73,7 +73,7 @@ class Extents:
             return False
         if stored_at(self.solution, call.callee):
             return False  # what is kept there is called, ``self.encoder(x)``
-        return any(map(is_module, self.solution.final(call.callee.inputs[0])))
+        return may_be_module(self.solution, call.callee.inputs[0])
 
     def _sources(self, value: Value) -> list[Value]:
         """What ``value`` is another form of."""

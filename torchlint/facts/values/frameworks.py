@@ -16,6 +16,7 @@ from torchlint.facts.values.domain import NO_GRAPH, PLAIN, Abstract, Atom, Insta
 from torchlint.facts.values.events import is_event_of_step
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.graph import Class, Function, Op, Value, ValueGraph
+from torchlint.facts.values.known import Known
 from torchlint.frameworks import SERVING, Holds, Row, method_names, rows_holding, rows_named
 from torchlint.screen import OTHER_LIBRARIES
 from torchlint.syntax.tree import dotted
@@ -81,6 +82,11 @@ def _says_nothing(base: str) -> bool:
 def is_module(atom: Atom) -> bool:
     """Whether an alternative is a module: one of torch or of a framework, or an instance of a class of the file."""
     return isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
+
+
+def may_be_module(solution: Known, value: Value) -> bool:
+    """Whether an alternative of ``value`` is a module."""
+    return any(map(is_module, solution.final(value)))
 
 
 def is_forward(function: Function) -> bool:

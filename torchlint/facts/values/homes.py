@@ -44,7 +44,7 @@ def is_data_of_tensor(solution: Solution, value: Value) -> bool:
     """``x.data``, the numbers without a graph, and not ``self.data`` of an object that keeps something by that name."""
     if value.op is not Op.ATTRIBUTE or value.name != "data":
         return False
-    return not any(isinstance(atom, Instance) for atom in solution.final(value.inputs[0]))
+    return not solution.may_be(value.inputs[0], Instance)
 
 
 def allocations_of(solution: Solution, value: Value) -> list[Value]:
@@ -56,7 +56,7 @@ def is_handed_to_method(solution: Solution, store: Store) -> bool:
     """``meter.add(loss)`` of a class of the project, which looks like a container's method: its ``add`` says it all."""
     if store.call is None or store.holder is None or not solution.functions_of(store.call):
         return False
-    return not any(isinstance(atom, Container) for atom in solution.final(store.holder))
+    return not solution.may_be(store.holder, Container)
 
 
 def is_one_place(holder: Value) -> bool:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
+from types import UnionType
 
 from torchlint.facts.values.domain import (
     BOTTOM,
@@ -62,6 +63,10 @@ class Known:
     def final(self, value: Value) -> Abstract:
         """The abstract value of ``value`` after the fixpoint; what nothing reached is unknown."""
         return self.abstract.get(value) or UNKNOWN
+
+    def may_be(self, value: Value, kinds: type | UnionType) -> bool:
+        """Whether an alternative of ``value`` is of one of these kinds."""
+        return any(isinstance(atom, kinds) for atom in self.final(value))
 
     def places(self, base: Value, attribute: str) -> list[Place]:
         """Where the attribute of ``base`` is kept: with the class of an instance, else with the value itself."""

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import ClassReference, External
-from torchlint.facts.values.frameworks import is_module, is_module_class
+from torchlint.facts.values.frameworks import is_module_class, may_be_module
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Value
 from torchlint.facts.values.parameters import before_moves
 
@@ -57,9 +57,7 @@ def keeps_what_it_gives(solution: Solution, function: Function) -> bool:
         for argument in user.arguments
     ]
     return any(
-        before_moves(value) in given
-        and _root(holder) in function.parameters
-        and any(map(is_module, solution.final(holder)))
+        before_moves(value) in given and _root(holder) in function.parameters and may_be_module(solution, holder)
         for holder, value in kept
         if holder is not None
     )
@@ -124,7 +122,7 @@ def _whole(solution: Solution, value: Value) -> Value:
     whole = value
     while whole.op in (Op.ATTRIBUTE, Op.SUBSCRIPT):
         whole = before_moves(whole.inputs[0])
-    is_part = all(any(map(is_module, solution.final(one))) for one in (value, whole))
+    is_part = all(may_be_module(solution, one) for one in (value, whole))
     return whole if is_part else value
 
 

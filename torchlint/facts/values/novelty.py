@@ -276,7 +276,7 @@ class Novelty:
                 return self._of(receiver, seen, hops) if _is_measure(receiver) else None
             if name in ("format", "join"):
                 return self._any(value.arguments, seen, hops)
-        if any(isinstance(atom, ClassReference) for atom in self.solution.final(callee)):
+        if self.solution.may_be(callee, ClassReference):
             return self.repeats(value)
         if self._is_handed_through(value):
             return self._any(value.arguments, seen, hops)

@@ -214,6 +214,12 @@ class Function:
         return around is outer
 
     @property
+    def yielding_loops(self) -> list[Loop]:
+        """The loops in whose turns a generator yields; nothing for what is no generator."""
+        yielded = self.result.inputs if self.is_generator and self.result is not None else ()
+        return list(dict.fromkeys(loop for item in yielded if item.loop is not None for loop in item.loop.around()))
+
+    @property
     def is_static(self) -> bool:
         """True for a static method, which gets no ``self``."""
         return "staticmethod" in self.decorators

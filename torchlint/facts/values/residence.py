@@ -14,7 +14,7 @@ from functools import cached_property
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.values.domain import Container, External, History, Instance, Module, Tensor, sorted_values
-from torchlint.facts.values.frameworks import is_forward, is_given_on_device, is_module
+from torchlint.facts.values.frameworks import is_forward, is_given_on_device, may_be_module
 from torchlint.facts.values.graph import Function, Op, Place, Value
 from torchlint.facts.values.homes import places_of, stored_at
 from torchlint.facts.values.partials import called
@@ -121,7 +121,7 @@ class Residences:
 
     def _of_module(self, module: Value) -> Residence:
         """Where a module's weights were moved, and so where its outputs are: ``net.to(device)``."""
-        if not any(map(is_module, self.solution.final(module))):
+        if not may_be_module(self.solution, module):
             return Residence.UNKNOWN
         moved = [self._of_method(call, call.callee) for key in self._keys(module) for call in self._moves.get(key, ())]
         return _all(moved or [self.of(module)])
@@ -133,7 +133,7 @@ class Residences:
         for call in self.solution.graph.of(Op.CALL):
             callee = call.callee
             if callee.op is Op.ATTRIBUTE and callee.name in MOVES:
-                if any(map(is_module, self.solution.final(callee.inputs[0]))):
+                if may_be_module(self.solution, callee.inputs[0]):
                     for key in self._keys(callee.inputs[0]):
                         table[key].append(call)
         return table
@@ -153,14 +153,14 @@ class Residences:
         functions = [f for f in self.solution.functions_of(call) if f.result is not None]
         if functions:
             return _all([self._of_result(function, call) for function in functions])
-        if any(isinstance(atom, Module) for atom in self.solution.final(receiver)):
+        if self.solution.may_be(receiver, Module):
             return _any([self._of_module(receiver), *map(self.of, call.arguments)])
         if callee.name == "forward":
             return _any([self._of_module(receiver), *map(self.of, [receiver, *call.arguments])])
         return _any(map(self.of, [receiver, *call.arguments]))
 
     def _is_external(self, callee: Value) -> bool:
-        return any(isinstance(atom, External) for atom in self.solution.final(callee))
+        return self.solution.may_be(callee, External)
 
     def named(self, argument: Value) -> Residence:
         """What the argument of ``to`` names: a device, another tensor, or (UNKNOWN) a type."""

@@ -101,7 +101,7 @@ class Sizes:
 
     def _is_of_objects(self, value: Value) -> bool:
         """Whether ``value`` is a list or dict for certain, or a part of what a file of JSON holds."""
-        while value.op is Op.SUBSCRIPT and not any(isinstance(a, Container) for a in self.solution.final(value)):
+        while value.op is Op.SUBSCRIPT and not self.solution.may_be(value, Container):
             value = value.inputs[0]
         if value.op is Op.CALL:
             if any(not function.is_generator for function in self._many_of_another_file(value)):
@@ -160,8 +160,8 @@ class Sizes:
         if callee.op is Op.ATTRIBUTE and not results:
             return callee.inputs[:1] if callee.name in PARTS else ()
         if callee.op is not Op.EXTERNAL:
-            generators = (function for function in self.solution.functions_of(call) if function.is_generator)
-            return [*results, *(iterable for function in generators for iterable in _run_over(function))]
+            functions = self.solution.functions_of(call)
+            return [*results, *(iterable for function in functions for iterable in _run_over(function))]
         is_as_long = callee.name.removeprefix("builtins.") in COLLECTORS or callee.name.startswith("tqdm.")
         filled_from = self._filled_from(call) if is_dictionary(call) else []
         return [*filled_from, *(call.arguments if is_as_long else ())]
@@ -204,11 +204,9 @@ class Sizes:
         return found
 
 
-def _run_over(generator: Function) -> list[Value]:
-    """What the loops of a generator of the file run over in whose turns it yields."""
-    yielded = generator.result.inputs if generator.result is not None else ()
-    loops = (loop for value in yielded if value.loop is not None for loop in value.loop.around())
-    return [loop.iterable for loop in loops if loop.iterable is not None]
+def _run_over(function: Function) -> list[Value]:
+    """What the loops run over in whose turns a generator of the file yields; nothing for another function."""
+    return [loop.iterable for loop in function.yielding_loops if loop.iterable is not None]
 
 
 def _grown(holder: Value) -> list[Value]:

@@ -18,7 +18,7 @@ from torchlint.facts.values.domain import (
     sorted_values,
 )
 from torchlint.facts.values.externals import OF_PYTHON
-from torchlint.facts.values.frameworks import is_module, is_module_class
+from torchlint.facts.values.frameworks import is_module_class, may_be_module
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.values.torch_calls import by_type
 from torchlint.syntax.tree import dotted, walk
@@ -53,7 +53,7 @@ class Tensors:
         if value in seen:
             return False
         seen.add(value)
-        if any(isinstance(atom, Tensor | Carrier) for atom in self.solution.final(value)) and self._is_evident(value):
+        if self.solution.may_be(value, Tensor | Carrier) and self._is_evident(value):
             return True
         if value.op is Op.PHI:
             return any(self._is_tensor(choice, seen) for choice in value.inputs)
@@ -171,7 +171,7 @@ class Tensors:
 
     def is_module(self, value: Value) -> bool:
         """Whether ``value`` is a module."""
-        return any(map(is_module, self.solution.final(value)))
+        return may_be_module(self.solution, value)
 
     def holds_tensors(self, value: Value) -> bool:
         """Whether ``value`` is a tensor, a module, or a container or an object of the file that holds one."""
