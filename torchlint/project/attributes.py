@@ -11,6 +11,9 @@ __all__ = ["BY_NAME", "GUARDS", "uses_attribute"]
 NUMBERS = frozenset(["detach", "item", "tolist", "numpy", "data", "shape", "size", "dim", "dtype", "device"])
 """Methods and attributes of a tensor whose value has no graph."""
 
+MAKING_NUMBERS = frozenset(["float", "int", "bool", "len", "str", "repr", "print"])
+"""Functions of Python that make a number or a text of a tensor."""
+
 GUARDS = frozenset(["no_grad", "inference_mode"])
 """Decorators under which a function records no graph."""
 
@@ -21,11 +24,11 @@ BY_NAME = frozenset(["getattr", "attrgetter", "vars"])
 def uses_attribute(tree: ast.Module, name: str) -> bool:
     """Whether a file reads an attribute ``name`` of anything and goes on with it, be it by a name that it computes.
 
-    ``block.gate.mean().item()`` only makes a number of it, as does ``gate = block.gate.mean()`` where all that is done
-    with the variable is ``gate.detach()``; what a file assigns it does not read, and what is read under
-    ``torch.no_grad()`` has no graph.
+    ``block.gate.mean().item()`` and ``float(block.gate)`` make a number of it, as does ``gate = block.gate.mean()``
+    where all that is done with the variable is ``gate.detach()``; what a file assigns it does not read, and what is
+    read under ``torch.no_grad()`` has no graph.
     """
-    harmless = {id(read) for node in walk(tree) if _ends_graph(node) for read in _chain(node)}
+    harmless = {id(read) for node in walk(tree) for read in _ended_by(node)}
     harmless |= {id(read) for node in walk(tree) for value in _only_ended(node) for read in [value, *_chain(value)]}
     harmless |= {id(read) for node in walk(tree) if _is_guarded(node) for read in walk(node)}
     return any(_may_read(node, name) and id(node) not in harmless for node in walk(tree))
@@ -51,8 +54,15 @@ def _is_guarded(node: ast.AST) -> bool:
     return any(last_name(one) in GUARDS for one in called)
 
 
-def _ends_graph(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr in NUMBERS
+def _ended_by(node: ast.AST) -> list[ast.AST]:
+    """What a node makes a number or a text of: ``x.gate`` and ``x.gate.mean()`` where it takes an ``item()``."""
+    if isinstance(node, ast.Attribute):
+        return _chain(node) if node.attr in NUMBERS else []
+    if isinstance(node, ast.FormattedValue):
+        return [node.value, *_chain(node.value)]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MAKING_NUMBERS:
+        return [read for argument in node.args for read in [argument, *_chain(argument)]]
+    return []
 
 
 def _only_ended(function: ast.AST) -> list[ast.AST]:
@@ -60,7 +70,7 @@ def _only_ended(function: ast.AST) -> list[ast.AST]:
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         return []
     nodes = list(walk(function))
-    ended = {id(read) for node in nodes if _ends_graph(node) for read in _chain(node)}
+    ended = {id(read) for node in nodes for read in _ended_by(node)}
     used = [node for node in nodes if isinstance(node, ast.Name) and _is_read(node) and id(node) not in ended]
     bound = [node for node in nodes if isinstance(node, ast.Assign) and len(node.targets) == 1]
     assigned = [(node.targets[0].id, node) for node in bound if isinstance(node.targets[0], ast.Name)]

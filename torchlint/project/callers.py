@@ -276,14 +276,18 @@ class Callers:
             )
 
     def train_on(self, path: str, attribute: str) -> bool:
-        """Whether a file that reaches ``path`` trains, and goes on with an ``attribute`` of some object."""
+        """Whether a file that reaches ``path`` trains, and goes on with an ``attribute`` of some object.
+
+        One that Python asks for, ``__call__``, is written nowhere: whoever trains may go on with it.
+        """
         self._sights.ask_everybody()
+        is_written = not attribute.startswith("__")
         with self._sights.unnoted():
             return any(
-                f".{attribute}" in self._text_of(other)
+                (not is_written or f".{attribute}" in self._text_of(other))
                 and may_train(self._text_of(other))
                 and path in self._reached_by(other)
-                and self._may_use(other, path, attribute)
+                and (not is_written or self._may_use(other, path, attribute))
                 for other in self._given
                 if other != path
             )

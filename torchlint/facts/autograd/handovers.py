@@ -124,8 +124,13 @@ class Handovers:
         readers = [owner.method(name) for name in keep.readers] if owner is not None else []
         calls = [(reader, call) for reader in readers if reader for call in self.solution.callers.get(reader, {})]
         training = {backward.function for backward in self.solution.graph.foreign.backwards}
-        is_wanted = self.flows.is_trained_on if self.flows.touches_spent(part) else self.flows.may_be_trained_on
-        return any(reader in training or is_wanted(call) for reader, call in calls)
+        is_spent = self.flows.touches_spent(part)
+        is_wanted = self.flows.is_trained_on if is_spent else self.flows.may_be_trained_on
+        if any(reader in training or is_wanted(call) for reader, call in calls):
+            return True
+        # Who made the object may train on what others add to it: `terms.total.backward()`.
+        names = [keep.attribute, *keep.readers] if keep.attribute and not is_spent else []
+        return any(map(self.facts.others_train_on, names))
 
     def _is_beside(self, holder: Value, function: Function, keep: KeepSummary) -> bool:
         """Whether what is trained on of an object is not what it keeps there: a replay buffer gives detached samples.

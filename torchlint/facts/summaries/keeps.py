@@ -343,7 +343,7 @@ class Keeps:
                 if asked and user.op is Op.ATTRIBUTE:  # `self.centers.detach()`
                     if all(is_graphless(atom) for call in asked for atom in self.solution.final(call)):
                         continue
-                if user.op not in (Op.ELEMENT, Op.SUBSCRIPT, Op.NARROWED, Op.PHI):
+                if user is method.result or user.op not in (Op.ELEMENT, Op.SUBSCRIPT, Op.NARROWED, Op.PHI):
                     return False
                 seen.add(user)
                 pending.append(user)
