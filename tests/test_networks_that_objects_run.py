@@ -354,6 +354,52 @@ def test_one_that_the_loss_guards_is_not(tmp_path: Path) -> None:
     assert Project(tmp_path, files).found() == []
 
 
+TEACHERS = """
+    import torch
+    from torch import nn
+
+    class Ensemble(nn.Module):
+        def __init__(self, members):
+            super().__init__()
+            self.members = nn.ModuleList(members)
+
+        {decorator}
+        def forward(self, x):
+            {guard}:
+                answers = [member(x) for member in self.members]
+            return {answer}
+
+    def build(count):
+        return Ensemble([nn.Linear(3, 3) for _ in range(count)])
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "guard", "answer", "leaks"),
+    [
+        ("", "if True", "torch.stack(answers).mean(0)", True),
+        ("", "with torch.autocast('cuda')", "torch.stack(answers).float().mean(0)", True),
+        ("@torch.no_grad()", "if True", "torch.stack(answers).mean(0)", False),
+        ("@torch.inference_mode()", "with torch.autocast('cuda')", "torch.stack(answers).float().mean(0)", False),
+        ("", "with torch.no_grad()", "torch.stack(answers).mean(0)", False),
+        ("", "if True", "torch.stack(answers).mean(0).detach()", False),
+    ],
+)
+@pytest.mark.parametrize("base", ["", "(nn.Module)"])
+def test_one_of_a_third_file_that_guards_itself_is_not(
+    tmp_path: Path, *, base: str, decorator: str, guard: str, answer: str, leaks: bool
+) -> None:
+    made, method = ("super().__init__()", "forward") if base else ("pass", "__call__")
+    files = {
+        "distill.py": DISTILL.format(base=base, made=made, method=method, guide="self.teacher(x)"),
+        "teachers.py": TEACHERS.format(decorator=decorator, guard=guard, answer=answer),
+        "study.py": STUDY.format(teacher="build(3)", trained="student.parameters()").replace(
+            "from torch import nn", "from torch import nn\n    from teachers import build"
+        ),
+    }
+    assert Project(tmp_path, files).found() == (["study.py: TLK203 warning"] if leaks else [])
+
+
 BAG = """
     class Bag:
         def __init__(self, weights):

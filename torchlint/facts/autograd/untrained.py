@@ -25,7 +25,7 @@ from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import Argument, Derived, Instance, Module, surely_graphless
 from torchlint.facts.values.frameworks import is_forward, trains_on_result
 from torchlint.facts.values.freezing import switched_subjects
-from torchlint.facts.values.graph import Backward, Function, Op, Place, Value
+from torchlint.facts.values.graph import Backward, Class, Function, Op, Place, Value
 from torchlint.facts.values.parameters import is_all_frozen, is_frozen
 
 if TYPE_CHECKING:
@@ -227,15 +227,25 @@ class _Search:
         return bool(callers) and all(is_frozen(self.solution, called_object(caller)) for caller in callers)
 
     def _may_train(self, module: Value) -> bool:
-        """Whether a network has parameters of its own that require gradients, as far as its class is seen."""
+        """Whether a network has parameters of its own that get gradients, as far as its class is seen."""
         atoms = self.solution.final(module)
         instances = [atom for atom in atoms if isinstance(atom, Instance)]
         if not instances or len(instances) < len(atoms):
             return True
         return any(
-            self.steps.may_have_parameters(atom.cls) and not is_all_frozen(self.solution, atom.cls)
+            self.steps.may_have_parameters(atom.cls)
+            and not is_all_frozen(self.solution, atom.cls)
+            and not self._answers_without_graph(atom.cls)
             for atom in instances
         )
+
+    def _answers_without_graph(self, cls: Class) -> bool:
+        """Whether the forward of a class, be it in another file, gives nothing with a graph: it switches them off."""
+        forward = cls.method("forward")
+        if forward is None:
+            return False
+        forward.open()
+        return forward.result is not None and surely_graphless(self.solution.final(forward.result))
 
     def _wants_gradient(self, argument: Value) -> bool:
         """Whether an argument has a graph that begins elsewhere than in such a forward, or may have one."""
