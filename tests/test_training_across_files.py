@@ -523,6 +523,56 @@ def test_a_helper_of_another_file_keeps_the_graph_for_its_caller(
         assert found == ["train.py: TLK107 warning"] * told
 
 
+CONFUSES = """
+    import torch
+
+    def confused(head, hidden):
+        scores = head(hidden)
+        return torch.nn.functional.binary_cross_entropy_with_logits(scores, torch.ones_like(scores))
+
+    def confuse(head, hidden, weight):
+        loss = -weight * confused(head, hidden)
+        {ends}
+        return loss.item()
+"""
+
+USE_OF_CONFUSES = """
+    import torch
+    from torch import nn
+    from confuses import confuse
+
+    def train(data):
+        net, head, judge = nn.Linear(8, 8), nn.Linear(8, 4), nn.Linear(8, 1)
+        optimizer = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
+        for x, y in data:
+            hidden = net(x)
+            loss = nn.functional.cross_entropy(head(hidden), y)
+            optimizer.zero_grad()
+            loss.backward(retain_graph=True)
+            told = confuse(judge, {given}, 0.1)
+            optimizer.step()
+            print(loss.item(), told)
+"""
+
+
+@pytest.mark.parametrize(
+    ("ends", "given", "told"),
+    [
+        ("loss.backward()", "hidden", False),
+        ("torch.autograd.backward([loss])", "hidden", False),
+        ("print(loss)", "hidden", True),
+        ("loss.backward()", "net(x)", True),
+        ("loss.backward()", "hidden.detach()", True),
+    ],
+)
+def test_a_second_backward_over_a_part_of_the_graph_may_run_in_another_file(
+    tmp_path: Path, ends: str, given: str, *, told: bool
+) -> None:
+    files = {"confuses.py": CONFUSES.format(ends=ends), "train.py": USE_OF_CONFUSES.format(given=given)}
+    found = [one for one in Project(tmp_path, files).found() if "TLK107" in one]
+    assert found == ["train.py: TLK107 warning"] * told
+
+
 SHARES = """
     import torch
     from torch import nn

@@ -184,7 +184,7 @@ def _leaves(facts: Facts, call: Value, reach: Reach) -> bool:
     After the step its weights have changed in place, so that no backward can run over it any more.
     """
     steps = [step.index for step in _optimizer_steps(facts, call) if step.index > call.index]
-    exits = _exits_with_parameters(facts, call, min(steps)) if steps else _exits(facts, call)
+    exits = _exits_to_differentiation(facts, call, min(steps)) if steps else _exits(facts, call)
     return any(value in reach.values or _holds(facts, value, reach) for value in exits)
 
 
@@ -204,7 +204,7 @@ def _exits(facts: Facts, call: Value) -> Iterator[Value]:
         is_dropped = other.is_bare or not _is_used(other)  # it is called for what it does, such as a backward
         if other.index > call.index and is_dropped and facts.flows.is_unknown_call(other):
             yield from other.arguments
-    yield from _exits_with_parameters(facts, call)
+    yield from _exits_to_differentiation(facts, call)
 
 
 def _is_used(call: Value) -> bool:
@@ -216,15 +216,19 @@ def _further(value: Value) -> list[Value]:
     return [user for user in value.users if user.op is Op.PHI]
 
 
-def _exits_with_parameters(facts: Facts, call: Value, until: float = math.inf) -> Iterator[Value]:
-    """What goes to code of others together with the parameters of a network: by these it differentiates, now or later.
+def _exits_to_differentiation(facts: Facts, call: Value, until: float = math.inf) -> Iterator[Value]:
+    """What goes to code of others that runs a backward, or that gets the parameters of a network to differentiate by.
 
     ``product = hessian_vector_product(divergence, policy.parameters())``
     """
+    training = {backward.function for backward in facts.graph.foreign.backwards}
     for other in facts.steps.calls_in(call.function):
+        if not call.index < other.index < until:
+            continue
         functions = facts.solution.functions_of(other)
         is_of_others = any(function.is_foreign for function in functions) or facts.flows.is_unknown_call(other)
-        if call.index < other.index < until and is_of_others and any(map(_holds_parameters, other.arguments)):
+        trains = not training.isdisjoint(functions)
+        if is_of_others and (trains or any(map(_holds_parameters, other.arguments))):
             yield from other.arguments
 
 
