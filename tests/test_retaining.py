@@ -402,3 +402,38 @@ def test_what_a_function_that_is_passed_does_with_the_other_output_is_not_known(
     )
     assert in_vain(Program(source.format(f"{bound}finish(output)"))) == []
     assert in_vain(Program(source.format("print(len(batch))"))) == ["penalty.backward(retain_graph=True)"]
+
+
+FEATURES = """
+import torch
+from torch import nn
+
+class Features(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 3)).requires_grad_(False)
+
+    def forward(self, x):
+        found = []
+        for layer in self.layers:
+            x = layer(x)
+            found.append(x)
+        return found
+
+def paint(aim, steps):
+    net = Features()
+    with {guard}:
+        wanted = net(aim)
+    picture = torch.rand(1, 3, 64, 64, requires_grad=True)
+    optimizer = torch.optim.Adam([picture], lr=0.02)
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = sum((a - b).pow(2).mean() for a, b in zip(net(picture), wanted))
+        loss.backward(retain_graph=True)
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("guard", "count"), [("torch.no_grad()", 1), ("torch.enable_grad()", 0)])
+def test_targets_that_the_same_network_gave_under_a_guard_have_no_graph_to_meet_again(guard: str, count: int) -> None:
+    assert len(Program(FEATURES.format(guard=guard)).facts.retained_in_vain) == count

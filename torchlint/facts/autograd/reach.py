@@ -219,6 +219,8 @@ class _Walk:
         for atom in sorted_values(self.solution.final(value)):
             if isinstance(atom, Container):
                 is_own = self._makes(value, atom.allocation)
+                if is_own and not self.flows.modes.records(value):
+                    continue  # targets that a network gave under `no_grad` lie in the same list of its forward
                 items = [held for _, held in self.solution.held.get(atom.allocation, ())]
                 if is_own and not inside and any(map(self._is_recorded, items)):
                     self.values.add(value)  # in place of what it holds
