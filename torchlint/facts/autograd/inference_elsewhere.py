@@ -8,9 +8,11 @@ from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.steps import Steps, called_object
 from torchlint.facts.values.domain import Module
-from torchlint.facts.values.frameworks import is_forward
+from torchlint.facts.values.frameworks import is_forward, may_be_module
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.origins import origins
+from torchlint.facts.values.parameters import is_frozen
 from torchlint.guarding import Guarding
 
 
@@ -30,7 +32,15 @@ class InferenceElsewhere:
         functions = [function for function in self.solution.functions_of(call) if function.is_foreign]
         # Most calls run none; what escapes takes a walk through the whole file.
         infers = bool(functions) and any(self._infers_in(one, call in self.flows.escaped) for one in functions)
-        return infers and not self._is_trained_by_attribute(call)
+        return infers and not self._is_trained_by_attribute(call) and not self._runs_frozen(call)
+
+    def _runs_frozen(self, call: Value) -> bool:
+        """``score(net, loader)``, ``Scorer(net).run(loader)``: whether all networks that are given there are frozen."""
+        receiver = call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE else None
+        made = origins(self.solution, receiver) if receiver is not None else []
+        given = [*call.arguments, *(argument for one in made if one.op is Op.CALL for argument in one.arguments)]
+        networks = [argument for argument in given if may_be_module(self.solution, argument)]
+        return bool(networks) and all(is_frozen(self.solution, network) for network in networks)
 
     def _is_trained_by_attribute(self, call: Value) -> bool:
         """``controller.sample()``, and then a backward over ``controller.log_prob``, which that has left there."""
