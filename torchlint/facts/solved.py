@@ -38,6 +38,7 @@ class Solved(Repairs):
         others_call_once: whether other files of the run call what this one defines by a name, each of them once.
         others_never_mention: whether other files of the run are seen to use this one, and none has a name in it.
         others_pass_batches: which arguments of a function of this file are batches in all calls of other files.
+        others_only_read: whether other files of the run make only numbers of what a function of this one gives.
         others_train_on_result: whether another file of the run differentiates what a function of this one returns.
         others_train_on: whether another file of the run trains, and goes on with an attribute of a name.
         trains_without: whether another file of the run trains what is made here, and none uses an attribute of a name.
@@ -58,6 +59,7 @@ class Solved(Repairs):
         self.others_call_once = project.call_once
         self.others_never_mention = project.never_mention
         self.others_pass_batches = project.pass_batches
+        self.others_only_read = project.only_read
         self.others_train_on_result = project.train_on_result
         self.others_train_on = project.train_on
         self.trains_without = project.trains_without

@@ -15,7 +15,6 @@ from functools import cached_property
 
 from torchlint.frameworks import Holds, method_names
 from torchlint.guarding import Guarding
-from torchlint.project.attributes import BY_NAME, GUARDS, uses_attribute
 from torchlint.project.batches import batches_passed
 from torchlint.project.guarded_parts import GUARD, MANAGER, guarded_parts, yields_in_guard
 from torchlint.project.loaders import LOADER, reads_with_workers
@@ -23,6 +22,7 @@ from torchlint.project.loops import called_in_loops, is_called_once
 from torchlint.project.modules import INITIALIZER, Modules
 from torchlint.project.sights import Sights, given_state
 from torchlint.project.trained import may_train, trains_on_result
+from torchlint.project.uses import BY_NAME, GUARDS, uses_attribute, uses_result
 from torchlint.syntax.imported_names import imported_names
 from torchlint.syntax.python_tree import last_name, walk
 
@@ -239,6 +239,17 @@ class Callers:
             others = (one for one in self._calling_files.get(name, ()) if one != path and self._imports(one, path))
             trees = (self._tree_of(other) for other in others if may_train(self._text_of(other)))
             return any(tree is not None and trains_on_result(tree, name) for tree in trees)
+
+    def only_read(self, path: str, name: str) -> bool:
+        """Whether a file that reaches ``path`` calls what has this name, and nobody goes on with more than numbers."""
+        self._sights.ask_everybody()
+        with self._sights.unnoted():
+            calling = [other for other in self._calling_files.get(name, ()) if other != path]
+            if not any(path in self._reached_by(other) for other in calling):
+                return False
+            others = (other for other in self._given if other != path and name in self._text_of(other))
+            trees = (self._tree_of(other) for other in others)
+            return not any(tree is None or uses_result(tree, name) for tree in trees)
 
     def may_call(self, path: str, name: str) -> bool:
         """Whether a file of the run calls what has this name, as far as its text tells."""

@@ -43,6 +43,9 @@ class FileImports:
     def never_mention(self, name: str) -> bool:
         return self.project.never_mention(self.path, name)
 
+    def only_read(self, name: str) -> bool:
+        return self.project.only_read(self.path, name)
+
     def train_on_result(self, name: str) -> bool:
         return self.project.train_on_result(self.path, name)
 

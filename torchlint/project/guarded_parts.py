@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchlint.project.attributes import GUARDS
+from torchlint.project.uses import GUARDS
 from torchlint.syntax.python_tree import children, last_name, walk
 
 __all__ = ["GUARD", "MANAGER", "called_guarded", "guarded_parts", "may_guard", "yields_in_guard"]

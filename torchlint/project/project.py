@@ -186,6 +186,10 @@ class Project:
         """See :meth:`Callers.never_mention`."""
         return self._callers.never_mention(os.path.abspath(path), name)
 
+    def only_read(self, path: str, name: str) -> bool:
+        """See :meth:`Callers.only_read`."""
+        return self._callers.only_read(os.path.abspath(path), name)
+
     def train_on_result(self, path: str, name: str) -> bool:
         """See :meth:`Callers.train_on_result`."""
         return self._callers.train_on_result(os.path.abspath(path), name)

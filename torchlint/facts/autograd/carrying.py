@@ -183,17 +183,22 @@ class CarriedStates:
     def _goes_on_elsewhere(self, store: Store, homes: Sequence[Place | Value]) -> bool:
         """Whether a method that goes on with its object's state is called in a loop by another file of the run.
 
-        It must run the network for its answer alone: what it keeps besides, a method of the object may train on. No
-        method that gives the state up may be called in that loop, and the object must not be made there.
+        It must run the network for its answer alone, as it shows itself or by what its callers make of that: what it
+        keeps besides, a method of the object may train on. No method that gives the state up may be called in that
+        loop, and the object must not be made there.
         """
         function, owner = store.function, store.function.owner
         if owner is None or is_forward(function) or self.solution.callers.get(function):
             return False
-        if function not in self.facts.inferences.found:
+        if function not in self.facts.inferences.found and not self._is_only_read(function):
             return False
         cutting = self.lifetimes.cut_by(homes)
         without = sorted({owner.name, *(one.name for one in cutting)})
         return function not in cutting and self.facts.repeats(function.name, without)
+
+    def _is_only_read(self, function: Function) -> bool:
+        """Whether only other files of the run are seen to call a function, and make numbers of what it gives."""
+        return not self.solution.callers.get(function) and self.facts.others_only_read(function.name)
 
     def _infers_by_itself(self, store: Store) -> bool:
         """Whether a function of which no caller is seen puts the module into evaluation mode and goes on with it."""
@@ -306,8 +311,8 @@ class CarriedStates:
         return bool(taken and alike) and all(self.chains.hands_back(*one[name]) for one in alike for name in taken)
 
     def _infers(self, new: Value) -> bool:
-        """Whether the forward that makes a state is for its answer alone: in evaluation mode, or detached at once."""
-        if self._made(new).evaluating:
+        """Whether the forward that makes a state is for its answer alone: evaluated, detached at once, only read."""
+        if self._made(new).evaluating or self._is_only_read(self._made(new).function):
             return True
         states = self._returned_as(new, DEPTH)
         return bool(states) and all(map(self._is_detached_beside, states))

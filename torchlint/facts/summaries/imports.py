@@ -90,6 +90,9 @@ class Imports(Protocol):
     def never_mention(self, name: str) -> bool:
         """Whether other files of the run reach this one, and none of them has a name in it."""
 
+    def only_read(self, name: str) -> bool:
+        """Whether other files of the run call a function of this one, and make only numbers of what it gives."""
+
     def train_on_result(self, name: str) -> bool:
         """Whether another file of the run runs a backward over what a function of this one returns."""
 
@@ -143,6 +146,10 @@ class NoImports:
         return False
 
     def never_mention(self, name: str) -> bool:
+        """Nobody else is seen."""
+        return False
+
+    def only_read(self, name: str) -> bool:
         """Nobody else is seen."""
         return False
 

@@ -1,14 +1,19 @@
-"""Whether a file makes use of an attribute of objects, told from its text alone: as a tensor, or of its numbers."""
+"""What a file does with attributes of objects and with what functions give, told from its text: with the tensor, or
+with its numbers alone.
+"""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from torchlint.syntax.python_tree import last_name, walk
 
-__all__ = ["BY_NAME", "GUARDS", "uses_attribute"]
+__all__ = ["BY_NAME", "GUARDS", "uses_attribute", "uses_result"]
 
-NUMBERS = frozenset(["detach", "item", "tolist", "numpy", "data", "shape", "size", "dim", "dtype", "device"])
+NUMBERS = frozenset(
+    ["detach", "item", "tolist", "numpy", "data", "argmax", "argmin", "shape", "size", "dim", "dtype", "device"]
+)
 """Methods and attributes of a tensor whose value has no graph."""
 
 MAKING_NUMBERS = frozenset(["float", "int", "bool", "len", "str", "repr", "print"])
@@ -28,10 +33,31 @@ def uses_attribute(tree: ast.Module, name: str) -> bool:
     where all that is done with the variable is ``gate.detach()``; what a file assigns it does not read, and what is
     read under ``torch.no_grad()`` has no graph.
     """
+    return _goes_on_with(tree, lambda node: _may_read(node, name))
+
+
+def uses_result(tree: ast.Module, name: str) -> bool:
+    """Whether a file goes on with what a call of ``name`` gives, or hands the function on, which others may call then.
+
+    ``score = evaluate(net).item()`` goes on with a number, and a call whose result is dropped with nothing at all.
+    """
+    called = {id(node.func) for node in walk(tree) if isinstance(node, ast.Call)}
+    dropped = {id(node.value) for node in walk(tree) if isinstance(node, ast.Expr)}
+
+    def is_used(node: ast.AST) -> bool:
+        if isinstance(node, ast.Call):
+            return last_name(node.func) == name and id(node) not in dropped
+        return isinstance(node, ast.Name | ast.Attribute) and last_name(node) == name and id(node) not in called
+
+    return _goes_on_with(tree, is_used)
+
+
+def _goes_on_with(tree: ast.Module, is_it: Callable[[ast.AST], bool]) -> bool:
+    """Whether a file makes more of some of its nodes than numbers, texts and copies without a graph."""
     harmless = {id(read) for node in walk(tree) for read in _ended_by(node)}
     harmless |= {id(read) for node in walk(tree) for value in _only_ended(node) for read in [value, *_chain(value)]}
     harmless |= {id(read) for node in walk(tree) if _is_guarded(node) for read in walk(node)}
-    return any(_may_read(node, name) and id(node) not in harmless for node in walk(tree))
+    return any(is_it(node) and id(node) not in harmless for node in walk(tree))
 
 
 def _may_read(node: ast.AST, name: str) -> bool:
