@@ -246,7 +246,6 @@ def test_a_contextmanager_of_the_file_guards_what_it_yields_to() -> None:
     assert mode(HELPER.format(guard="open('log')")) == ON
 
 
-@pytest.mark.xfail(strict=True, reason="the helper's argument is not looked at")
 def test_a_contextmanager_of_the_file_that_guards_nothing() -> None:
     assert mode(HELPER.format(guard="torch.inference_mode(False)")) == ON
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cached_property
 
 import libcst as cst
 
@@ -19,6 +20,7 @@ from torchlint.facts.building.guards import (
     wrapping_mode,
 )
 from torchlint.facts.building.names import all_parameters
+from torchlint.facts.building.own_guards import ENTERING, OwnGuards
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.syntax.tree import dotted
 
@@ -27,6 +29,11 @@ class DefinitionBuilder(ExpressionBuilder):
     """Makes the functions and classes of a file."""
 
     fields: dict[Class, tuple[DataField, ...]]
+
+    @cached_property
+    def own_guards(self) -> OwnGuards:
+        """The guards that the file defines."""
+        return OwnGuards(self.graph.module.syntax, self.full_name)
 
     @abstractmethod
     def run(self, body: cst.BaseSuite) -> None:
@@ -56,7 +63,9 @@ class DefinitionBuilder(ExpressionBuilder):
             is_async = node.asynchronous is not None
             function = Function(node.name.value, node, self.cls, self.function, is_async, is_generator)
             self._decorate(function, node)
-            function.wraps, function.alters = wrapping_mode(node, self.full_name), alters_arguments(node)
+            around = self.cls.syntax if self.cls is not None else None
+            function.wraps = wrapping_mode(node, self.full_name) or self.own_guards.of(node, around)
+            function.alters = alters_arguments(node)
             if self.cls is None and self.function.parent is None and switches_off(node, self.full_name):
                 self.switching_off.add(node.name.value)
         else:
@@ -148,7 +157,20 @@ def _alters(decorator: Value) -> bool:
 
 def _wraps(decorator: Value) -> Mode | None:
     """The grad mode in which a decorator of the project, or what makes one, runs what it decorates."""
-    function = _function_of(decorator)
+    return entered_mode(decorator) if decorator.op is Op.CALL else _mode_by(decorator)
+
+
+def entered_mode(manager: Value) -> Mode | None:
+    """The grad mode in a block under what a CALL makes: a context manager of the project, or an object that is one."""
+    return _mode_by(manager.callee)
+
+
+def _mode_by(maker: Value) -> Mode | None:
+    if isinstance(maker.reference, Class):
+        entering = maker.reference.method(ENTERING)
+        bases = (SWITCHES[base] for base in maker.reference.all_bases() if base in SWITCHES)
+        return next(bases, None) if entering is None else entering.wraps
+    function = _function_of(maker)
     return function.wraps if function is not None else None
 
 

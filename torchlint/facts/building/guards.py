@@ -7,7 +7,7 @@ from collections.abc import Callable
 import libcst as cst
 
 from torchlint.facts.values.graph import Mode, Op, Value
-from torchlint.syntax.tree import NEW_SCOPES, dotted, walk_scope, walk_statements
+from torchlint.syntax.tree import dotted, walk_scope
 
 SWITCHES: dict[str, Mode] = {
     "torch.no_grad": Mode.OFF,
@@ -96,27 +96,6 @@ def _sets(node: cst.CSTNode, full_name: Callable[[cst.CSTNode], str | None]) -> 
     return isinstance(node, cst.Call) and len(node.args) == 1 and full_name(node.func) in SETTERS
 
 
-def guards_held_by(helper: cst.FunctionDef) -> list[cst.BaseExpression]:
-    """The expressions that may be guards and that are open while a context manager of this file is.
-
-    Args:
-        helper: a generator function decorated as a context manager, or the ``__enter__`` of a class.
-
-    Returns:
-        what stands in a ``with`` around a ``yield``, what is given to ``enter_context`` and what is entered by hand.
-    """
-    found: list[cst.BaseExpression] = []
-    for node in walk_scope(helper):
-        if isinstance(node, cst.With) and any(isinstance(inner, cst.Yield) for inner in walk_scope(node)):
-            found += [item.item for item in node.items]
-        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-            if node.func.attr.value == "enter_context" and node.args:
-                found.append(node.args[0].value)
-            elif node.func.attr.value == "__enter__":
-                found.append(node.func.value)
-    return found
-
-
 def wrapping_mode(decorator: cst.FunctionDef, full_name: Callable[[cst.CSTNode], str | None]) -> Mode | None:
     """The grad mode in which a decorator of the project runs what it decorates; None where it leaves the mode alone.
 
@@ -150,19 +129,3 @@ def _mode_around_call(
             if modes:
                 return modes[0]
     return None
-
-
-def context_helpers(module: cst.CSTNode) -> dict[str, list[cst.FunctionDef]]:
-    """What ``with helper():`` runs first, by the helper's name: its own function, or its class's ``__enter__``."""
-    helpers: dict[str, list[cst.FunctionDef]] = {}
-    for node in walk_statements(module):
-        if node.__class__ not in NEW_SCOPES:
-            continue
-        if isinstance(node, cst.FunctionDef):
-            if any((dotted(d.decorator) or "").endswith("contextmanager") for d in node.decorators):
-                helpers.setdefault(node.name.value, []).append(node)
-        elif isinstance(node, cst.ClassDef):
-            for inner in node.body.body:
-                if isinstance(inner, cst.FunctionDef) and inner.name.value == "__enter__":
-                    helpers.setdefault(node.name.value, []).append(inner)
-    return helpers

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import ClassVar
 
 import libcst as cst
@@ -11,13 +10,8 @@ import libcst as cst
 from torchlint.facts.building.annotations import tell
 from torchlint.facts.building.beginnings import unset_where
 from torchlint.facts.building.data_classes import is_field_call
-from torchlint.facts.building.definitions import DefinitionBuilder
-from torchlint.facts.building.guards import (
-    SWITCHES,
-    context_helpers,
-    guards_held_by,
-    mode_of_guard,
-)
+from torchlint.facts.building.definitions import DefinitionBuilder, entered_mode
+from torchlint.facts.building.guards import mode_of_guard
 from torchlint.facts.building.names import assigned_in, bound_targets, import_names, path_of, target_names
 from torchlint.facts.building.narrowing import flags_of, says_at_rest
 from torchlint.facts.building.state import State, merge
@@ -246,15 +240,10 @@ class StatementBuilder(DefinitionBuilder):
             self.state.mode = before
 
     def _mode_of_helper(self, value: Value) -> Mode | None:
-        """The mode inside ``with helper():`` where the helper is a contextmanager function of this file."""
+        """The mode inside ``with helper():`` where the helper is a context manager of the project."""
         if value.op is not Op.CALL or value.callee.op is Op.EXTERNAL:
             return None
-        for helper in self._context_helpers.get(value.callee.name, ()):
-            for guard in guards_held_by(helper):
-                mode = SWITCHES.get(self.full_name(guard.func if isinstance(guard, cst.Call) else guard) or "")
-                if mode is not None:
-                    return mode
-        return None
+        return entered_mode(value) or self.own_guards.named(value.callee.name)
 
     def _try(self, node: cst.Try | cst.TryStar) -> None:
         before = self.state.copy()
@@ -288,10 +277,6 @@ class StatementBuilder(DefinitionBuilder):
             self.run(case.body)
             ends.append(self.state)
         self.state = merge(ends, self.phi)  # type: ignore[assignment]
-
-    @cached_property
-    def _context_helpers(self) -> dict[str, list[cst.FunctionDef]]:
-        return context_helpers(self.graph.module.syntax)
 
     _SMALL: ClassVar[dict[type[cst.CSTNode], Callable[..., None]]] = {
         cst.Expr: _expression, cst.Assign: _assign, cst.AnnAssign: _annotated, cst.AugAssign: _augmented,

@@ -1,0 +1,15 @@
+import torch
+from torch import nn
+from contextlib import contextmanager, ContextDecorator, ExitStack, nullcontext
+
+quiet = lambda model: torch.no_grad()
+
+@quiet(None)
+def answer(model, loader):
+    found = []
+    for x in loader:
+        found.append(model(x).argmax(1).tolist())
+    return found
+
+def main(loader):
+    return answer(nn.Linear(3, 3), loader)

@@ -1,0 +1,24 @@
+import torch
+from torch import nn
+from contextlib import contextmanager, ContextDecorator, ExitStack, nullcontext
+
+class quiet(ContextDecorator):
+    def __init__(self, model=None):
+        self.stack = ExitStack()
+
+    def __enter__(self):
+        self.stack.enter_context(torch.no_grad())
+        return self
+
+    def __exit__(self, *args):
+        return self.stack.__exit__(*args)
+
+@quiet(None)
+def answer(model, loader):
+    found = []
+    for x in loader:
+        found.append(model(x).argmax(1).tolist())
+    return found
+
+def main(loader):
+    return answer(nn.Linear(3, 3), loader)

@@ -1,0 +1,25 @@
+import torch
+from torch import nn
+from contextlib import contextmanager, ContextDecorator, ExitStack, nullcontext
+
+class quiet:
+    def __init__(self, model):
+        self.model = model
+
+    def __enter__(self):
+        self.was = torch.is_grad_enabled()
+        torch.set_grad_enabled(False)
+        return self.model
+
+    def __exit__(self, *args):
+        torch.set_grad_enabled(self.was)
+
+@quiet(None)
+def answer(model, loader):
+    found = []
+    for x in loader:
+        found.append(model(x).argmax(1).tolist())
+    return found
+
+def main(loader):
+    return answer(nn.Linear(3, 3), loader)

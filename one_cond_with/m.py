@@ -1,0 +1,16 @@
+import torch
+from torch import nn
+from contextlib import contextmanager, ContextDecorator, ExitStack, nullcontext
+
+def quiet(model, on=True):
+    return torch.no_grad() if on else nullcontext()
+
+def answer(model, loader):
+    found = []
+    with quiet(model):
+        for x in loader:
+            found.append(model(x).argmax(1).tolist())
+    return found
+
+def main(loader):
+    return answer(nn.Linear(3, 3), loader)

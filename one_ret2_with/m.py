@@ -1,0 +1,17 @@
+import torch
+from torch import nn
+from contextlib import contextmanager, ContextDecorator, ExitStack, nullcontext
+
+def quiet(model):
+    model.eval()
+    return torch.inference_mode()
+
+def answer(model, loader):
+    found = []
+    with quiet(model):
+        for x in loader:
+            found.append(model(x).argmax(1).tolist())
+    return found
+
+def main(loader):
+    return answer(nn.Linear(3, 3), loader)

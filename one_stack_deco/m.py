@@ -1,0 +1,20 @@
+import torch
+from torch import nn
+from contextlib import contextmanager, ContextDecorator, ExitStack, nullcontext
+
+@contextmanager
+def quiet(model):
+    with ExitStack() as stack:
+        stack.enter_context(torch.inference_mode())
+        stack.enter_context(torch.autocast("cuda"))
+        yield
+
+@quiet(None)
+def answer(model, loader):
+    found = []
+    for x in loader:
+        found.append(model(x).argmax(1).tolist())
+    return found
+
+def main(loader):
+    return answer(nn.Linear(3, 3), loader)

@@ -1,0 +1,185 @@
+"""Guards that a program makes itself, and what stands under them: in its own file, in another, as a decorator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import Project
+
+HEAD = """
+import torch
+from torch import nn
+from contextlib import contextmanager, ContextDecorator, ExitStack, nullcontext
+"""
+
+GUARDS = {
+    "yields under one": """
+@contextmanager
+def quiet(model):
+    model.eval()
+    with {off}:
+        yield
+""",
+    "yields under several": """
+@contextmanager
+def quiet(model):
+    with torch.autocast("cuda"), {off}:
+        yield model
+""",
+    "enters one by a stack": """
+@contextmanager
+def quiet(model):
+    with ExitStack() as stack:
+        stack.enter_context({off})
+        stack.enter_context(torch.autocast("cuda"))
+        yield
+""",
+    "sets the mode and puts it back": """
+@contextmanager
+def quiet(model):
+    before = torch.is_grad_enabled()
+    torch.set_grad_enabled({flag})
+    try:
+        yield
+    finally:
+        torch.set_grad_enabled(before)
+""",
+    "yields under another of its own": """
+@contextmanager
+def inner():
+    with {off}:
+        yield
+
+@contextmanager
+def quiet(model):
+    with inner():
+        yield
+""",
+    "sets the mode when it is entered": """
+class quiet(ContextDecorator):
+    def __init__(self, model):
+        self.model = model
+
+    def __enter__(self):
+        self.was = torch.is_grad_enabled()
+        torch.set_grad_enabled({flag})
+        return self.model
+
+    def __exit__(self, *args):
+        torch.set_grad_enabled(self.was)
+""",
+    "enters one that it has": """
+class quiet(ContextDecorator):
+    def __init__(self, model):
+        self.guard = {off}
+
+    def __enter__(self):
+        self.guard.__enter__()
+
+    def __exit__(self, *args):
+        self.guard.__exit__(*args)
+""",
+    "enters one by a stack that it has": """
+class quiet(ContextDecorator):
+    def __init__(self, model):
+        self.stack = ExitStack()
+
+    def __enter__(self):
+        self.stack.enter_context({off})
+
+    def __exit__(self, *args):
+        return self.stack.__exit__(*args)
+""",
+    "gives one": """
+def quiet(model):
+    model.eval()
+    return {off}
+""",
+}
+"""What a guard does, by which it is one."""
+
+SOMETIMES = """
+def quiet(model, on=True):
+    return torch.no_grad() if on else nullcontext()
+"""
+
+DERIVED = """
+class quiet(torch.no_grad):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+"""
+
+ROUND_IN_CIRCLES = """
+@contextmanager
+def quiet(model):
+    guard = model.guard
+    guard = guard if guard else other
+    other = guard
+    with guard:
+        yield
+"""
+
+BLOCK = """
+def answer(model, loader):
+    found = []
+    with quiet(model):
+        for x in loader:
+            found.append(model(x).argmax(1).tolist())
+    return found
+
+def main(loader):
+    return answer(nn.Linear(3, 3), loader)
+"""
+
+DECORATOR = """
+@quiet(None)
+def answer(model, loader):
+    return [model(x).argmax(1).tolist() for x in loader]
+
+def main(loader):
+    return answer(nn.Linear(3, 3), loader)
+"""
+
+USES = {"a block": BLOCK, "a decorator": DECORATOR}
+WRITTEN = {
+    "off": {"off": "torch.no_grad()", "flag": "False"},
+    "by a flag": {"off": "torch.set_grad_enabled(False)", "flag": "False"},
+    "on, as is asked for": {"off": "torch.enable_grad()", "flag": "True"},
+}
+
+
+def found(folder: Path, guard: str, use: str, *, elsewhere: bool) -> list[str]:
+    """What is found under a guard of the same file, or of another one."""
+    if not elsewhere:
+        return Project(folder, {"main.py": HEAD + guard + use}).found()
+    main = "import torch\nfrom torch import nn\nfrom guards import quiet\n" + use
+    return Project(folder, {"guards.py": HEAD + guard, "main.py": main}).found()
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "elsewhere"])
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("mode", WRITTEN)
+@pytest.mark.parametrize("guard", GUARDS)
+def test_a_guard_of_ones_own_holds(tmp_path: Path, guard: str, mode: str, use: str, *, elsewhere: bool) -> None:
+    assert found(tmp_path, GUARDS[guard].format(**WRITTEN[mode]), USES[use], elsewhere=elsewhere) == []
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "elsewhere"])
+@pytest.mark.parametrize("guard", [one for one in GUARDS.values() if "{flag}" not in one])
+def test_what_looks_like_one_and_leaves_gradients_alone_does_not(
+    tmp_path: Path, guard: str, *, elsewhere: bool
+) -> None:
+    assert found(tmp_path, guard.format(off='torch.autocast("cuda")'), BLOCK, elsewhere=elsewhere)
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "elsewhere"])
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("guard", [SOMETIMES, DERIVED], ids=["that holds sometimes", "that derives from torch's"])
+def test_so_does_one(tmp_path: Path, guard: str, use: str, *, elsewhere: bool) -> None:
+    assert found(tmp_path, guard, USES[use], elsewhere=elsewhere) == []
+
+
+def test_one_that_is_defined_by_itself_says_nothing(tmp_path: Path) -> None:
+    assert found(tmp_path, ROUND_IN_CIRCLES, BLOCK, elsewhere=False)

@@ -1,0 +1,171 @@
+"""Guards of a project's own: context managers, objects and functions that switch gradients off for a block.
+
+``with evaluating(model):`` is as good as ``with torch.no_grad():`` where ``evaluating`` yields under one, switches
+gradients off before it yields, gives one, or makes an object that does so when it is entered. They are read off their
+definitions, since a function may be built before those that it uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+
+import libcst as cst
+
+from torchlint.facts.building.guards import SETTERS, SWITCHES
+from torchlint.facts.values.graph import Mode
+from torchlint.syntax.tree import dotted, walk, walk_scope, walk_statements
+
+ENTERING = "__enter__"
+"""The method of an object that runs before the block."""
+
+MANAGER = "contextmanager"
+"""The end of the names of the decorators that make a context manager of a generator."""
+
+Definition = cst.FunctionDef | cst.ClassDef | cst.Lambda
+
+
+class OwnGuards:
+    """Reads the grad modes off the definitions of one file."""
+
+    def __init__(self, module: cst.CSTNode, full_name: Callable[[cst.CSTNode], str | None]) -> None:
+        """Read ``module``; ``full_name`` says what its imports stand for."""
+        self._module, self._full_name = module, full_name
+        self._known: dict[cst.CSTNode, Mode | None] = {}
+
+    def named(self, name: str) -> Mode | None:
+        """The mode inside ``with name(...):``, by all that the file defines so; None where it is left alone."""
+        return _together(map(self.of, self._definitions.get(name, ())))
+
+    def of(self, definition: Definition, cls: cst.ClassDef | None = None) -> Mode | None:
+        """The mode in a block under what a definition makes; that of what it decorates, where it is a decorator.
+
+        Args:
+            definition: a function, a class, or the ``__enter__`` of the class ``cls``.
+            cls: the class around it.
+        """
+        if definition not in self._known:
+            self._known[definition] = None  # who uses itself says nothing more
+            self._known[definition] = self._read(definition, cls)
+        return self._known[definition]
+
+    @cached_property
+    def _definitions(self) -> dict[str, list[Definition]]:
+        found: dict[str, list[Definition]] = {}
+        for node in walk_statements(self._module):
+            if isinstance(node, cst.FunctionDef | cst.ClassDef):
+                found.setdefault(node.name.value, []).append(node)
+            elif isinstance(node, cst.Assign) and isinstance(node.value, cst.Lambda):
+                found.setdefault(dotted(node.targets[0].target) or "", []).append(node.value)
+        return found
+
+    def _read(self, definition: Definition, cls: cst.ClassDef | None) -> Mode | None:
+        if isinstance(definition, cst.Lambda):
+            return self._written(definition.body, definition, None)
+        if isinstance(definition, cst.ClassDef):
+            return self._of_class(definition)
+        if definition.name.value == ENTERING or any(_is_manager(one.decorator) for one in definition.decorators):
+            return self._held_by(definition, cls)
+        return self._given_by(definition, cls)
+
+    def _of_class(self, cls: cst.ClassDef) -> Mode | None:
+        """By its own ``__enter__``, or that of a guard of torch that it derives from."""
+        inner = cls.body.body if isinstance(cls.body, cst.IndentedBlock) else ()
+        entering = (node for node in inner if isinstance(node, cst.FunctionDef) and node.name.value == ENTERING)
+        own = next((self.of(node, cls) for node in entering), None)
+        bases = (self._full_name(argument.value) or "" for argument in cls.bases)
+        return own or next((SWITCHES[base] for base in bases if base in SWITCHES), None)
+
+    def _held_by(self, helper: cst.FunctionDef, cls: cst.ClassDef | None) -> Mode | None:
+        """What stands in a ``with`` around a ``yield``, is entered by hand, or is set before the block runs."""
+        is_before = True
+        found: Mode | None = None
+        for node in walk_scope(helper):
+            is_before = is_before and not isinstance(node, cst.Yield)
+            entered: list[cst.BaseExpression] = []
+            if isinstance(node, cst.With) and any(isinstance(inner, cst.Yield) for inner in walk_scope(node)):
+                entered = [item.item for item in node.items]
+            elif isinstance(node, cst.Call) and is_before:
+                entered = _entered_by(node) or ([node] if self._full_name(node.func) in SETTERS else [])
+            for one in entered:  # of several the last counts
+                found = self._written(one, helper, cls) or found
+        return found
+
+    def _given_by(self, function: cst.FunctionDef, cls: cst.ClassDef | None) -> Mode | None:
+        """What a function returns: ``return torch.no_grad() if frozen else nullcontext()``."""
+        last = function.body.body[-1] if function.body.body else None
+        small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) and last.body else None
+        if not isinstance(small, cst.Return) or not self._is_of_torch(small.value):
+            return None  # the most
+        returned = [node.value for node in walk_scope(function) if isinstance(node, cst.Return)]
+        return _together(self._written(one, function, cls) if one is not None else None for one in returned)
+
+    def _is_of_torch(self, expression: cst.BaseExpression | None) -> bool:
+        """Whether what an expression calls, in one case at least, is torch's."""
+        if isinstance(expression, cst.IfExp):
+            return self._is_of_torch(expression.body) or self._is_of_torch(expression.orelse)
+        while isinstance(expression, cst.Call):
+            expression = expression.func
+        return expression is not None and (self._full_name(expression) or "").startswith("torch.")
+
+    def _written(self, expression: cst.BaseExpression, function: Definition, cls: cst.ClassDef | None) -> Mode | None:
+        """The mode under what an expression in a function makes; None where it leaves gradients alone."""
+        if expression not in self._known:
+            self._known[expression] = None  # ``guard = guard or torch.no_grad()`` says nothing more by itself
+            self._known[expression] = self._made_by(expression, function, cls)
+        return self._known[expression]
+
+    def _made_by(self, expression: cst.BaseExpression, function: Definition, cls: cst.ClassDef | None) -> Mode | None:
+        if isinstance(expression, cst.IfExp):
+            return _together(self._written(one, function, cls) for one in (expression.body, expression.orelse))
+        if isinstance(expression, cst.Call):
+            if isinstance(expression.func, cst.Call):
+                return self._written(expression.func, function, cls)  # ``torch.no_grad()(function)``
+            name = self._full_name(expression.func) or ""
+            if name in SETTERS or name.endswith("inference_mode"):
+                return _told(expression, is_setter=name in SETTERS)
+            return SWITCHES.get(name) or self.named((dotted(expression.func) or "").rpartition(".")[2])
+        if isinstance(expression, cst.Attribute | cst.Name):
+            assigned = self._assigned(expression, function, cls)
+            known = SWITCHES.get(self._full_name(expression) or "")
+            return known or _together(self._written(one, function, None) for one in assigned)
+        return None
+
+    def _assigned(
+        self, expression: cst.BaseExpression, function: Definition, cls: cst.ClassDef | None
+    ) -> list[cst.BaseExpression]:
+        """What a variable of a function, or an attribute of a class, is set to there."""
+        around, name = (function if isinstance(expression, cst.Name) else cls), dotted(expression)
+        if around is None or name is None:
+            return []
+        nodes = (node for node in walk(around) if isinstance(node, cst.Assign))
+        return [node.value for node in nodes if any(dotted(one.target) == name for one in node.targets)]
+
+
+def _is_manager(decorator: cst.BaseExpression) -> bool:
+    return (dotted(decorator) or "").endswith(MANAGER)
+
+
+def _entered_by(call: cst.Call) -> list[cst.BaseExpression]:
+    """``stack.enter_context(guard)``, ``guard.__enter__()``: what a call enters."""
+    if not isinstance(call.func, cst.Attribute):
+        return []
+    if call.func.attr.value == "enter_context" and call.args:
+        return [call.args[0].value]
+    return [call.func.value] if call.func.attr.value == ENTERING else []
+
+
+def _told(call: cst.Call, *, is_setter: bool) -> Mode:
+    """The mode that ``set_grad_enabled(x)`` or ``inference_mode(x)`` sets."""
+    given = dotted(call.args[0].value) if call.args else str(not is_setter)
+    if given not in ("True", "False"):
+        return Mode.MAYBE
+    return Mode.ON if (given == "True") is is_setter else Mode.OFF
+
+
+def _together(modes: Iterable[Mode | None]) -> Mode | None:
+    """The mode where one of several counts, nobody knows which."""
+    distinct = set(modes)
+    if distinct <= {None}:
+        return None
+    return distinct.pop() if len(distinct) == 1 else Mode.MAYBE
