@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, NamedTuple
 
+from torchlint.project.bindings import FUNCTIONS, WRAPPERS, bindings, dotted_name, own_nodes
 from torchlint.syntax.python_tree import children, last_name
 
 __all__ = ["Maker", "PassedArguments", "passed_arguments"]
@@ -26,17 +27,9 @@ EVALUATES, TRAINS = "eval", "train"
 
 FREEZING = "requires_grad_"
 
-WRAPPERS = frozenset([
-    "DataParallel", "DistributedDataParallel", "DDP", "FSDP", "compile", "convert_sync_batchnorm", "prepare",
-    "prepare_model", "setup", "setup_module", "unwrap_model",
-])  # fmt: skip
-"""What returns its first argument, or what behaves like it, by the last part of the name."""
-
 MOST_MAKERS = 4
 """An argument that more calls may have made is not known."""
 
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
-_SCOPES = (*_Function, ast.ClassDef, ast.Lambda)
 _BINDING = (
     ast.Assign,
     ast.AnnAssign,
@@ -114,7 +107,7 @@ def passed_arguments(tree: ast.Module, is_wanted: Callable[[str], bool]) -> dict
     """
     makers, found = _Makers(tree), dict[str, tuple[PassedArguments, ...]]()
     for call, where, cls in _calls(tree):
-        callee, method = _dotted(call.func) or "", ""
+        callee, method = dotted_name(call.func) or "", ""
         if not is_wanted(callee.partition(".")[0]):
             callee, method = makers.of_receiver(call, where, cls), last_name(call.func)
         if callee and is_wanted(callee.partition(".")[0]):
@@ -140,7 +133,7 @@ def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, ast.AST, ast.ClassDef |
             continue
         if kind is ast.Call:
             yield node, where, cls
-        elif kind in _Function:
+        elif kind in FUNCTIONS:
             pending.append((where, cls))
             where = node
         elif kind is ast.ClassDef:
@@ -190,7 +183,7 @@ class _Makers:
             return self._items(value, scope, seen)
         if isinstance(value, ast.List | ast.Tuple):
             return self._listed(value, scope, seen)
-        name = _dotted(value) if isinstance(value, ast.Name | ast.Attribute) else None
+        name = dotted_name(value) if isinstance(value, ast.Name | ast.Attribute) else None
         if name is None or name in seen:
             return None if name is None else frozenset()
         seen |= {name}
@@ -229,14 +222,14 @@ class _Makers:
             return _frozen(made) if _freezes(call) else made
         if last in WRAPPERS and call.args:
             return self._makers(call.args[0], scope, seen)
-        name = _dotted(call.func)
+        name = dotted_name(call.func)
         is_local = name is not None and name.partition(".")[0] in scope.bound
         return None if name is None or is_local else frozenset([Maker(name)])
 
     def _attributes(self, name: str, cls: ast.ClassDef | None) -> Iterator[tuple[ast.expr | None, _Scope]]:
         """What the methods of a class assign to an attribute of ``self``, given by its dotted name."""
         for method in cls.body if cls is not None else ():
-            if isinstance(method, _Function) and method.args.args:
+            if isinstance(method, FUNCTIONS) and method.args.args:
                 own, _, attribute = name.partition(".")
                 if own == method.args.args[0].arg and "." not in attribute:
                     scope = self._scope(method, cls)
@@ -245,8 +238,8 @@ class _Makers:
     def _scope(self, where: ast.AST, cls: ast.ClassDef | None) -> _Scope:
         if where not in self._scopes:
             bound: dict[str, list[ast.expr | None]] = {}
-            nodes = [node for node in _own_nodes(where) if node.__class__ in _READ]
-            for name, value in _bindings(where, nodes):
+            nodes = [node for node in own_nodes(where) if node.__class__ in _READ]
+            for name, value in bindings(where, nodes):
                 bound.setdefault(name, []).append(value)
             modes = _put_into_evaluation(nodes), _told_to_freeze(nodes)
             self._scopes[where] = _Scope(bound, cls, _own_name(where, cls), *modes)
@@ -293,7 +286,7 @@ def _name_of_object(value: ast.expr) -> str:
     """``net`` of ``net.to(device).eval()``; "" for what has no name."""
     while (method := _method(value)) is not None and method.attr in ITSELF:
         value = method.value
-    return _dotted(value) or ""
+    return dotted_name(value) or ""
 
 
 def _freezes(node: ast.AST) -> bool:
@@ -309,7 +302,7 @@ def _freezes(node: ast.AST) -> bool:
 
 def _own_name(where: ast.AST, cls: ast.ClassDef | None) -> str | None:
     """The name of a method's own object; None for what is no method of an object."""
-    if cls is None or where not in cls.body or not isinstance(where, _Function) or not where.args.args:
+    if cls is None or where not in cls.body or not isinstance(where, FUNCTIONS) or not where.args.args:
         return None
     is_plain = all(last_name(one) not in ("staticmethod", "classmethod") for one in where.decorator_list)
     return where.args.args[0].arg if is_plain else None
@@ -322,71 +315,3 @@ def _is_no_star(argument: ast.expr) -> bool:
 def _all(makers: list[frozenset[Maker] | None]) -> frozenset[Maker] | None:
     known = [names for names in makers if names is not None]
     return frozenset[Maker]().union(*known) if len(known) == len(makers) else None
-
-
-def _bindings(where: ast.AST, nodes: list[ast.AST]) -> Iterator[tuple[str, ast.expr | None]]:
-    """What a function, or a module, binds names and attributes to, nested functions and classes left out."""
-    if isinstance(where, _Function):
-        arguments = where.args
-        for one in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]:
-            if one is not None:
-                yield one.arg, None
-    for node in nodes:
-        yield from _bound_by(node)
-
-
-def _own_nodes(where: ast.AST) -> Iterator[ast.AST]:
-    """What stands in a function, or a module, nested functions and classes left out."""
-    pending: list[ast.AST] = list(where.body) if isinstance(where, (*_Function, ast.Module)) else []
-    while pending:
-        node = pending.pop()
-        kind = node.__class__
-        if kind is not ast.Name and kind not in _SCOPES:
-            yield node
-            pending += children(node)
-
-
-def _bound_by(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
-    if isinstance(node, ast.Assign):
-        for target in node.targets:
-            yield from _bound_to(target, node.value)
-    elif isinstance(node, ast.AnnAssign | ast.NamedExpr):
-        if node.value is not None:
-            yield from _bound_to(node.target, node.value)
-    elif isinstance(node, ast.AugAssign | ast.For | ast.AsyncFor | ast.comprehension):
-        yield from _bound_to(node.target, None)
-    elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-        yield from _bound_to(node.optional_vars, None)
-
-
-def _bound_to(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, ast.expr | None]]:
-    if isinstance(target, ast.Tuple | ast.List):
-        items = value.elts if isinstance(value, ast.Tuple | ast.List) else []
-        parts = items if len(items) == len(target.elts) else _returned_parts(target, value)
-        for one, part in zip(target.elts, parts, strict=True):
-            yield from _bound_to(one, part)
-        return
-    name = _dotted(target)
-    if name is not None:
-        yield name, value
-
-
-def _returned_parts(target: ast.Tuple | ast.List, value: ast.expr | None) -> list[ast.expr | None]:
-    """What a call binds several variables to.
-
-    ``net, optimizer = accelerator.prepare(net, optimizer)`` binds each to what was given in its place, another call to
-    the items of what it returns.
-    """
-    count = len(target.elts)
-    if not isinstance(value, ast.Call) or any(isinstance(one, ast.Starred) for one in target.elts):
-        return [None] * count
-    if last_name(value.func) in WRAPPERS:
-        return list(value.args) if len(value.args) == count else [None] * count
-    return [ast.Subscript(value, ast.Constant(position), ast.Load()) for position in range(count)]
-
-
-def _dotted(node: ast.expr) -> str | None:
-    if isinstance(node, ast.Attribute):
-        owner = _dotted(node.value)
-        return None if owner is None else f"{owner}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) else None
