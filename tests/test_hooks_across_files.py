@@ -116,6 +116,90 @@ def test_an_object_that_leaves_hooks_and_is_made_once(tmp_path: Path, use: str, 
     assert found == ["taps.py: TLK303 note"] * told
 
 
+LOSS = """
+    import torch
+    from functools import cache
+    from torch import nn
+    from torchvision.models import vgg16
+    from taps import Pair
+
+    def trunk(depth):
+        net = vgg16(weights="DEFAULT").features[:depth]
+        return net.eval()
+
+    @cache
+    def shared(depth):
+        return vgg16(weights="DEFAULT").features[:depth]
+
+    NET = shared(9)
+
+    def known(depth):
+        global NET
+        if NET is None:
+            NET = vgg16().features
+        return NET
+
+    class Loss{base}:
+        def __init__(self, depth, given=None):
+            {made}
+
+        def again(self, depth):
+            {again}
+"""
+
+
+@pytest.mark.parametrize("base", ["", "(nn.Module)"])
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        ("self.net = vgg16().features[:depth].eval().requires_grad_(False); self.taps = Pair(self.net)", False),
+        ("net = vgg16().features[:depth].eval(); self.taps = Pair(net)", False),
+        ("net = trunk(depth); net = net.to('cuda'); self.taps = Pair(net=net)", False),
+        ("self.taps = Pair(trunk(depth).children())", False),
+        ("self.net = self.build(depth); self.taps = Pair(self.net)", True),
+        ("self.net = given; self.taps = Pair(self.net)", True),
+        ("self.net = given or vgg16(); self.taps = Pair(self.net)", True),
+        ("net = trunk(depth); net = given; self.taps = Pair(net)", True),
+        ("net = nn.Sequential(*given.children()); self.taps = Pair(net)", True),
+        ("net = nn.Sequential(*trunk(depth)); self.taps = Pair(net)", False),
+        ("net = shared(depth); self.taps = Pair(net)", True),
+        ("net = known(depth); self.taps = Pair(net)", True),
+        ("net = NET; self.taps = Pair(net)", True),
+        ("net = trunk(depth); self.taps = [Pair(net) for _ in range(3)]", True),
+    ],
+)
+def test_an_object_that_leaves_hooks_on_what_was_just_made(tmp_path: Path, base: str, made: str, told: bool) -> None:
+    files = {"taps.py": TAPS, "loss.py": LOSS.format(base=base, made=made, again="pass")}
+    found = [one for one in Project(tmp_path, files).found() if "TLK303" in one]
+    assert found == ["taps.py: TLK303 note"] * told
+
+
+def test_an_attribute_that_another_method_binds_may_be_an_old_one(tmp_path: Path) -> None:
+    again = "if self.net is None: self.net = trunk(depth)\n            self.taps = Pair(self.net)"
+    files = {"taps.py": TAPS, "loss.py": LOSS.format(base="", made="self.net = None", again=again)}
+    found = [one for one in Project(tmp_path, files).found() if "TLK303" in one]
+    assert found == ["taps.py: TLK303 note"]
+
+
+@pytest.mark.parametrize(
+    ("use", "told"),
+    [
+        ("def main(net): loss = Loss(9, net)\n", False),
+        ("def fit(net): loss = Loss(9, net)\nif __name__ == '__main__':\n    fit(make())\n", False),
+        ("from torchvision import models\ndef fit(): net = models.vgg16(); loss = Loss(9, given=net)\n", False),
+        ("def fit(net): loss = Loss(9, net)\n", True),
+        ("def fit(net): loss = Loss(9, net)\nfor net in [1, 2]:\n    fit(net)\n", True),
+        ("def main(net):\n    for step in range(3): loss = Loss(9, net)\n", True),
+        ("def main(net): loss = Loss(9, net)\nclass Trainer:\n    def go(self): loss = Loss(9, self.net)\n", True),
+    ],
+)
+def test_an_object_that_leaves_hooks_is_made_by_one_that_is_made_once(tmp_path: Path, use: str, told: bool) -> None:
+    loss = LOSS.format(base="(nn.Module)", made="self.taps = Pair(given)", again="pass")
+    files = {"taps.py": TAPS, "loss.py": loss, "use.py": f"from loss import Loss\n{use}"}
+    found = [one for one in Project(tmp_path, files).found() if "TLK303" in one]
+    assert found == ["taps.py: TLK303 note"] * told
+
+
 KEEPER = """
     from collections import defaultdict
     from functools import partial

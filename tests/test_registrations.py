@@ -383,6 +383,24 @@ def test_an_object_that_a_script_makes_once_has_no_successor(use: str, found: li
     assert levels(f"{OBJECTS}{WATCH.format(**lines)}\n{use}\n") == found
 
 
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        ("self.net = resnet18().layer1[:2].eval(); self.watch = Watch(self.net, 3)", []),
+        ("net = resnet18().to('cuda').layer1; self.watch = Watch(net, 3)", []),
+        ("self.net = net; self.watch = Watch(self.net, 3)", [Level.NOTE]),
+        ("self.net = given.layer1[:2].eval(); self.watch = Watch(self.net, 3)", [Level.NOTE]),
+        ("self.net = resnet18() if given is None else given; self.watch = Watch(self.net, 3)", [Level.NOTE]),
+        ("net = resnet18(); self.watches = [Watch(net, n) for n in range(3)]", [Level.NOTE]),
+    ],
+)
+def test_an_object_that_its_maker_gives_a_part_of_a_new_network(made: str, found: list[Level]) -> None:
+    lines = {"base": "object", "model": "model", "register": "layer.register_forward_hook(note)", "rest": "pass"}
+    maker = f"class Loss(nn.Module):\n    def __init__(self, given=None):\n        super().__init__(); {made}\n"
+    program = f"from torchvision.models import resnet18\n{OBJECTS}{WATCH.format(**lines)}\n{maker}"
+    assert levels(program) == found
+
+
 EXPLAINED = """
 class Explained:
     def __init__(self, model, layer):

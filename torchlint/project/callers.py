@@ -18,9 +18,11 @@ from torchlint.guarding import Guarding
 from torchlint.project.batches import batches_passed
 from torchlint.project.guarded_parts import GUARD, MANAGER, guarded_parts, yields_in_guard
 from torchlint.project.loaders import LOADER, reads_with_workers
-from torchlint.project.loops import called_in_loops, is_called_once
+from torchlint.project.loops import called_in_loops
+from torchlint.project.made_anew import MadeAnew
 from torchlint.project.modules import INITIALIZER, Modules
 from torchlint.project.sights import Sights, given_state
+from torchlint.project.single_calls import Parameter, PlacedCall, calls_of
 from torchlint.project.trained import may_train, trains_on_result
 from torchlint.project.uses import BY_NAME, GUARDS, uses_attribute, uses_result
 from torchlint.syntax.imported_names import imported_names
@@ -33,6 +35,9 @@ _DEFINITION = re.compile(r"\bdef\s+(\w+)")
 _CALL = re.compile(r"\b(\w+)\(")
 
 _READING_BY_NAME = re.compile(rf"\b({'|'.join(sorted(BY_NAME))})\(")
+
+CALL_STEPS = 3
+"""So many functions up it is asked whether each is called once."""
 
 IMPORT_STEPS = 3
 """So many imports lie between a file that calls a method and the one that defines it, at most."""
@@ -48,16 +53,20 @@ class Callers:
         text_of: Callable[[str], str],
         tree_of: Callable[[str], ast.Module | None],
         sights: Sights,
+        *,
+        made_anew: MadeAnew,
     ) -> None:
         """Look through the files ``given`` when first asked.
 
-        ``text_of`` reads one, ``tree_of`` parses one if that can be done, ``sights`` keeps account.
+        ``text_of`` reads one, ``tree_of`` parses one if that can be done, ``sights`` keeps account, ``made_anew`` says
+        what is new with each call.
         """
         self._given = given
         self._modules = modules
         self._sights = sights
         self._text_of = text_of
         self._tree_of = tree_of
+        self._made_anew = made_anew
         self._reached: dict[str, frozenset[str]] = {}
         self._known_importers: dict[str, tuple[str, ...]] = {}
         self._open_calls: dict[str, frozenset[str]] = {}
@@ -216,14 +225,34 @@ class Callers:
         passed = [found for tree in trees if (found := batches_passed(tree, name)) is not None]
         return frozenset.intersection(*passed) if passed else frozenset()
 
-    def call_once(self, path: str, name: str) -> bool:
-        """Whether other files that import ``path`` call ``name``, and each of them once as a program runs."""
+    def call_once(self, path: str, name: str, parameters: Sequence[Parameter] = ()) -> bool:
+        """Whether other files that import ``path`` call ``name``, and each of them once as a program runs.
+
+        Or once for an object: for the one that is being made there, or for one that was just made in the same function
+        and is given for all of the ``parameters``.
+        """
         self._sights.ask_everybody()
         with self._sights.unnoted():
-            others = [one for one in self._calling_files.get(name, ()) if one != path and self._imports(one, path)]
-            trees = [tree for other in others if (tree := self._tree_of(other)) is not None]
-            found = {is_called_once(tree, name) for tree in trees} - {None}
-            return found == {True}
+            return self._are_single(path, name, tuple(parameters), CALL_STEPS, is_own=False)
+
+    def _are_single(self, path: str, name: str, parameters: tuple[Parameter, ...], steps: int, *, is_own: bool) -> bool:
+        """See :meth:`call_once`; ``is_own``: the calls of the file itself count as well."""
+        users = [
+            one
+            for one in sorted(self._calling_files.get(name, ()))
+            if (is_own if one == path else self._imports(one, path))
+        ]
+        trees = [(user, tree) for user in users if (tree := self._tree_of(user)) is not None]
+        calls = [(user, call) for user, tree in trees for call in calls_of(tree, name)]
+        return bool(calls) and all(self._is_single(user, call, parameters, steps) for user, call in calls)
+
+    def _is_single(self, user: str, call: PlacedCall, parameters: tuple[Parameter, ...], steps: int) -> bool:
+        if call.is_once or call.is_given_itself():
+            return True
+        if parameters and all(self._made_anew.is_new(user, call, call.given(one)) for one in parameters):
+            return True
+        around = call.runs_with if steps else ""
+        return around != "" and self._are_single(user, around, call.handed_on(parameters), steps - 1, is_own=True)
 
     def never_mention(self, path: str, name: str) -> bool:
         """Whether other files of the run reach ``path``, and ``name`` stands in none of those."""

@@ -37,8 +37,8 @@ class FileImports:
     def pass_batches(self, name: str) -> frozenset[int | str]:
         return self.project.pass_batches(self.path, name)
 
-    def call_once(self, name: str) -> bool:
-        return self.project.call_once(self.path, name)
+    def call_once(self, name: str, parameters: Sequence[tuple[int, str]] = ()) -> bool:
+        return self.project.call_once(self.path, name, parameters)
 
     def never_mention(self, name: str) -> bool:
         return self.project.never_mention(self.path, name)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchlint.project.single_calls import COMPREHENSIONS, LOOPS
 from torchlint.syntax.python_tree import children, last_name, walk
 
-__all__ = ["called_in_loops", "is_called_once"]
-
-MAIN = "main"
-"""What a program calls its function that runs once."""
+__all__ = ["called_in_loops"]
 
 FORWARD = "forward"
 """The method of a module that each step calls."""
@@ -18,8 +16,6 @@ FORWARD = "forward"
 BACKWARD = "backward"
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def called_in_loops(tree: ast.Module) -> dict[str, list[tuple[int, ...]]]:
@@ -46,13 +42,13 @@ def called_in_loops(tree: ast.Module) -> dict[str, list[tuple[int, ...]]]:
             forwards = [child for child in children(node) if _is_forward(child)]
             pending += [(child, ()) for child in children(node) if child not in forwards]
             pending += [(inner, (count,)) for forward in forwards for inner in children(forward)]
-        elif isinstance(node, _COMPREHENSIONS):
+        elif isinstance(node, COMPREHENSIONS):
             count += 1
             pending.append((node.generators[0].iter, loops))
             inside = [*node.generators[0].ifs, *node.generators[1:]]
             inside += [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
             pending += [(one, (*loops, count)) for one in inside]
-        elif isinstance(node, _LOOPS):
+        elif isinstance(node, LOOPS):
             count += 1
             header = node.test if isinstance(node, ast.While) else node.iter
             pending.append((header, loops))
@@ -81,44 +77,10 @@ def _called_in(function: ast.FunctionDef) -> set[str]:
         node = pending.pop()
         if isinstance(node, ast.Call):
             found.add(last_name(node.func))
-        if not isinstance(node, (*_DEFINITIONS, *_LOOPS, *_COMPREHENSIONS)):
+        if not isinstance(node, (*_DEFINITIONS, *LOOPS, *COMPREHENSIONS)):
             pending += children(node)
     return found
 
 
 def _is_forward(node: ast.AST) -> bool:
     return isinstance(node, ast.FunctionDef) and node.name == FORWARD
-
-
-def is_called_once(tree: ast.Module, name: str) -> bool | None:
-    """Whether each call of a name is made once, for all or for the object it is given; None where it has none.
-
-    Once for all is what stands in a file's body, or its ``main``, and in no loop; once for an object what its
-    ``__init__`` gives the object itself or what a method of it answers: ``Watch(self.named_modules())``.
-    """
-    found: bool | None = None
-    pending: list[tuple[ast.AST, bool, str]] = [(tree, True, "")]
-    while pending:
-        node, is_once, maker = pending.pop()
-        if isinstance(node, ast.Call) and last_name(node.func) == name:
-            found = (is_once or (maker != "" and _is_given(node, maker))) and found is not False
-        if isinstance(node, _DEFINITIONS):
-            is_once, maker = is_once and getattr(node, "name", "") == MAIN, _made_by(node)
-        elif isinstance(node, (*_LOOPS, *_COMPREHENSIONS)):
-            is_once, maker = False, ""
-        pending += [(child, is_once, maker) for child in children(node)]
-    return found
-
-
-def _made_by(node: ast.AST) -> str:
-    """What an ``__init__`` calls the object that it makes, "" for any other definition."""
-    if not isinstance(node, ast.FunctionDef) or node.name != "__init__" or not node.args.args:
-        return ""
-    return node.args.args[0].arg
-
-
-def _is_given(call: ast.Call, name: str) -> bool:
-    """Whether a call is given what has a name, or what a method of that answers."""
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    asked = [one.func.value for one in given if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute)]
-    return any(isinstance(one, ast.Name) and one.id == name for one in (*given, *asked))

@@ -21,8 +21,10 @@ from torchlint.project.callers import Callers
 from torchlint.project.excerpt import Outline
 from torchlint.project.file_imports import FileImports
 from torchlint.project.guarded_parts import may_guard
+from torchlint.project.made_anew import MadeAnew
 from torchlint.project.modules import INITIALIZER, LIBRARIES, Location, Modules
 from torchlint.project.sights import Consulted, Sights
+from torchlint.project.single_calls import Parameter
 from torchlint.project.trees import Trees
 from torchlint.screen import imports_framework, uses_torch
 from torchlint.source import SIZE_LIMIT, Source, Unreadable
@@ -68,7 +70,9 @@ class Project:
         self._sights = Sights(accounts=accounts)
         self._modules = Modules(self._sights)
         self._given = frozenset(map(os.path.abspath, given))
-        self._callers = Callers(tuple(sorted(self._given)), self._modules, self._text, self._tree, self._sights)
+        made_anew = MadeAnew(self._modules, self._tree, self._outline, self._given)
+        files = tuple(sorted(self._given))
+        self._callers = Callers(files, self._modules, self._text, self._tree, self._sights, made_anew=made_anew)
         self._bases = Bases(self._modules, self._outline, self._tree)
         self._texts: dict[str, str] = {}
         self._trees = Trees()
@@ -178,9 +182,9 @@ class Project:
         """See :meth:`Callers.pass_batches`."""
         return self._callers.pass_batches(os.path.abspath(path), name)
 
-    def call_once(self, path: str, name: str) -> bool:
+    def call_once(self, path: str, name: str, parameters: Sequence[Parameter] = ()) -> bool:
         """See :meth:`Callers.call_once`."""
-        return self._callers.call_once(os.path.abspath(path), name)
+        return self._callers.call_once(os.path.abspath(path), name, parameters)
 
     def never_mention(self, path: str, name: str) -> bool:
         """See :meth:`Callers.never_mention`."""

@@ -1,10 +1,16 @@
-"""Modules that are handed to what hooks them: whether each time it is another one."""
+"""Modules that are handed to what hooks them: whether each time it is another one, or there is only one time."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.hooks.subjects import gives_part
+from torchlint.facts.turns.repetition import HOPS
+from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.homes import stored_at
+from torchlint.facts.values.reaching import ends
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -25,8 +31,58 @@ def is_made_for_it(facts: Facts, parameter: Value) -> bool:
 
 
 def _is_new(facts: Facts, call: Value, given: Value | None) -> bool:
-    """Whether ``given`` is made in the function and the turn in which it is handed over."""
-    if given is None or given.op is not Op.CALL or given.function is not call.function or given.loop is not call.loop:
+    """Whether ``given``, or what it is a part of, is made in the function and the turn in which it is handed over."""
+    made = list(ends([given], partial(_made_of, facts))) if given is not None else []
+    return bool(made) and all(
+        one.op is Op.CALL
+        and one.function is call.function
+        and one.loop is call.loop
+        and all(root.op is Op.CALL and root.callee.op in (Op.CLASS, Op.EXTERNAL) for root in facts.identity.roots(one))
+        for one in made
+    )
+
+
+def _made_of(facts: Facts, value: Value) -> Sequence[Value]:
+    """Of what a value is a part, or the object itself; of an attribute what an ``__init__`` sets it to."""
+    if value.op is Op.ATTRIBUTE and value.function.name == "__init__" and value.inputs[0] in value.function.parameters:
+        return stored_at(facts.solution, value)
+    if value.op is Op.CALL and gives_part(value):
+        return value.callee.inputs[:1] if value.callee.op is Op.ATTRIBUTE else value.arguments[:1]
+    if value.op is Op.PHI:
+        return value.inputs
+    return value.inputs[:1] if value.op in (Op.ATTRIBUTE, Op.SUBSCRIPT) else ()
+
+
+def runs_once(facts: Facts, function: Function, hooked: list[Value], hops: int = HOPS) -> bool:
+    """Whether each call of a function is made once as a script runs, by functions that are called so, or others.
+
+    Others may also make it once for each object that they make: the parameters ``hooked`` have to be such objects.
+    """
+    calls = list(facts.solution.callers.get(function, ()))
+    if not calls:
+        made = function.owner if function.name == "__init__" else None
+        first = _first(function)
+        parameters = [(function.parameters.index(one) - first, one.name) for one in hooked]
+        return facts.others_call_once(function.name if made is None else made.name, parameters)
+    if any(call.loop is not None for call in calls):
         return False
-    roots = facts.identity.roots(given)
-    return bool(roots) and all(one.op is Op.CALL and one.callee.op in (Op.CLASS, Op.EXTERNAL) for one in roots)
+    others = [call for call in calls if call.function.parent is not None]
+    return not others or (
+        hops > 0
+        and all(runs_once(facts, one.function, _handed(facts, one, function, hooked), hops - 1) for one in others)
+    )
+
+
+def _handed(facts: Facts, call: Value, function: Function, hooked: list[Value]) -> list[Value]:
+    """The parameters of the function around a CALL that are passed on for ``hooked``; none where one is not."""
+    binding, subjects = facts.solution.callers[function][call], facts.hook_lifetimes.subjects
+    given = [binding.get(parameter) for parameter in hooked]
+    ways = [set(subjects.way(one, ())) if one is not None else set() for one in given]
+    own = call.function.parameters[_first(call.function) :]
+    passed = [[parameter for parameter in own if parameter in way] for way in ways]
+    return [parameter for one in passed for parameter in one] if all(passed) else []
+
+
+def _first(function: Function) -> int:
+    """The position of the first parameter that callers pass."""
+    return 1 if function.owner is not None else 0

@@ -13,7 +13,7 @@ import libcst as cst
 
 from torchlint.facts.building.names import assigned_in
 from torchlint.facts.hooks.handles import Handles
-from torchlint.facts.hooks.passed_subjects import is_another_each_time, is_made_for_it
+from torchlint.facts.hooks.passed_subjects import is_another_each_time, is_made_for_it, runs_once
 from torchlint.facts.hooks.refusing import refuses_again
 from torchlint.facts.hooks.subjects import Subjects, gives_part
 from torchlint.facts.summaries.summary import EffectKind
@@ -298,24 +298,15 @@ class HookLifetimes:
             return None
         parts = {part for value in self.subjects.way(subject, ()) for part in (value, *self._stored(value))}
         given = [parameter for parameter in made.parameters[1:] if parameter in parts]
-        if self._runs_once(made) and all(is_another_each_time(self.facts, parameter) for parameter in given):
+        if runs_once(self.facts, made, given) and all(
+            is_another_each_time(self.facts, parameter) for parameter in given
+        ):
             return None
         if any(is_made_for_it(self.facts, parameter) for parameter in given):
             return None
         if not given or any(refuses_again(self.facts, parameter) for parameter in given):
             return None
         return PiledHook(registration, self._subject(registration), made, True, False, of_object=True)
-
-    def _runs_once(self, function: Function, hops: int = HOPS) -> bool:
-        """Whether each call of a function is made once as a script runs, by functions that are called so, or others."""
-        calls = list(self.solution.callers.get(function, ()))
-        if not calls:
-            made = function.owner if function.name == "__init__" else None
-            return self.facts.others_call_once(function.name if made is None else made.name)
-        if any(call.loop is not None for call in calls):
-            return False
-        others = [call.function for call in calls if call.function.parent is not None]
-        return not others or (hops > 0 and all(self._runs_once(other, hops - 1) for other in others))
 
     def _makers(self, function: Function) -> Function | None:
         """The ``__init__`` in which ``function`` runs, and in nothing else."""

@@ -84,8 +84,12 @@ class Imports(Protocol):
     def pass_batches(self, name: str) -> frozenset[int | str]:
         """The arguments, by position or keyword, that are batches in all calls of a function in other files."""
 
-    def call_once(self, name: str) -> bool:
-        """Whether other files of the run call a function or a class of this one, each of them once in a program."""
+    def call_once(self, name: str, parameters: Sequence[tuple[int, str]] = ()) -> bool:
+        """Whether other files of the run call a function or a class of this one, each of them once in a program.
+
+        Or once for each object that they make and give it for all of the parameters, by position and name, the object
+        of a method left out.
+        """
 
     def never_mention(self, name: str) -> bool:
         """Whether other files of the run reach this one, and none of them has a name in it."""
@@ -141,7 +145,7 @@ class NoImports:
         """Nobody else is seen."""
         return frozenset()
 
-    def call_once(self, name: str) -> bool:
+    def call_once(self, name: str, parameters: Sequence[tuple[int, str]] = ()) -> bool:
         """Nobody else is seen."""
         return False
 
