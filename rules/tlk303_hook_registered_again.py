@@ -21,7 +21,8 @@ class HookRegisteredAgain(Rule):
     Finds `register_forward_hook` and its like on modules, parameters and optimizers that run in every turn of a
     loop, in `forward`, in a framework's step method or in a request handler, also in a helper that one of these
     calls or in the `__init__` of an object that one of these makes, and whose handle is not removed in the same turn;
-    every n-th turn of it is as much without end. A helper of another file is told where it is called.
+    every n-th turn of it, or those for some of the items, are as much without end. A helper of another file is told
+    where it is called.
 
     ## Why is this bad?
     A hook stays until `remove()` of its handle is called; to drop the handle removes nothing. With each step one hook
@@ -76,12 +77,13 @@ def _finding(facts: Facts, piled: PiledHook) -> Finding:
     statement = facts.statement_of(registration.call)
     if piled.of_object:
         return _left(facts, piled)
+    which = "every n-th" if piled.is_now_and_then else "each"
     what = "its handle is kept, but never removed in time" if piled.kept else "its handle is dropped"
     return Finding(
         node=statement,
         message=(
             f"{facts.done_by(registration.call, registration.by)} in ",
-            *facts.each_turn(place, "every n-th" if piled.is_now_and_then else "each"),
+            *facts.each_turn(place, "many a" if piled.is_for_some else which),
             f" leaves one hook more on {piled.subject} ({what}): host memory grows, and every run is "
             "slower than the last; register it once, or `with` the handle around what needs it",
         ),

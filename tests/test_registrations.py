@@ -401,6 +401,44 @@ def test_an_object_that_its_maker_gives_a_part_of_a_new_network(made: str, found
     assert levels(program) == found
 
 
+FILMS = """
+import os, pathlib
+seen = set()
+def is_known(path):
+    return path in seen
+class Maps:
+    def __init__(self, model):
+        self.model = model
+    def listen(self):
+        self.model[0].register_forward_hook(note)
+def main(index):
+    maps = Maps(net)
+    for {items} in {paths}:
+        if {asked}:
+            maps.listen()
+            net(torch.load(path))
+            index.done = path
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ({}, [Level.WARNING]),
+        ({"asked": "not os.path.exists(path.with_suffix('.png')) and path.is_file()"}, [Level.WARNING]),
+        ({"items": "number, path", "paths": "enumerate(pathlib.Path('in').iterdir())"}, [Level.WARNING]),
+        ({"asked": "not hasattr(path, 'done')"}, []),
+        ({"asked": "not path.exists() and not is_known(path)"}, []),
+        ({"asked": "not index.has(path)"}, []),
+        ({"asked": "index.done is None"}, []),
+        ({"items": "path", "paths": "range(9)", "asked": "path.bit_length()"}, []),
+    ],
+)
+def test_turns_for_some_of_the_items_are_turns(lines: dict[str, str], found: list[Level]) -> None:
+    usual = {"items": "path", "paths": "pathlib.Path('in').glob('*.pt')", "asked": "not path.with_suffix('').exists()"}
+    assert levels(OBJECTS + FILMS.format(**{**usual, **lines})) == found
+
+
 EXPLAINED = """
 class Explained:
     def __init__(self, model, layer):

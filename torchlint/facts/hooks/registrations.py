@@ -61,6 +61,7 @@ class PiledHook:
         kept: the handle is kept somewhere.
         of_object: each object that is made leaves one on a module that it was given.
         is_now_and_then: not each turn does, but every n-th one.
+        is_for_some: nor every n-th one, but those for some of the items of a loop.
     """
 
     registration: Registration
@@ -70,6 +71,7 @@ class PiledHook:
     kept: bool
     of_object: bool = False
     is_now_and_then: bool = False
+    is_for_some: bool = False
 
     @property
     def registrar(self) -> str:
@@ -142,11 +144,13 @@ class HookLifetimes:
             return None
         if not self._stays(registration, repetition):
             return None
-        rare = self._repetition(call, registration.subject, now_and_then=False) is None
+        is_for_some = self._repetition(call, registration.subject, for_some=False) is None
+        rare = not is_for_some and self._repetition(call, registration.subject, now_and_then=False) is None
         subject, kept = self._subject(registration), not call.is_bare
         if registration.by is not None:
             subject, kept = self._given(registration), kept and registration.by.done.is_returned
-        return PiledHook(registration, subject, repetition.by, False, kept, is_now_and_then=rare)
+        of_some = {"is_now_and_then": rare, "is_for_some": is_for_some}
+        return PiledHook(registration, subject, repetition.by, False, kept, **of_some)
 
     def _given(self, registration: Registration) -> str:
         """How the program writes what it gives to a function that registers the hook."""
@@ -162,10 +166,12 @@ class HookLifetimes:
 
     # -- how often ------------------------------------------------------------------------------------------------
 
-    def _repetition(self, call: Value, subject: Value | None, *, now_and_then: bool = True) -> Repetition | None:
+    def _repetition(
+        self, call: Value, subject: Value | None, *, now_and_then: bool = True, for_some: bool = True
+    ) -> Repetition | None:
         """What repeats a registration."""
         at = self.walk_over(call, subject)
-        found = self.repetitions.of(at, now_and_then=now_and_then)
+        found = self.repetitions.of(at, now_and_then=now_and_then, for_some=for_some)
         if found is not None:
             return Repetition(found.by, found.turn, (call, *found.chain[1:]))
         # With each object that is made, with each epoch that is run: hooks outlive these as well.
@@ -175,7 +181,7 @@ class HookLifetimes:
             if self._is_chosen(at, call.function.syntax):
                 return None
         for caller in sorted(self.solution.callers.get(call.function, ()), key=lambda value: value.index):
-            repetition = self.repetitions.of(caller, now_and_then=now_and_then)
+            repetition = self.repetitions.of(caller, now_and_then=now_and_then, for_some=for_some)
             if repetition is not None:
                 return Repetition(repetition.by, repetition.turn, (call, *repetition.chain))
         return None

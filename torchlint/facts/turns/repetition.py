@@ -81,12 +81,14 @@ class Repetition:
 class _Asked:
     """How it is asked for a repetition.
 
-    That is: where callers are not followed, whether every n-th turn is too rare, and within which loop none is meant.
+    That is: where callers are not followed, whether every n-th turn is too rare, within which loop none is meant, and
+    whether the turns of some items only are too few.
     """
 
     ends: Callable[[Value], bool]
     each: bool
     beyond: Loop | None
+    all_items: bool
 
 
 class Repetitions:
@@ -243,6 +245,7 @@ class Repetitions:
         *,
         now_and_then: bool = False,
         beyond: Loop | None = None,
+        for_some: bool = False,
     ) -> Repetition | None:
         """By what ``call`` is repeated, or None when it runs once, now and then, or nobody knows how often.
 
@@ -251,8 +254,9 @@ class Repetitions:
             ends: says of a call that what happens there is not followed to the callers of its function.
             now_and_then: whether it is enough that it runs in every n-th turn.
             beyond: a loop around the call; only what repeats all of that is asked for.
+            for_some: whether it is enough that it runs for some of the items of a loop.
         """
-        return self._of(_Asked(ends, not now_and_then, beyond), call, (call,))
+        return self._of(_Asked(ends, not now_and_then, beyond, not for_some), call, (call,))
 
     def _of(self, asked: _Asked, at: Value, chain: tuple[Value, ...]) -> Repetition | None:
         function = at.function
@@ -265,7 +269,7 @@ class Repetitions:
             if turn is Turn.INFERS and (function.name == "__init__" or asked.ends(at)):
                 return None  # layers that are made one by one and tried out
             if turn is not Turn.OTHER:
-                repeats = not self.skipping.is_skipped(at, loop, by_number=asked.each)
+                repeats = not self.skipping.is_skipped(at, loop, by_number=asked.each, by_item=asked.all_items)
                 return Repetition(loop, turn, chain) if repeats else None
         if function.parent is None or function.name == "__init__" or is_remembered(function):
             return None

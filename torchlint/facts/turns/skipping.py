@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint.facts.building.names import assigned_in, path_of, paths_read
 from torchlint.facts.turns.bindings import Bindings
+from torchlint.facts.turns.chosen_items import chooses_items
 from torchlint.facts.turns.later_turns import LaterTurns, begins_late, counter_of
 from torchlint.facts.values.graph import Function, Loop, Store, Value
 from torchlint.syntax.tree import dotted, walk, walk_statements
@@ -52,6 +53,7 @@ class Skipping:
         by_data: bool = True,
         by_number: bool = True,
         by_absence: bool = True,
+        by_item: bool = True,
     ) -> bool:
         """Whether ``at`` need not run each time that ``within`` does, or ends it.
 
@@ -61,6 +63,7 @@ class Skipping:
             by_data: whether a branch that the data decide counts; it is taken again and again, though not each time.
             by_number: whether a branch for every n-th turn counts, which is taken again and again as well.
             by_absence: whether a branch counts that is for those items of a loop which have no result yet.
+            by_item: whether a branch counts that is for some of the items of a loop, whatever was done in its turns.
         """
         node, parents = at.syntax or at.statement, self.facts.parents
         boundary = _boundary(within, parents)
@@ -76,6 +79,9 @@ class Skipping:
                     node = parent
                     continue
                 if not by_absence and holds and _asks_for_absence(parent.test, within):
+                    node = parent
+                    continue
+                if not by_item and isinstance(within, Loop) and chooses_items(parent.test, within, self.facts.graph):
                     node = parent
                     continue
                 by_turn = not by_number and node is parent.body
