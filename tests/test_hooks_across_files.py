@@ -124,6 +124,7 @@ LOSS = """
     import torch
     from functools import cache
     from torch import nn
+    from torchvision import models
     from torchvision.models import vgg16
     from taps import Pair
 
@@ -160,6 +161,8 @@ LOSS = """
         ("net = vgg16().features[:depth].eval(); self.taps = Pair(net)", False),
         ("net = trunk(depth); net = net.to('cuda'); self.taps = Pair(net=net)", False),
         ("self.taps = Pair(trunk(depth).children())", False),
+        ("self.net = getattr(models, depth)(); self.taps = Pair(self.net)", False),
+        ("self.net = getattr(given, depth)(); self.taps = Pair(self.net)", True),
         ("self.net = self.build(depth); self.taps = Pair(self.net)", True),
         ("self.net = given; self.taps = Pair(self.net)", True),
         ("self.net = given or vgg16(); self.taps = Pair(self.net)", True),

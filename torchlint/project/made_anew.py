@@ -106,6 +106,8 @@ class MadeAnew:
 
     def _makes(self, callee: ast.expr, scope: _Scope) -> bool:
         """Whether calling something makes a new object each time: a class, what a library exports, what returns one."""
+        if isinstance(callee, ast.Call) and dotted_name(callee.func) == "getattr" and callee.args:
+            callee = callee.args[0]  # ``getattr(models, name)()``: any class or function of a library
         name = dotted_name(callee)
         first, _, rest = (name or "").partition(".")
         if not name or last_name(callee) in LOOKING_UP:
