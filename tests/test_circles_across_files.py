@@ -337,3 +337,96 @@ def test_a_base_class_of_the_same_file_does_so(tmp_path: Path) -> None:
     alone = source.replace("from counting import Counting\n", "").replace("from stacked import Stacked\n", "")
     found = [one for one in Project(tmp_path, {"alone.py": alone}).found() if "TLK407" in one]
     assert found == ["alone.py: TLK407 note"]
+
+
+PROXY = """
+    class Proxy:
+        def __init__(self, net):
+            self.net = {kept}
+            self.total = 0.0
+"""
+
+CODES = """
+    import weakref
+    from torch import nn
+    {imported}
+
+    class Codes({base}):
+        def __init__(self, net):
+            {above}
+            for layer in net.modules():
+                if isinstance(layer, nn.ReLU):
+                    {hooked}
+
+        def count(self, layer, given, out):
+            self.total += out.mean().item()
+
+        def score(self, x):
+            self.net(x)
+            return self.total
+
+    KINDS = {{"codes": Codes}}
+"""
+
+SEARCH = """
+    import random
+    import torch
+    from torch import nn
+    {imported}
+
+    NET = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
+
+    def build(width):
+        net = nn.Sequential(nn.Linear(8, width), nn.ReLU())
+        return net
+
+    def fitness(width, x, kept):
+        net = {made}
+        found = {object}
+        {after}
+        return found.score(x)
+
+    def main(x):
+        best, kept = 0.0, []
+        for turn in {turns}:
+            best = max(best, fitness(turn, x, kept))
+        print(best)
+"""
+
+
+@pytest.mark.parametrize("are_together", [False, True])
+@pytest.mark.parametrize(
+    ("changed", "circles"),
+    [
+        ({}, 1),
+        ({"object": "KINDS[random.choice(list(KINDS))](net)"}, 1),
+        ({"object": "KINDS['codes'](net)"}, 1),
+        ({"made": "nn.Sequential(nn.Linear(8, width), nn.ReLU())"}, 1),
+        ({"made": "build(width).to('cuda').eval()"}, 1),
+        ({"base": "object", "above": "self.net, self.total = net, 0.0"}, 1),
+        ({"hooked": "self.handle = layer.register_forward_hook(self.count)"}, 1),
+        ({"made": "NET"}, 0),
+        ({"kept": "None"}, 0),
+        ({"base": "object", "above": "self.net, self.total = weakref.ref(net), 0.0"}, 0),
+        ({"above": "super().__init__(None); net = net.eval()"}, 0),
+        ({"hooked": "layer.register_forward_hook(self.count).remove()"}, 0),
+        ({"hooked": "layer.register_forward_hook(print)"}, 0),
+        ({"after": "kept.append(found)"}, 0),
+        ({"turns": "(8, 16, 32)"}, 0),
+    ],
+)
+def test_an_object_keeps_the_network_that_it_is_made_for(
+    tmp_path: Path, changed: dict[str, str], circles: int, *, are_together: bool
+) -> None:
+    usual = {
+        "kept": "net", "base": "Proxy", "above": "super().__init__(net)", "made": "build(width)", "after": "pass",
+        "hooked": "layer.register_forward_hook(self.count)", "object": "Codes(net)", "turns": "range(5000)",
+    }  # fmt: skip
+    lines = {**usual, **changed}
+    proxy = PROXY.format(**lines)
+    codes = CODES.format(imported="" if are_together else "from proxy import Proxy", **lines)
+    search = SEARCH.format(imported="" if are_together else "from codes import KINDS, Codes", **lines)
+    files = {"one.py": proxy + codes + search} if are_together else {}
+    files |= {} if are_together else {"proxy.py": proxy, "codes.py": codes, "search.py": search}
+    found = [one for one in Project(tmp_path, files).found() if "TLK407" in one]
+    assert found == [f"{'one' if are_together else 'search'}.py: TLK407 note"] * circles

@@ -19,6 +19,7 @@ from torchlint.facts.building.names import constant_of
 from torchlint.facts.hooks.holding import Held, Holding
 from torchlint.facts.hooks.instances import Instances
 from torchlint.facts.hooks.makers import Makers
+from torchlint.facts.hooks.passed_subjects import is_made_for_it, is_new, keeps_given
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.summaries.effects import Effect
 from torchlint.facts.summaries.summary import EffectKind
@@ -110,6 +111,8 @@ class Circles:
             yield from self._of_effect(effect)
         for effect in self.facts.effects.of(EffectKind.TIES):
             yield from self._of_tied(effect)
+        for effect in self.facts.effects.of(EffectKind.ENCLOSES):
+            yield from self._of_enclosed(effect)
         for kept in kept_elsewhere(self.facts):
             yield from self._of_kept(kept)
 
@@ -130,6 +133,7 @@ class Circles:
         for one in held:
             owner = self._class_with_subject(subject, one.value)
             if owner is None:
+                yield from self._of_given(registration, one)
                 continue
             by, is_seldom = self.makers.maker(owner)
             if by is not None and self.instances.is_heavy(owner):
@@ -137,6 +141,20 @@ class Circles:
                 holder, written = self._receiver(call), self._written(one)
                 statement = self.facts.statement_of(call)
                 yield Circle(statement, Through.OBJECT, holder, written, by, owner, is_forever, is_seldom)
+
+    def _of_given(self, registration: Registration, held: Held) -> Iterator[Circle]:
+        """A hook that holds its object, on a network that was made for the object, which keeps it."""
+        made, given = self.facts.hook_lifetimes.given_to_object(registration)
+        owner = self.instances.class_of(held.value)
+        if made is None or owner is None or made.owner is not owner or len(given) != 1:
+            return
+        is_network = any(map(self.facts.tensors.is_module, self.solution.arguments_of(given[0])))
+        if not is_network or not is_made_for_it(self.facts, given[0]):
+            return
+        by, is_seldom = self._trial_of(owner)
+        if by is not None and keeps_given(self.facts, self.instances, made, given[0]):
+            statement, holder = self.facts.statement_of(registration.call), self._receiver(registration.call)
+            yield Circle(statement, Through.OBJECT, holder, self._written(held), by, owner, False, is_seldom)
 
     def _class_with_subject(self, subject: Value, held: Value) -> Class | None:
         """The class whose instance is ``held`` and has ``subject`` for a part of its own.
@@ -279,6 +297,22 @@ class Circles:
         if by is not None and self.instances.is_heavy(owner):
             statement, holder = self.facts.statement_of(effect.call), self._written(Held(effect.given[0], None))
             yield Circle(statement, Through.OBJECT, holder, "self", by, owner, False, is_seldom)
+
+    def _of_enclosed(self, effect: Effect) -> Iterator[Circle]:
+        """An object of another file's class that hooks the network which was just made for it, and keeps that."""
+        owner, given = effect.function.owner, next(iter(effect.given), None)
+        if owner is None or given is None or not self.facts.tensors.is_module(given):
+            return
+        if is_new(self.facts, effect.call, given):
+            by, is_seldom = self._trial_of(owner, effect.call)
+            if by is not None:
+                statement, holder = self.facts.statement_of(effect.call), self.facts.name_in(effect.call, given)
+                yield Circle(statement, Through.OBJECT, holder, owner.name, by, owner, False, is_seldom)
+
+    def _trial_of(self, owner: Class, at: Value | None = None) -> tuple[Loop | Function | None, bool]:
+        """What makes instances, be it a loop of whatever purpose, and whether that is more than a step."""
+        by, is_seldom = self.makers.maker(owner, at)
+        return (by, is_seldom) if by is not None else (self.makers.any_turn(owner, at), True)
 
     def _of_graph_elsewhere(self, effect: Effect, owner: Class) -> Iterator[Circle]:
         """An instance that keeps a tensor on which its ``__init__`` in another file leaves a hook that holds it."""

@@ -62,6 +62,23 @@ class Makers:
         trials = (found for call in let_go for way in ways if (found := way(call)) is not None)
         return next(trials, None), True
 
+    def any_turn(self, owner: Class, at: Value | None = None) -> Loop | None:
+        """The loop each turn of which makes an instance and lets it go, whatever else it does; not over a few cases."""
+        calls = self._calls_of(owner) if at is None else [at]
+        pending, seen = [one for call in calls for one in self._given_up(call, BUILDERS)], set[Value]()
+        while pending:
+            call = pending.pop(0)
+            within = call.loop if call.loop is not None else call.function
+            if call in seen or self.facts.skipping.is_skipped(call, within):
+                continue
+            seen.add(call)
+            if isinstance(within, Loop):
+                if within.iterable is None or within.iterable.op is not Op.CONTAINER:
+                    return within
+            else:
+                pending += sorted(self.solution.callers.get(within, ()), key=lambda value: value.index)
+        return None
+
     def _asked_by_others(self, call: Value) -> Function | None:
         """The function in which ``call`` stands, where nobody here calls it, and another file does in a loop."""
         function = call.function

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from torchlint.facts.hooks.passed_subjects import keeps_given
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.graph import Function, Kind, Op, Value
 
@@ -50,6 +51,36 @@ def _hooked_on_given(search: Circles, registration: Registration) -> Iterator[tu
     for position, parameter in enumerate(call.function.parameters):
         if position and parameter in way and owner is not None and search.reaches(owner, parameter):
             yield parameter.name, (position,)
+
+
+def closed_around_given(search: Circles, initializer: Function) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The modules that an object is given, and on which its ``__init__`` leaves a hook that holds the object.
+
+    Returns:
+        for each the method that registers it, and the parameter that is the module; where the object does not keep that
+        itself, also the parameter for which the ``__init__`` of a base class, which is not seen, is given it.
+    """
+    for registration in search.facts.registrations if initializer.owner is not None else ():
+        made, given = search.facts.hook_lifetimes.given_to_object(registration)
+        if made is not initializer or len(given) != 1 or registration.is_of_tensor:
+            continue
+        if not _holds_object(search, registration):
+            continue
+        name, position = registration.call.callee.name, initializer.parameters.index(given[0])
+        if keeps_given(search.facts, search.instances, initializer, given[0]):
+            yield name, (position,)
+        else:
+            yield from ((name, (position, above)) for above in _given_to_base(search, initializer, given[0]))
+
+
+def _given_to_base(search: Circles, initializer: Function, parameter: Value) -> Iterator[int]:
+    """The positions at which the ``__init__`` of a base class that is not seen is given a parameter."""
+    for call in search.facts.steps.calls_in(initializer):
+        above = call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE and call.callee.name == "__init__" else None
+        is_above = above is not None and above.op is Op.CALL and above.callee.name == "builtins.super"
+        if is_above and not search.solution.functions_of(call):
+            given = zip(call.keys[1:], call.arguments, strict=True)
+            yield from (key + 1 for key, argument in given if isinstance(key, int) and argument is parameter)
 
 
 def _hooked(search: Circles, registration: Registration) -> str:

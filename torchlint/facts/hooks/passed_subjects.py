@@ -10,10 +10,12 @@ from torchlint.facts.hooks.subjects import gives_part
 from torchlint.facts.turns.repetition import HOPS
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.homes import stored_at
+from torchlint.facts.values.making import makes
 from torchlint.facts.values.reaching import ends
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.hooks.instances import Instances
 
 
 def is_another_each_time(facts: Facts, parameter: Value) -> bool:
@@ -27,19 +29,27 @@ def is_made_for_it(facts: Facts, parameter: Value) -> bool:
     calls = facts.solution.callers.get(parameter.function, {})
     handed = [(call, given.get(parameter)) for call, given in calls.items()]
     is_one_each = len({given for _, given in handed}) == len(handed)
-    return bool(handed) and is_one_each and all(_is_new(facts, call, given) for call, given in handed)
+    return bool(handed) and is_one_each and all(is_new(facts, call, given) for call, given in handed)
 
 
-def _is_new(facts: Facts, call: Value, given: Value | None) -> bool:
+def is_new(facts: Facts, call: Value, given: Value | None) -> bool:
     """Whether ``given``, or what it is a part of, is made in the function and the turn in which it is handed over."""
     made = list(ends([given], partial(_made_of, facts))) if given is not None else []
     return bool(made) and all(
         one.op is Op.CALL
         and one.function is call.function
         and one.loop is call.loop
-        and all(root.op is Op.CALL and root.callee.op in (Op.CLASS, Op.EXTERNAL) for root in facts.identity.roots(one))
+        and all(_makes(facts, root) for root in facts.identity.roots(one))
         for one in made
     )
+
+
+def _makes(facts: Facts, root: Value) -> bool:
+    """Whether a value is a CALL of a class, of what a library exports, or of functions that make what they return."""
+    if root.op is not Op.CALL or root.callee.op in (Op.CLASS, Op.EXTERNAL):
+        return root.op is Op.CALL
+    functions = facts.solution.functions_of(root)
+    return bool(functions) and all(makes(facts.solution, function) for function in functions)
 
 
 def _made_of(facts: Facts, value: Value) -> Sequence[Value]:
@@ -51,6 +61,21 @@ def _made_of(facts: Facts, value: Value) -> Sequence[Value]:
     if value.op is Op.PHI:
         return value.inputs
     return value.inputs[:1] if value.op in (Op.ATTRIBUTE, Op.SUBSCRIPT) else ()
+
+
+def keeps_given(facts: Facts, instances: Instances, made: Function, parameter: Value) -> bool:
+    """Whether an object keeps what its ``__init__`` is given for a parameter: in an attribute, or by a base class."""
+    owner, roots = made.owner, facts.identity.roots(parameter)
+    if owner is None or any(not roots.isdisjoint(facts.identity.roots(one)) for one in instances.kept_by(owner)):
+        return owner is not None
+    bases = [cls.methods["__init__"] for cls in owner.lineage() if "__init__" in cls.methods]
+    return any(
+        facts.solution.passed(call, base, position) is parameter
+        for base in bases
+        for call in facts.solution.callers.get(base, ())
+        if call.function is made
+        for position in facts.graph.foreign.holds.get(base, ())
+    )
 
 
 def runs_once(facts: Facts, function: Function, hooked: list[Value], hops: int = HOPS) -> bool:

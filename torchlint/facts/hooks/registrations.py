@@ -298,21 +298,24 @@ class HookLifetimes:
         call, subject = registration.call, registration.subject
         if subject is None or registration.is_of_tensor or not call.is_bare or self.handles.is_managed(call):
             return None
-        made = self._makers(call.function)
-        owner = made.owner if made is not None else None
-        if made is None or owner is None or is_module_class(owner) or self._is_ended(call):
+        made, given = self.given_to_object(registration)
+        if made is None or made.owner is None or is_module_class(made.owner) or self._is_ended(call):
             return None
-        parts = {part for value in self.subjects.way(subject, ()) for part in (value, *self._stored(value))}
-        given = [parameter for parameter in made.parameters[1:] if parameter in parts]
-        if runs_once(self.facts, made, given) and all(
-            is_another_each_time(self.facts, parameter) for parameter in given
-        ):
+        are_others = all(is_another_each_time(self.facts, parameter) for parameter in given)
+        if are_others and runs_once(self.facts, made, given):
             return None
         if any(is_made_for_it(self.facts, parameter) for parameter in given):
             return None
         if not given or any(refuses_again(self.facts, parameter) for parameter in given):
             return None
         return PiledHook(registration, self._subject(registration), made, True, False, of_object=True)
+
+    def given_to_object(self, registration: Registration) -> tuple[Function | None, list[Value]]:
+        """The ``__init__`` in which alone a hook is registered, and its parameters that this is registered on."""
+        made, subject = self._makers(registration.call.function), registration.subject
+        way = self.subjects.way(subject, ()) if subject is not None else ()
+        parts = {part for value in way for part in (value, *self._stored(value))}
+        return made, [parameter for parameter in made.parameters[1:] if parameter in parts] if made is not None else []
 
     def _makers(self, function: Function) -> Function | None:
         """The ``__init__`` in which ``function`` runs, and in nothing else."""

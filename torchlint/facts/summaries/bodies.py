@@ -83,6 +83,7 @@ class Bodies:
                 partial(self._effects_of, unit),
                 partial(self._keeps_of, function.owner),
                 partial(self._done_by, function.owner),
+                partial(self._held_above, function.owner),
             )
             self._foreign.found[function] = unit.found
         if summary.chains:
@@ -145,6 +146,11 @@ class Bodies:
     def _done_by(self, cls: Class | None, name: str) -> tuple[EffectSummary, ...]:
         method = cls.method(name) if cls is not None else None
         return self._foreign.effects.get(method, ()) if method is not None else ()
+
+    def _held_above(self, cls: Class | None) -> tuple[int, ...]:
+        """What the object of the next ``__init__`` above that of a class has, of what this is given."""
+        above = [one.methods["__init__"] for one in cls.lineage()[1:] if "__init__" in one.methods] if cls else []
+        return self._foreign.holds.get(above[0], ()) if above else ()
 
     def _parameter(self, summary: ParameterSummary, position: int, function: Function, unit: Unit) -> Value:
         inputs = (self._linker.value_of(summary.default, unit, function),) if summary.default else ()

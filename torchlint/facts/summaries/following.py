@@ -13,6 +13,7 @@ def followed(
     effects_of: Callable[[str], tuple[EffectSummary, ...]],
     keeps_of: Callable[[str], tuple[KeepSummary, ...]],
     done_by: Callable[[str], tuple[EffectSummary, ...]],
+    held_above: Callable[[], tuple[int, ...]],
 ) -> tuple[EffectSummary, ...]:
     """Effects, of which none is only a name any more.
 
@@ -21,6 +22,7 @@ def followed(
         effects_of: what the function does that its file imports under a dotted name.
         keeps_of: what the method of its object keeps that has a name.
         done_by: what that method does.
+        held_above: what the ``__init__`` of the base class is given, by position, and its object has from then on.
     """
     found: list[EffectSummary] = []
     for done in effects:
@@ -34,6 +36,9 @@ def followed(
             tied = (one for one in done_by(method) if one.kind is EffectKind.TIES and one.of == done.of)
             if any(one.is_returned or not done.is_returned for one in tied):
                 found.append(EffectSummary(EffectKind.CIRCLES, attribute))
+        elif done.kind is EffectKind.HANDS_UP:
+            module, passed_as = done.of
+            found += [replace(done, kind=EffectKind.ENCLOSES, of=(module,))] if passed_as in held_above() else []
         elif done.kind is not EffectKind.DRAWS_BY:
             found.append(done)
         elif any(inner.kind is EffectKind.DRAWS and inner.is_returned for inner in effects_of(done.name)):

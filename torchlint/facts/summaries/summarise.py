@@ -219,6 +219,8 @@ class _Summariser:
             yield EffectSummary(EffectKind.HANDS_PART, name, (position,), is_returned)
         for attribute, of in own_circles.closed_by(self._circles, function):
             yield EffectSummary(EffectKind.CIRCLES, attribute, of)
+        for name, of in own_circles.closed_around_given(self._circles, function):
+            yield EffectSummary(EffectKind.ENCLOSES if len(of) == 1 else EffectKind.HANDS_UP, name, of)
 
     def _tabled(self, function: Function) -> Iterator[EffectSummary]:
         """The functions of the file that call what this one, as a decorator, puts into a table."""

@@ -243,6 +243,10 @@ class EffectKind(Symbol):
     TIES = "ties"
     """It leaves a hook that holds its object on a module that it is given, each time, and drops the handle; where
     something comes of it, it returns that module."""
+    ENCLOSES = "encloses"
+    """Its object keeps a module that it is given, with a hook on that which holds the object."""
+    HANDS_UP = "hands up"
+    """The same, if a base class keeps what its ``__init__`` is given for the second parameter that is named."""
     BINDS = "binds"
     """It returns a function that holds what it is given, be it its own object."""
     HOOKS = "hooks"
