@@ -191,6 +191,25 @@ def test_what_others_read_without_gradients_needs_no_graph(tmp_path: Path, guard
     assert Project(tmp_path, files).found() == (["attention.py: TLK111 note"] if is_found else [])
 
 
+@pytest.mark.parametrize(
+    ("kept", "level"),
+    [
+        ("weights.squeeze(0)", "note"),
+        ("weights.mean(1)", "note"),
+        ("weights[:, 0]", "note"),
+        ("weights.exp()", "warning"),  # which saves a tensor of its own
+        ("weights.argmax(-1)", ""),
+        ("weights.squeeze(0).detach()", ""),
+    ],
+)
+def test_the_training_of_another_file_frees_what_a_view_is_of(tmp_path: Path, kept: str, level: str) -> None:
+    layer = ATTENTION.replace("self.map = weights", f"self.map = {kept}")
+    files = {"attention.py": layer, "fit.py": FIT, "look.py": LOOK.format(guard="@torch.no_grad()")}
+    assert Project(tmp_path / "used", files).found() == ([f"attention.py: TLK111 {level}"] if level else [])
+    files["fit.py"] = FIT.replace("(net(x) - y)", "(net(x) - y - net.map.mean())")
+    assert Project(tmp_path / "trained", files).found() == []
+
+
 PROBE = """
     import torch
     from torch import nn

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import constant_of
-from torchlint.facts.values.domain import FunctionReference, Instance, Module
+from torchlint.facts.values.domain import FunctionReference, Instance, Module, Tensor
 from torchlint.facts.values.evidence import MODULE_ONLY
 from torchlint.facts.values.frameworks import is_forward, is_module_class, may_be_module, promises, trains_on_result
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
@@ -278,12 +278,18 @@ class Leftovers:
 
     def _saved_by(self, value: Value) -> Value:
         """What ``value`` is a sum, a view or a copy of: whoever frees the graph of that leaves nodes of this."""
-        while value.op is Op.CALL and value.name.rpartition(".")[2] in SAVING_NOTHING:
+        while self._is_part_of_tensor(value) or (
+            value.op is Op.CALL and value.name.rpartition(".")[2] in SAVING_NOTHING
+        ):
             sources = [source for source in self.flows.ancestry.sources(value) if self.flows.carries(source)]
             if len(sources) != 1:
                 break
             value = sources[0]
         return value
+
+    def _is_part_of_tensor(self, value: Value) -> bool:
+        """``weights[0]``, a view; not what a dict holds under a key."""
+        return value.op is Op.SUBSCRIPT and self.solution.may_be(value.inputs[0], Tensor)
 
     def _is_saving(self, value: Value, sources: list[Value]) -> bool:
         """Whether an operation keeps what it was given or what it gave: it is no sum and no view."""
@@ -330,11 +336,12 @@ class Leftovers:
         return all(map(self.facts.trains_without, names))
 
     def _is_given_to_training(self, function: Function, places: list[Place], live: list[Value]) -> bool:
-        """Whether it leaves with what a forward gives, which this file or another one trains.
+        """Whether it, or what it is a view of, leaves with what a forward gives, which this or another file trains.
 
         ``def train(model, loader)`` is hardly written beside a network for any other one.
         """
-        if not all(part in self.flows.escaped for part in live) or not any(map(is_forward, self._running(function))):
+        leaves = all(part in self.flows.escaped or self._saved_by(part) in self.flows.escaped for part in live)
+        if not leaves or not any(map(is_forward, self._running(function))):
             return False
         is_shown = any(part in self.flows.shown for part in live)
         return (self._trains_given_network and not is_shown) or self._is_trained_elsewhere(function, places)
