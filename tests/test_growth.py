@@ -108,6 +108,7 @@ def test_a_step_puts_a_layer_into_a_model_but_not_into_another_object() -> None:
         "self.layers = nn.ModuleList()\nself.layers.append(nn.Linear(3, 3))",
         "chosen = nn.ModuleList()\nchosen.append(nn.ReLU())",
         "self.layers.append(nn.Linear(3, 3))\ndel self.layers[0]",
+        "self.layers.append(nn.Linear(3, 3))\nself.layers = self.layers[-4:]",
     ],
 )
 def test_what_is_replaced_limited_or_taken_back(body: str) -> None:

@@ -234,3 +234,56 @@ def test_what_a_layer_in_a_row_keeps_is_told_where_it_is_written(tmp_path: Path)
                 optimizer.step()
     """
     assert Project(tmp_path, {"layer.py": layer, "run.py": run}).found() == ["layer.py: TLK103 note"]
+
+
+STACKED = """
+    from torch import nn
+
+    class Stacked(nn.Module):
+        def __init__(self, most):
+            super().__init__()
+            self.most, self.stack = most, {made}
+
+        def begin(self):
+            {begin}
+"""
+
+DEEPER = """
+    from torch import nn
+    from stacked import Stacked
+
+    class Deeper(Stacked):
+        def forward(self, x):
+            {body}
+            for layer in self.stack:
+                x = layer(x)
+            return x
+"""
+
+ADDING = "self.stack.append(nn.Linear(3, 3))"
+
+
+@pytest.mark.parametrize(
+    ("made", "begin", "body", "grows"),
+    [
+        ("nn.ModuleList()", "pass", ADDING, True),
+        ("nn.Sequential(nn.Linear(3, 3))", "pass", ADDING, True),
+        ("nn.ModuleList()", "pass", "self.stack += [nn.Linear(3, 3)]", True),
+        ("nn.ModuleDict()", "pass", "self.stack[str(x.shape)] = nn.Linear(3, 3)", True),
+        ("[]", "pass", ADDING, False),
+        ("nn.ModuleList()", "pass", f"if len(self.stack) < self.most: {ADDING}", False),
+        ("nn.ModuleList()", "pass", f"if not self.stack: {ADDING}", False),
+        ("nn.ModuleList()", "self.stack = nn.ModuleList()", f"self.begin(); {ADDING}", False),
+        ("nn.ModuleList()", "del self.stack[:]", f"self.begin(); {ADDING}", False),
+        ("nn.ModuleDict()", "pass", "self.stack['last'] = nn.Linear(3, 3)", False),
+    ],
+)
+def test_a_list_of_layers_that_a_base_of_another_file_has(
+    tmp_path: Path, made: str, begin: str, body: str, grows: bool
+) -> None:
+    files = {"stacked.py": STACKED.format(made=made, begin=begin), "deeper.py": DEEPER.format(body=body)}
+    project = Project(tmp_path, files)
+    for names in ((), ("deeper.py",)):
+        found = project.found(*names)
+        assert ("deeper.py: TLK304 error" in found) is grows
+        assert not (grows and len(found) > 1)  # it is one cause

@@ -20,6 +20,13 @@ def builders(facts: Facts, module: Value) -> list[Value]:
     return [value for value in ways if value.op is Op.CALL and not _is_move(value)]
 
 
+def built_by(facts: Facts, module: Value) -> set[str]:
+    """The names of what may have built ``module``, be it in the file of a class whose objects have it."""
+    elsewhere = facts.graph.foreign.made
+    found = {call.callee.name for call in builders(facts, module)}
+    return found.union(*(elsewhere.get(value, ()) for value in origins(facts, module)))
+
+
 def _before_move(facts: Facts, value: Value) -> list[Value]:
     return origins(facts, value.callee.inputs[0]) if _is_move(value) else []
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import constant_of
-from torchlint.facts.repeated.builders import builders
+from torchlint.facts.repeated.builders import builders, built_by
 from torchlint.facts.summaries.effects import GROUPING, Effect
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import Repetition, Turn
@@ -17,7 +17,7 @@ from torchlint.facts.values.choices import held_in
 from torchlint.facts.values.domain import History, Instance, Tensor, Tool
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import places_of, targets_of
 from torchlint.facts.values.loss_forms import is_made_a_leaf
 from torchlint.facts.values.making import ADDING
 from torchlint.facts.values.parameters import SAME_OBJECT
@@ -119,7 +119,7 @@ class _Search:
     def _is_registered(self, store: Store) -> bool:
         """Whether a store makes a container of modules longer: no item of a list, no constant key."""
         assert store.holder is not None
-        kinds = {made.callee.name for made in builders(self.facts, store.holder)}
+        kinds = built_by(self.facts, store.holder)
         kinds |= {base for base in self._bases(store.holder) if base in LISTS | DICTS}
         return bool(kinds & DICTS and store.key is None) if store.is_item else bool(kinds & LISTS)
 
@@ -197,7 +197,7 @@ class _Search:
         of_one_turn = self._trains_for_itself(repetition) and self._is_given_up(addition, repetition)
         if repetition.turn is Turn.HOLDS and not of_one_turn:
             return None  # a stage that adds a layer
-        if self._is_limited(addition) or self._is_taken_back(addition, repetition):
+        if self._is_limited(addition) or self._is_cut(addition) or self._is_taken_back(addition, repetition):
             return None
         if not self._outlives(addition, repetition):
             return None
@@ -294,6 +294,13 @@ class _Search:
                     return True
         return False
 
+    def _is_cut(self, addition: _Addition) -> bool:
+        """``self.layers = self.layers[-4:]``, wherever that stands."""
+        homes = places_of(self.solution, addition.holder)
+        parts = (s for s in self.facts.graph.stores if s.kind is Kind.ASSIGN and _is_slice(s.value))
+        cut = (part for part in parts if not set(homes).isdisjoint(targets_of(self.solution, part)))
+        return any(not set(homes).isdisjoint(places_of(self.solution, part.value.inputs[0])) for part in cut)
+
     def _is_taken_back(self, addition: _Addition, repetition: Repetition) -> bool:
         """Whether the same turn takes something out again: ``delattr``, ``del optimizer.param_groups[-1]``."""
         names = {addition.name, f"{addition.name}.param_groups", f"{addition.name}._modules"}
@@ -306,6 +313,10 @@ class _Search:
                 if called == "delattr" or (called.rpartition(".")[0] in names and called.endswith((".pop", ".clear"))):
                     return True
         return False
+
+
+def _is_slice(value: Value) -> bool:
+    return isinstance(value.syntax, cst.Subscript) and isinstance(value.syntax.slice[0].slice, cst.Slice)
 
 
 def _asks_number(test: cst.BaseExpression) -> bool:

@@ -67,6 +67,7 @@ class Atoms:
     def _made(self, part: Part, unit: Unit, value: Value) -> Atom:
         linked = self._linker.linked(part.name, unit.found.imports, unit.hops + 1)
         if linked is None:
+            self._linker.foreign.made[value].add(part.name)
             return _of_torch(part.name)
         if isinstance(linked[0], Class):
             return Instance(linked[0])

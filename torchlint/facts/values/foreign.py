@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -40,6 +41,7 @@ class Foreign:
         outputs: functions that give what a module gives for a batch, in whatever form.
         residences: where what a function gives is, "host" or "device", of those of which it is known.
         views: of what functions return views.
+        made: by which names of torch or of another library something is made that an object or a module there has.
         severed: functions whose results have no graph where the parameter, from 0, is true, or is not.
         closures: the function that a function makes and returns; the parameters of both are given it.
         modules: parameters that are used as modules.
@@ -75,6 +77,7 @@ class Foreign:
     outputs: set[Function] = field(default_factory=set)
     residences: dict[Function, str] = field(default_factory=dict)
     views: dict[Function, ViewSummary] = field(default_factory=dict)
+    made: dict[Value, set[str]] = field(default_factory=lambda: defaultdict(set))
     severed: dict[Function, tuple[int, bool]] = field(default_factory=dict)
     closures: dict[Function, Function] = field(default_factory=dict)
     modules: list[Value] = field(default_factory=list)
