@@ -1063,3 +1063,30 @@ class Net(nn.Module):
 )
 def test_a_parameter_that_is_an_option_is_not_new_each_time(kept: str, level: Level) -> None:
     assert levels(SCALED.format(kept=kept)) == [level]
+
+
+@pytest.mark.parametrize(
+    ("call", "is_same"),
+    [
+        ("mapped(x)", True),
+        ("mapped(x=x)", True),
+        ("mapped(x, 8)", True),
+        ("mapped(x, x.shape[-1])", False),
+        ("mapped(x, width=len(x))", False),
+        ("mapped(*pair)", False),
+        ("mapped(x, **sizes(x))", False),
+    ],
+)
+def test_what_is_left_to_its_default_is_the_same_in_each_turn(call: str, is_same: bool) -> None:
+    source = f"""
+def mapped(x, width=4):
+    layer = nn.AdaptiveAvgPool1d(width)
+    return layer(x)
+
+def run(model, optimizer, pairs):
+    for pair in pairs:
+        x, y = pair
+        (model({call}) - y).sum().backward()
+        optimizer.step()
+"""
+    assert built(source) == (["nn.AdaptiveAvgPool1d by loop"] if is_same else [])

@@ -391,8 +391,10 @@ class Repetitions:
                 bindings = self.solution.callers.get(value.function, {})
                 for caller in chain:
                     if value in bindings.get(caller, ()):
-                        given = bindings[caller][value]
-                        pending.extend(caller.arguments if given is None else (given,))
+                        bound, given = frozenset(bindings[caller].values()), bindings[caller][value]
+                        # What is for another parameter is not for this one, which may be left to its default.
+                        rest = (argument for argument in caller.arguments if argument not in bound)
+                        pending.extend(rest if given is None else (given,))
         return seen
 
 
