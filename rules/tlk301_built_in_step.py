@@ -115,7 +115,8 @@ def _cost(construction: Construction) -> str:
     if product.kind in ("module", "loss"):
         if product.weighs:
             return ": it costs time, and its weights are new each time"
-        return ": it costs time, and nothing is kept in it"
+        is_same = product.has_tables and not construction.follows_input
+        return f": it costs time, and {'its tables are the same each time' if is_same else 'nothing is kept in it'}"
     if product.kind == "loader" and not product.starts_workers:
         return ": it costs time, and starts the workers again that it may have"
     return {

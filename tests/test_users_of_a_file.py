@@ -438,3 +438,50 @@ def test_what_is_passed_counts_for_more_than_the_annotation(
         """,
     }
     assert Project(tmp_path, files).found() == found
+
+
+FEATURES = """
+    import torch
+    import torchaudio.transforms as T
+
+    def features(wave, rate=16000):
+        {made}
+        return torch.log(change(wave) + 1e-6)
+"""
+
+MEL = "change = T.MelSpectrogram(rate, n_mels=64).to(wave.device)"
+
+EACH = "for wave, y in loader: (net(features(wave.cuda())) - y).sum().backward(); optimizer.step()"
+
+
+@pytest.mark.parametrize(
+    ("made", "use", "is_told"),
+    [
+        (MEL, EACH, True),
+        ("change = T.Resample(48000, 16000)", EACH, True),
+        (MEL, "return [features(wave=wave) for wave, y in loader]", True),
+        (MEL, "return features(*next(iter(loader)))", False),
+        (MEL, "return [features(wave, rate) for wave, rate in loader]", False),
+        (MEL, "return [features(wave, rate=rate) for wave, rate in loader]", False),
+        (MEL, "return [features(*row) for row in loader]", False),
+        (MEL, f"{EACH}; return map(features, loader, range(9))", False),
+        ("change = T.AmplitudeToDB()", EACH, False),  # which computes nothing when it is made
+        ("change = torch.nn.Softplus()", EACH, False),
+        ("change = mel_of(rate)", EACH, False),
+    ],
+)
+def test_tables_that_a_helper_computes_for_each_batch_of_another_file(
+    tmp_path: Path, made: str, use: str, is_told: bool
+) -> None:
+    files = {
+        "features.py": FEATURES.format(made=made),
+        "train.py": f"""
+            from features import features
+
+            def train(net, loader, optimizer):
+                {use}
+        """,
+    }
+    project = Project(tmp_path, files)
+    assert project.found() == (["features.py: TLK301 note"] if is_told else [])
+    assert project.found("features.py") == []  # nobody is seen to call it

@@ -37,6 +37,7 @@ class Solved(Repairs):
         repeats: whether another file of the run calls a function of this one, by its name, in a loop.
         others_call_once: whether other files of the run call what this one defines by a name, each of them once.
         others_never_mention: whether other files of the run are seen to use this one, and none has a name in it.
+        others_give: which arguments other files give a function of this file in any call; None where that is unclear.
         others_pass_batches: which arguments of a function of this file are batches in all calls of other files.
         others_only_read: whether other files of the run make only numbers of what a function of this one gives.
         others_train_on_result: whether another file of the run differentiates what a function of this one returns.
@@ -58,6 +59,7 @@ class Solved(Repairs):
         self.repeats = project.repeats
         self.others_call_once = project.call_once
         self.others_never_mention = project.never_mention
+        self.others_give = project.given_arguments
         self.others_pass_batches = project.pass_batches
         self.others_only_read = project.only_read
         self.others_train_on_result = project.train_on_result

@@ -16,6 +16,7 @@ from functools import cached_property
 from torchlint.frameworks import Holds, method_names
 from torchlint.guarding import Guarding
 from torchlint.project.batches import batches_passed
+from torchlint.project.given import given_arguments
 from torchlint.project.guarded_parts import GUARD, MANAGER, guarded_parts, yields_in_guard
 from torchlint.project.loaders import LOADER, reads_with_workers
 from torchlint.project.loops import called_in_loops
@@ -224,6 +225,19 @@ class Callers:
         trees = [tree for other in others if (tree := self._tree_of(other)) is not None]
         passed = [found for tree in trees if (found := batches_passed(tree, name)) is not None]
         return frozenset.intersection(*passed) if passed else frozenset()
+
+    def given_arguments(self, path: str, name: str) -> frozenset[int | str] | None:
+        """The arguments, by position or keyword, that any call of ``name`` of the file ``path`` gives in other files.
+
+        None where one of those that reach ``path`` may give others.
+        """
+        self._sights.ask_everybody()
+        with self._sights.unnoted():
+            naming = (one for one in self._given if one != path and re.search(rf"\b{name}\b", self._text_of(one)))
+            trees = [self._tree_of(other) for other in naming if path in self._reached_by(other)]
+            found = [None if tree is None else given_arguments(tree, name) for tree in trees]
+            known = [given for given in found if given is not None]
+            return frozenset().union(*known) if len(known) == len(found) else None
 
     def call_once(self, path: str, name: str, parameters: Sequence[Parameter] = ()) -> bool:
         """Whether other files that import ``path`` call ``name``, and each of them once as a program runs.

@@ -37,6 +37,9 @@ class FileImports:
     def pass_batches(self, name: str) -> frozenset[int | str]:
         return self.project.pass_batches(self.path, name)
 
+    def given_arguments(self, name: str) -> frozenset[int | str] | None:
+        return self.project.given_arguments(self.path, name)
+
     def call_once(self, name: str, parameters: Sequence[tuple[int, str]] = ()) -> bool:
         return self.project.call_once(self.path, name, parameters)
 

@@ -182,6 +182,10 @@ class Project:
         """See :meth:`Callers.pass_batches`."""
         return self._callers.pass_batches(os.path.abspath(path), name)
 
+    def given_arguments(self, path: str, name: str) -> frozenset[int | str] | None:
+        """See :meth:`Callers.given_arguments`."""
+        return self._callers.given_arguments(os.path.abspath(path), name)
+
     def call_once(self, path: str, name: str, parameters: Sequence[Parameter] = ()) -> bool:
         """See :meth:`Callers.call_once`."""
         return self._callers.call_once(os.path.abspath(path), name, parameters)

@@ -147,7 +147,8 @@ class _Search:
         if product.kind == "copy" and (is_kept(self.facts, call) or is_made_over(call)):
             return None
         if isinstance(loop, Function):
-            if is_weightless and self.repetitions.is_asked_by_others(loop):
+            is_trifle = is_weightless and (follows or not product.has_tables)
+            if is_trifle and self.repetitions.is_asked_by_others(loop):
                 return None  # whatever it answers takes longer than to make what keeps nothing
             return Construction(call, product, loop, follows)
         if product.kind == "copy" and self._is_part_of_step(loop) and not follows:
@@ -243,8 +244,15 @@ class _Search:
         sources, by = self.repetitions.sources(call.inputs, repetition.chain), repetition.by
         if isinstance(by, Loop):
             return any(_changes_with(source, by) for source in sources)
-        given = by.parameters[1 if by.owner is not None else 0 :]
+        given = self._given_by_others(by)
         return any(source in given or is_of_chance(source) for source in sources)
+
+    def _given_by_others(self, function: Function) -> list[Value]:
+        """The parameters of a function that runs in each step, but for those that no other file is seen to give it."""
+        first = 1 if function.owner is not None else 0
+        given = self.facts.others_give(function.name) if self.repetitions.is_asked_by_others(function) else None
+        parameters = enumerate(function.parameters[first:])
+        return [one for at, one in parameters if given is None or not given.isdisjoint((at, one.name))]
 
     def _is_trained_thing(self, value: Value) -> bool:
         """Whether a CALL makes a model, or a tensor that requires grad."""

@@ -27,7 +27,7 @@ from torchlint.facts.values.domain import (
     Tool,
     sorted_values,
 )
-from torchlint.facts.values.externals import Meaning, meaning_of
+from torchlint.facts.values.externals import TABULATED, Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.facts.values.literals import literal
@@ -62,6 +62,7 @@ class Product:
         starts_workers: False for an iterator of a loader that is made in this file without workers, and for a loader
             that another one makes.
         is_shell: True for a module of the project without weights of its own, put around what was there before.
+        has_tables: True for a module without weights that computes tables of numbers when it is made.
         file: the name of the file whose function makes it, and hands it to nobody; "" for any other.
     """
 
@@ -70,6 +71,7 @@ class Product:
     is_operation: bool = False
     starts_workers: bool = True
     is_shell: bool = False
+    has_tables: bool = False
     file: str = ""
 
 
@@ -144,7 +146,7 @@ class Products:
         if meaning_of(name) is Meaning.MODULE and not name.endswith(LOADERS_OF_WEIGHTS):
             return Product("module", weighs=True)
         if meaning_of(name) is Meaning.TRANSFORM:
-            return Product("module")
+            return Product("module", has_tables=name in TABULATED)
         if meaning_of(name) is Meaning.OPTIMIZER:
             return Product("optimizer")
         if name == "copy.deepcopy" and call.arguments and self.is_model(call.arguments[0]):

@@ -84,6 +84,9 @@ class Imports(Protocol):
     def pass_batches(self, name: str) -> frozenset[int | str]:
         """The arguments, by position or keyword, that are batches in all calls of a function in other files."""
 
+    def given_arguments(self, name: str) -> frozenset[int | str] | None:
+        """The arguments, by position or keyword, that any call of a function in other files gives; None if unclear."""
+
     def call_once(self, name: str, parameters: Sequence[tuple[int, str]] = ()) -> bool:
         """Whether other files of the run call a function or a class of this one, each of them once in a program.
 
@@ -144,6 +147,10 @@ class NoImports:
     def pass_batches(self, name: str) -> frozenset[int | str]:
         """Nobody else is seen."""
         return frozenset()
+
+    def given_arguments(self, name: str) -> frozenset[int | str] | None:
+        """Nobody else is seen."""
+        return None
 
     def call_once(self, name: str, parameters: Sequence[tuple[int, str]] = ()) -> bool:
         """Nobody else is seen."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.graph import Loop, Op, Value
 
 
@@ -17,3 +18,14 @@ def changes_with(value: Value, loop: Loop) -> bool:
 def is_computed_with(value: Value, loop: Loop) -> bool:
     """Whether ``value`` is computed from something that changes with the loop."""
     return any(changes_with(part, loop) for part in value.computed_from())
+
+
+def counted(value: Value) -> list[Value]:
+    """Of what ``len(rows)`` depends where the lists are written there: not on what is in them."""
+    if value.op is not Op.CALL or value.callee.name != "builtins.len" or len(value.arguments) != 1:
+        return []
+    lists = choices(value.arguments[0])
+    if not all(one.op is Op.CONTAINER for one in lists):
+        return []
+    items = (item for one in lists for item in one.inputs if item.loop is not one.loop)
+    return [value.callee, *(item.loop.iterable for item in items if item.loop and item.loop.iterable)]

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.turns.changing import counted
 from torchlint.facts.turns.data_passes import source_of_one
 from torchlint.facts.turns.forwards import is_within_forward
 from torchlint.facts.turns.micro_steps import are_micro_steps
 from torchlint.facts.turns.registries import is_dispatched
 from torchlint.facts.turns.serving import decorated_by, rows_of_method
+from torchlint.facts.turns.steps import applies_tables
 from torchlint.facts.turns.wrapping import Wrapping
-from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import FunctionReference, Tool
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import (
@@ -363,13 +364,18 @@ class Repetitions:
         return bool(stepping) and self._makes_one_step(function) and self.facts.repeats(function.name)
 
     def is_asked_by_others(self, function: Function) -> bool:
-        """Whether a function runs a network, or draws a batch, and only other files, or a table, call it in a loop."""
+        """Whether a function runs a network, draws a batch or makes a transform for what it is given, and only other
+        files, or a table, call it in a loop.
+        """
         if self.solution.callers.get(function):
             return False
         calls = self.steps.calls_in(function)
-        runs = any(call.loop is None and (self.steps.runs_module(call) or self._draws_one(call)) for call in calls)
+        runs = any(call.loop is None and self._works_on_batch(call) for call in calls)
         is_asked = runs and not self.steps.trains(function)
         return is_asked and (self.facts.repeats(function.name) or is_dispatched(self.facts, function))
+
+    def _works_on_batch(self, call: Value) -> bool:
+        return self.steps.runs_module(call) or applies_tables(call) or self._draws_one(call)
 
     def _draws_one(self, call: Value) -> bool:
         """``next(iter(DataLoader(rows, 16)))``: whether a CALL draws a batch of a loader that its function makes."""
@@ -386,7 +392,7 @@ class Repetitions:
             if value in seen:
                 continue
             seen.add(value)
-            pending.extend(_counted(value) or (*value.inputs, *self.solution.graph.indices.get(value, ())))
+            pending.extend(counted(value) or (*value.inputs, *self.solution.graph.indices.get(value, ())))
             if value.op is Op.PARAMETER:
                 bindings = self.solution.callers.get(value.function, {})
                 for caller in chain:
@@ -396,14 +402,3 @@ class Repetitions:
                         rest = (argument for argument in caller.arguments if argument not in bound)
                         pending.extend(rest if given is None else (given,))
         return seen
-
-
-def _counted(value: Value) -> list[Value]:
-    """Of what ``len(rows)`` depends where the lists are written there: not on what is in them."""
-    if value.op is not Op.CALL or value.callee.name != "builtins.len" or len(value.arguments) != 1:
-        return []
-    lists = choices(value.arguments[0])
-    if not all(one.op is Op.CONTAINER for one in lists):
-        return []
-    items = (item for one in lists for item in one.inputs if item.loop is not one.loop)
-    return [value.callee, *(item.loop.iterable for item in items if item.loop and item.loop.iterable)]

@@ -12,6 +12,7 @@ from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.forwards import is_within_forward
 from torchlint.facts.values.domain import Atom, FunctionReference, Instance, Module, Tool
+from torchlint.facts.values.externals import TABULATED
 from torchlint.facts.values.framework_objects import contract_of
 from torchlint.facts.values.frameworks import (
     answers_requests,
@@ -26,7 +27,7 @@ from torchlint.facts.values.frameworks import (
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
 from torchlint.facts.values.handing_on import handlers_of, is_of_some_events
 from torchlint.facts.values.overriding import is_left_open
-from torchlint.facts.values.parameters import has_parameters
+from torchlint.facts.values.parameters import before_moves, has_parameters
 from torchlint.facts.values.solve import Solution
 from torchlint.frameworks import Holds, Row, method_names
 from torchlint.syntax.tree import dotted, walk
@@ -318,6 +319,12 @@ def called_object(call: Value) -> Value:
     """The object that a CALL calls, or of which it calls the ``forward``."""
     callee = call.callee
     return callee.inputs[0] if callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__") else callee
+
+
+def applies_tables(call: Value) -> bool:
+    """Whether a CALL is of a transform for which its function has just computed tables: ``Resample(8000)(wave)``."""
+    made = before_moves(called_object(call)).unnarrowed()
+    return made.op is Op.CALL and made.function is call.function and made.callee.name in TABULATED
 
 
 def _calls_compiled(call: Value) -> bool:

@@ -120,6 +120,16 @@ _SINGLE: dict[str, Meaning] = {
     ),
 }  # fmt: skip
 
+TABULATED = frozenset(
+    f"torchaudio.transforms.{name}"
+    for name in ("Spectrogram", "InverseSpectrogram", "GriffinLim", "MelScale", "InverseMelScale", "MelSpectrogram",
+                 "MFCC", "LFCC", "Resample", "TimeStretch", "PitchShift", "SpectralCentroid")
+)  # fmt: skip
+"""Transforms that compute tables when they are made: windows, banks of filters, kernels.
+
+https://docs.pytorch.org/audio/stable/transforms.html
+"""
+
 _PREFIXES: tuple[tuple[str, Meaning], ...] = (
     ("torchvision.models.", Meaning.MODULE),
     ("torchvision.transforms.", Meaning.UNKNOWN),
