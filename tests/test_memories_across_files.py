@@ -98,6 +98,153 @@ def test_a_memory_that_is_trained_on_or_keeps_no_graph_is_not_told(
     assert "train.py: TLK105 error" not in remembered(tmp_path, "shown, told", record, drawn, more)
 
 
+# -- records that are given on field by field ----------------------------------------------------------------------
+
+REPLAY = """
+    import random
+    from typing import NamedTuple
+    import torch
+
+    class Turn(NamedTuple):
+        seen: torch.Tensor
+        done: torch.Tensor
+        odds: torch.Tensor
+
+    class Replay:
+        def __init__(self):
+            self.turns = []
+
+        def push(self, {parameters}):
+            self.turns.append({turn})
+
+        def sample(self, number):
+            rows = random.sample(self.turns, number)
+            {drawn}
+"""
+
+STUDENT = """
+    import torch
+    from torch import nn
+
+    class Student:
+        def __init__(self):
+            self.net = nn.Linear(3, 3)
+            self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        def learn(self, turns):
+            odds = torch.distributions.Categorical(logits=self.net(turns.seen)).log_prob(turns.done)
+            {loss}
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+        def weigh(self, turns):
+            return turns.odds.exp()
+"""
+
+PLAY = """
+    import torch
+    from replay import Replay
+    from student import Student
+
+    def play(env):
+        student, replay, seen = Student(), Replay(), env.reset()
+        for _ in range(9000):
+            policy = torch.distributions.Categorical(logits=student.net(seen))
+            done = policy.sample()
+            replay.push(seen, done, policy.log_prob(done))
+            seen = env.step(done)
+            {learn}
+"""
+
+COLUMNS = "turns = Turn(*zip(*rows)); return Turn(torch.stack(turns.seen), torch.stack(turns.done), {})"
+STACKED = COLUMNS.format("torch.stack(turns.odds)")
+CUT = "loss = -((odds - turns.odds).exp().detach() * odds).mean()"
+LEARN = "student.learn(replay.sample(8))"
+
+
+def replayed(
+    folder: Path, loss: str = CUT, drawn: str = STACKED, learn: str = LEARN, push: tuple[str, str] = ("*turn", "*turn")
+) -> bool:
+    """Whether it is told that the records keep the graph of the third thing that is pushed."""
+    replay = REPLAY.format(parameters=push[0], turn=f"Turn({push[1]})", drawn=drawn)
+    student, play = STUDENT.format(loss=loss), PLAY.format(learn=learn)
+    found = Project(folder, {"replay.py": replay, "student.py": student, "play.py": play}).found("play.py")
+    assert found in ([], ["play.py: TLK105 error"])
+    return bool(found)
+
+
+@pytest.mark.parametrize(
+    ("loss", "leaks"),
+    [
+        (CUT, True),
+        ("loss = -((odds - turns.odds.detach()).exp() * turns.seen).mean()", True),
+        ("with torch.no_grad(): old = turns.odds.exp()\n            loss = -(odds / old).mean()", True),
+        ("loss = -(odds - turns.odds).exp().mean()", False),
+        ("loss = -(odds * self.weigh(turns)).mean()", False),
+        ("_, _, old = turns; loss = -(odds - old).mean()", False),
+        ("loss = -(odds - turns[2]).mean()", False),
+        ("loss = -(odds - turns._asdict()['odds']).mean()", False),
+        ("loss = -(odds - getattr(turns, 'odds')).mean()", False),
+        ("old = lambda: turns.odds; loss = -(odds - old()).mean()", False),
+        ("self.turns = turns; loss = -(odds - self.turns.odds).mean()", False),
+    ],
+)
+def test_a_field_of_replayed_records_that_is_used_without_its_graph(tmp_path: Path, loss: str, leaks: bool) -> None:
+    assert replayed(tmp_path, loss) is leaks
+
+
+@pytest.mark.parametrize(
+    ("drawn", "leaks"),
+    [
+        (STACKED, True),
+        (COLUMNS.format("odds=torch.stack(turns.odds).view(-1)"), True),
+        ("return Turn(*zip(*rows))", True),
+        ("return rows[0]", True),
+        (COLUMNS.format("torch.stack(turns.odds + turns.seen)"), False),
+        ("a, b, c = zip(*rows); return Turn(torch.stack(c), torch.stack(b), torch.stack(a))", False),
+        ("turns = Turn(*zip(*rows)); return Turn(turns.odds, turns.done, turns.seen)", False),
+        ("return random.choice([Turn(c, b, a) for a, b, c in rows])", False),
+        ("return weighted(rows)", False),
+    ],
+)
+def test_what_gives_replayed_records_on_field_by_field(tmp_path: Path, drawn: str, leaks: bool) -> None:
+    assert replayed(tmp_path, drawn=drawn) is leaks
+
+
+@pytest.mark.parametrize(
+    ("learn", "leaks"),
+    [
+        ("turns = replay.sample(8); student.learn(turns)", True),
+        ("turns = replay.sample(8); student.learn(turns); print(turns.odds.mean().item())", True),
+        ("turns = replay.sample(8); turns.odds.mean().backward()", False),
+        ("turns = replay.sample(8); student.learn(turns); (student.net(seen) * turns.odds).sum().backward()", False),
+        ("student.learn(replay.sample(8)); replay.turns[0].odds.backward()", False),
+        ("student.learn(replay.sample(8)); sum(turn.odds for turn in replay.turns).backward()", False),
+        ("student.learn(replay.sample(8)); replay.turns.clear()", False),
+        ("env.turns = replay.sample(8); student.learn(env.turns); env.turns.odds.mean().backward()", False),
+        ("turns = replay.sample(8); student.learn(turns); late = lambda: turns.odds.mean(); late().backward()", False),
+    ],
+)
+def test_what_else_is_done_with_replayed_records(tmp_path: Path, learn: str, leaks: bool) -> None:
+    assert replayed(tmp_path, learn=learn) is leaks
+
+
+@pytest.mark.parametrize(
+    ("push", "leaks"),
+    [
+        (("seen, done, odds", "seen, done, odds"), True),
+        (("seen, done, odds", "seen=seen, done=done, odds=odds"), True),
+        (("*turn", "*turn"), True),
+        (("seen, done, odds", "odds, done, seen"), False),  # which then is learnt from
+        (("seen, done, odds", "seen + odds, done, odds"), False),
+        (("seen, done, odds", "seen, done, odds.detach()"), False),
+    ],
+)
+def test_under_which_field_something_is_replayed(tmp_path: Path, push: tuple[str, str], leaks: bool) -> None:
+    assert replayed(tmp_path, push=push) is leaks
+
+
 # -- caches --------------------------------------------------------------------------------------------------------
 
 STORE = """

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.records import Record
+from torchlint.facts.keeping.by_field import asks_for_part
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.summaries.summary import KeepSummary
 from torchlint.facts.values.domain import LEAF, Container
 from torchlint.facts.values.frameworks import is_forward, may_be_module
 from torchlint.facts.values.graph import Function, Mode, Op, Place, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import is_handed_to_method, places_of
 from torchlint.facts.values.parameters import is_frozen
 from torchlint.facts.values.writing import Use
 
@@ -56,7 +57,7 @@ class Handovers:
         is_own = is_forward(function) and keep.into == 0
         if holder is None and is_own:
             return None  # a layer in a row: what it is given is written nowhere
-        if not kept.outlives(self.facts) or self._is_used(parts[0], function, keep):
+        if not kept.outlives(self.facts) or self._is_used(parts[0], kept):
             return None
         part, name, statement = parts[0], kept.name, self.facts.statement_of(call)
         file, into = self.solution.graph.foreign.files[function], self.facts.called(call)
@@ -67,7 +68,7 @@ class Handovers:
         whole = is_given and not keep.of
         use = kept.given if is_given else Use(part, kept.given.node)
         is_average = keep.averages and self._is_trained(part)
-        is_beside = holder is not None and not is_own and self._is_beside(holder, function, keep)
+        is_beside = holder is not None and not is_own and self._is_beside(holder, kept)
         keeps = call if holder is None or is_beside else holder
         # What the call gives may be computed from what it is given: without a graph that is not trained.
         is_trained = self.flows.may_be_trained_on(call)
@@ -113,11 +114,12 @@ class Handovers:
         if keep.into == 0 and function.owner is not None:
             yield Place(function.owner.root(), keep.attribute)
 
-    def _is_used(self, part: Value, function: Function, keep: KeepSummary) -> bool:
+    def _is_used(self, part: Value, kept: KeptElsewhere) -> bool:
         """Whether what is kept may be trained on: read as an attribute, or by a method, on the way to a backward.
 
         Code that is not seen runs none over a graph that is freed.
         """
+        function, keep = kept.function, kept.keep
         if any(place in self._trained_places for place in self._places(function, keep)):
             return True
         owner = function.owner
@@ -126,26 +128,60 @@ class Handovers:
         training = {backward.function for backward in self.solution.graph.foreign.backwards}
         is_spent = self.flows.touches_spent(part)
         is_wanted = self.flows.is_trained_on if is_spent else self.flows.may_be_trained_on
-        if any(reader in training or is_wanted(call) for reader, call in calls):
+        used = ((reader, call) for reader, call in calls if is_wanted(call) and not self._leaves(kept, reader, call))
+        if any(reader in training for reader, _ in calls) or any(used):
             return True
         # Who made the object may train on what others add to it: `terms.total.backward()`.
         names = [keep.attribute, *keep.readers] if keep.attribute and not is_spent else []
         return any(map(self.facts.others_train_on, names))
 
-    def _is_beside(self, holder: Value, function: Function, keep: KeepSummary) -> bool:
+    def _leaves(self, kept: KeptElsewhere, reader: Function, call: Value) -> bool:
+        """Whether all that is used of the records which a reader gives in a CALL are other fields than that one."""
+        field = kept.field(self.solution) if reader.name in kept.keep.by_field else ""
+        is_open = not field or call.function.is_foreign or call in self._stored
+        return not is_open and all(self._uses_others(field, call, user) for user in call.users)
+
+    @cached_property
+    def _stored(self) -> frozenset[Value]:
+        """What is put into attributes, containers and variables that other functions read."""
+        return frozenset(store.value for store in self.solution.graph.stores)
+
+    def _uses_others(self, field: str, record: Value, user: Value) -> bool:
+        """Whether a use of a record goes on with other fields alone, here or in a function of another file."""
+        if asks_for_part(user):
+            return user.name != field or not self.flows.may_be_trained_on(user)
+        if user in self._items_of_no_container:
+            return True
+        parts, callees = self.solution.graph.foreign.parts, self.solution.functions_of(user)
+        bindings = [self.solution.callers[callee][user] for callee in callees if user.op is Op.CALL]
+        taking = [[parameter for parameter, given in binding.items() if given is record] for binding in bindings]
+        return bool(taking) and all(
+            any(taken) and all(one in parts and field not in parts[one] for one in taken) for taken in taking
+        )
+
+    @cached_property
+    def _items_of_no_container(self) -> frozenset[Value]:
+        """What ``learner.update(batch)`` would add to a dictionary, which a learner is not."""
+        stores = (store for store in self.solution.graph.stores if is_handed_to_method(self.solution, store))
+        return frozenset(store.value for store in stores if not store.value.users)
+
+    def _is_beside(self, holder: Value, kept: KeptElsewhere) -> bool:
         """Whether what is trained on of an object is not what it keeps there: a replay buffer gives detached samples.
 
-        None of the methods and attributes by which a backward gets something of the object reads that attribute.
+        None of the methods and attributes by which a backward gets something of the object reads that attribute, or
+        gives the field under which it is kept to anybody who trains on that.
         """
-        owner = function.owner
+        keep, owner = kept.keep, kept.function.owner
         if owner is None or keep.into != 0 or holder not in self.flows.trained:
             return False
         wanted = {keep.attribute, *keep.readers}
         methods = {method for cls in owner.lineage() for method in cls.methods.values()}
-        calls = (self.solution.callers.get(method, {}) for method in methods if method.name not in wanted)
+        calls = [(method, call) for method in methods for call in self.solution.callers.get(method, {})]
         others = {user for user in holder.users if user.op is Op.ATTRIBUTE and user.name not in wanted}
         roots = [*(backward.root for backward in self.solution.graph.all_backwards()), *self.flows.exits()]
-        unread = others.union(*calls)
+        unread = others.union(
+            call for method, call in calls if method.name not in wanted or self._leaves(kept, method, call)
+        )
         return holder not in self.flows.ancestry.of_all(roots, unread=unread)
 
     @cached_property

@@ -16,6 +16,7 @@ from torchlint.facts.values.domain import Container, FunctionReference
 from torchlint.facts.values.graph import Function, Loop, Place, Value
 from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.facts.values.literals import literal
+from torchlint.facts.values.parameters import spread_into, star_of
 from torchlint.facts.values.solve import Solution
 from torchlint.facts.values.writing import Use, operands
 
@@ -52,6 +53,14 @@ class KeptElsewhere:
         is_held = self.keep.is_shared or (or_view and self.keep.view is not None)
         collects = self.keep.grows and not self.keep.bounded and is_held
         return collects and any(isinstance(atom, Container) for atom in atoms)
+
+    def field(self, solution: Solution) -> str:
+        """The field of a record under which it is kept; "" where that is not known."""
+        parameter = self.function.parameters[self.keep.position]
+        given = solution.given_by(self.call, parameter) if star_of(parameter) else [self.given.value]
+        if len(given) > len(self.keep.fields) or given.count(self.given.value) != 1 or spread_into(self.call):
+            return ""
+        return self.keep.fields[given.index(self.given.value)]
 
     def is_let_go(self, solution: Solution) -> bool:
         """Whether the class that keeps it has another method which sets the attribute anew, after the beginning."""

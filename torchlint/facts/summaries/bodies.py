@@ -162,6 +162,8 @@ class Bodies:
             self._foreign.hands_on.add(value)
         if summary.is_frozen:
             self._foreign.frozen.append(value)
+        if summary.parts is not None:
+            self._foreign.parts[value] = frozenset(summary.parts)
         if summary.is_trained_on or summary.reaches_backward:
             self._linker.add_backward(value, function, None, retains=summary.is_retained, proves=summary.is_trained_on)
         return value

@@ -12,6 +12,7 @@ import libcst as cst
 
 from torchlint.facts.autograd.insertions import Insertions
 from torchlint.facts.autograd.records import makes_record
+from torchlint.facts.keeping.by_field import ByField
 from torchlint.facts.keeping.lookups import Lookups
 from torchlint.facts.keeping.snapshots import is_cut
 from torchlint.facts.keeping.stripping import replaced_at_once, stripped
@@ -44,6 +45,7 @@ class Keeps:
         """Work on ``facts``."""
         self.facts, self.solution, self.flows = facts, facts.solution, facts.flows
         self._insertions, self._lookups = Insertions(facts.lifetimes), Lookups(facts)
+        self._fields = ByField(facts)
         self._views = Views(facts.solution, facts.steps)
         self._stores: dict[Function, list[Store]] = defaultdict(list)
         for store in facts.graph.stores:
@@ -88,7 +90,7 @@ class Keeps:
         readers = self._readers(store.function, attribute) if into == 0 else ()
         under, owner = self._keys_of_cache(store), store.function.owner_around
         is_replaced = bool(store.attribute) and store.attribute in replaced_at_once(self.facts.graph, store.function)
-        is_copied = self._writes_into_tensor(store)
+        is_copied, by_field = self._writes_into_tensor(store), self._fields.readers(readers, kept, owner, attribute)
         for (position, of), is_computed in given.items():
             if position != into:
                 merges = is_item(kept) or (store.call is not None and store.call.callee.name == "update")
@@ -100,7 +102,8 @@ class Keeps:
                     position, into, attribute, grows, is_computed or is_copied, mode, readers, merges, averages, shared,
                     bounded=self._is_bounded(store), keyed=store.is_item and not averages,
                     only_if=self._condition(store.syntax or store.statement, store.function), of=of,
-                    cached_under=under, asked_by=self._lookups.asking(store, owner) if under and owner else (),
+                    cached_under=under, fields=self._fields.fields(kept, parameters[position]),
+                    by_field=by_field, asked_by=self._lookups.asking(store, owner) if under and owner else (),
                     view=views.get(position) if is_computed else None,
                 )  # fmt: skip
 
@@ -200,7 +203,8 @@ class Keeps:
                 yield replace(keep, position=position, into=into, attribute=attribute, mode=mode,
                               is_shared=keep.is_shared and is_same, view=view,
                               is_computed=computed, readers=(*keep.readers, *readers) if into else readers,
-                              only_if=only_if, of=of or keep.of, cached_under=tuple(sorted(under)))  # fmt: skip
+                              only_if=only_if, of=of or keep.of, fields=(),
+                              by_field=(), cached_under=tuple(sorted(under)))  # fmt: skip
 
     def _given_in(
         self, arguments: Sequence[Value], keep: KeepSummary, function: Function

@@ -14,6 +14,7 @@ from torchlint.facts.hooks import own_circles
 from torchlint.facts.hooks.circles import Circles
 from torchlint.facts.host import emptying, figures, profiling
 from torchlint.facts.keeping import loading
+from torchlint.facts.keeping.by_field import asks_for_part
 from torchlint.facts.keeping.copies import Copies
 from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.keeping.views import Views
@@ -245,7 +246,16 @@ class _Summariser:
             is_retained=parameter in self.flows.trained and parameter not in self.flows.spent_roots,
             escapes=parameter in self._handed_on,
             is_frozen=self._freezes(parameter, FREEZING_CALLS),
+            parts=self._parts_used(parameter),
         )
+
+    def _parts_used(self, parameter: Value) -> tuple[str, ...] | None:
+        """The attributes by which a parameter goes into a loss or leaves its function; None where it is used whole."""
+        is_stored = any(store.value is parameter for store in self.facts.graph.stores)
+        if is_stored or not all(map(asks_for_part, parameter.users)):
+            return None
+        used = (self.flows.trained, self.flows.leaving, self._handed_on)
+        return tuple(dict.fromkeys(one.name for one in parameter.users if any(one in values for values in used)))
 
     @cached_property
     def _handed_on(self) -> frozenset[Value]:

@@ -88,6 +88,7 @@ class ParameterSummary:
         is_retained: each such backward retains the graph, as for a gradient that is itself differentiated.
         escapes: the function hands it on to code that is not seen.
         is_frozen: the function tells the parameters of this module not to require grad.
+        parts: where it is asked for attributes alone, those that are trained on or leave the function; else None.
     """
 
     name: str
@@ -100,6 +101,7 @@ class ParameterSummary:
     is_retained: bool = False
     escapes: bool = False
     is_frozen: bool = False
+    parts: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +181,8 @@ class KeepSummary:
             empty for anything else.
         asked_by: the methods of the class that ask that cache for a key.
         view: what is kept is a view of a part of the parameter, ``self.firsts.append(hidden[:, 0])``; None otherwise.
+        fields: what is kept is a new record that has the parameter under this name, or each of ``*values`` under one.
+        by_field: those of the readers that give records on, or what they have, under the same names and no others.
     """
 
     position: int
@@ -198,6 +202,8 @@ class KeepSummary:
     cached_under: tuple[int, ...] = ()
     asked_by: tuple[str, ...] = ()
     view: ViewSummary | None = None
+    fields: tuple[str, ...] = ()
+    by_field: tuple[str, ...] = ()
 
 
 class EffectKind(Symbol):

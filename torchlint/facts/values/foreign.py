@@ -46,6 +46,7 @@ class Foreign:
         closures: the function that a function makes and returns; the parameters of both are given it.
         modules: parameters that are used as modules.
         frozen: parameters that are modules and are told not to require grad.
+        parts: the attributes of parameters that are trained on or go on, of those that are asked for nothing else.
         given_frozen: parameters that are given networks which were told so before.
         evaluated: networks that are made there and put into evaluation mode.
         given_more: calls that are given more than parameters of the function that they stand in.
@@ -82,6 +83,7 @@ class Foreign:
     closures: dict[Function, Function] = field(default_factory=dict)
     modules: list[Value] = field(default_factory=list)
     frozen: list[Value] = field(default_factory=list)
+    parts: dict[Value, frozenset[str]] = field(default_factory=dict)
     given_frozen: set[Value] = field(default_factory=set)
     evaluated: set[Value] = field(default_factory=set)
     given_more: set[Value] = field(default_factory=set)
