@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from torchlint.project.uses import GUARDS
 from torchlint.syntax.python_tree import children, last_name, walk
 
-__all__ = ["GUARD", "MANAGER", "called_guarded", "guarded_parts", "may_guard", "yields_in_guard"]
+__all__ = ["GUARD", "MANAGER", "called_guarded", "guarded_parts", "is_guard", "may_guard", "yields_in_guard"]
 
 GUARD = re.compile("no_grad|inference_mode|set_grad_enabled")
 """What a text mentions that may switch gradients off."""
@@ -19,6 +19,10 @@ MANAGER = "contextmanager"
 
 SETTER = "set_grad_enabled"
 """What switches gradients off or on, for all that comes after it."""
+
+
+CHAINED = 3
+"""So many functions of a file may call each other between a guard and what is called."""
 
 
 def may_guard(text: str) -> bool:
@@ -45,18 +49,47 @@ def yields_in_guard(function: ast.FunctionDef) -> bool:
     if not any(last_name(decorator) == MANAGER for decorator in function.decorator_list):
         return False
     blocks = (node for node in walk(function) if isinstance(node, ast.With))
-    guarded = (block for block in blocks if any(_is_guard(item.context_expr, GUARDS) for item in block.items))
+    guarded = (block for block in blocks if any(is_guard(item.context_expr, GUARDS) for item in block.items))
     return any(isinstance(node, ast.Yield) for block in guarded for node in walk(block))
 
 
 def guarded_parts(tree: ast.Module | ast.ClassDef, guards: frozenset[str] = GUARDS) -> Iterator[tuple[ast.AST, bool]]:
-    """The parts of a file's statements that hold no further statements, each with whether a guard stands around it."""
+    """The parts of a file's statements that hold no further statements, each with whether gradients are off there.
+
+    That is what a guard stands around, and the functions of the file that it only calls from there.
+    """
+    inner = frozenset[str]()
+    for _ in range(CHAINED):
+        known, inner = inner, _only_called_guarded(tree, guards, inner) if isinstance(tree, ast.Module) else inner
+        if inner == known:
+            break
+    return _parts(tree, guards, inner)
+
+
+def _only_called_guarded(tree: ast.Module, guards: frozenset[str], inner: frozenset[str]) -> frozenset[str]:
+    """The functions at the top level that are called with gradients off, and of which nothing else is said."""
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    called, others = set[str](), set[str]()
+    for part, is_guarded in _parts(tree, guards, inner) if functions else ():
+        nodes = list(walk(part))
+        callees = [node.func for node in nodes if isinstance(node, ast.Call)] if is_guarded else []
+        called |= {last_name(callee) for callee in callees}
+        harmless = set(map(id, callees))
+        others |= {last_name(n) for n in nodes if isinstance(n, ast.Name | ast.Attribute) and id(n) not in harmless}
+    return frozenset((called & functions) - others)
+
+
+def _parts(
+    tree: ast.Module | ast.ClassDef, guards: frozenset[str], inner: frozenset[str]
+) -> Iterator[tuple[ast.AST, bool]]:
+    """What :func:`guarded_parts` gives, where the functions at the top level that are ``inner`` run guarded."""
     pending: list[tuple[ast.AST, bool]] = [(tree, False)]
     while pending:
         node, is_guarded = pending.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            is_guarded = any(_is_guard(decorator, guards) for decorator in node.decorator_list)
-        elif isinstance(node, ast.With) and any(_is_guard(item.context_expr, guards) for item in node.items):
+            is_guarded = any(is_guard(decorator, guards) for decorator in node.decorator_list)
+            is_guarded = is_guarded or (node.name in inner and node in getattr(tree, "body", ()))
+        elif isinstance(node, ast.With) and any(is_guard(item.context_expr, guards) for item in node.items):
             is_guarded = True
         is_off = is_guarded
         for child in children(node):  # in the order of the text
@@ -78,11 +111,11 @@ def _switched(node: ast.AST, is_off: bool, *, otherwise: bool) -> bool:
     call = node.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
     if call is None or last_name(call.func) != SETTER:
         return is_off
-    return _is_guard(call, frozenset()) or otherwise
+    return is_guard(call, frozenset()) or otherwise
 
 
-def _is_guard(node: ast.expr, guards: frozenset[str]) -> bool:
-    """``torch.no_grad()``, ``no_grad``, ``torch.set_grad_enabled(False)``."""
+def is_guard(node: ast.expr, guards: frozenset[str]) -> bool:
+    """Whether a context or a decorator is ``torch.no_grad()``, ``no_grad``, ``torch.set_grad_enabled(False)``."""
     function = node.func if isinstance(node, ast.Call) else node
     name = last_name(function)
     if name == SETTER and isinstance(node, ast.Call):
