@@ -14,3 +14,4 @@ class Guarding(Enum):
     ALWAYS = "called with gradients off only"
     MIXED = "called with gradients off here and on there"
     DOUBTFUL = "called by its name with gradients off here and on there, by files that do not import it"
+    ESCAPED = "put into a table out of which nobody is seen to call it"

@@ -10,24 +10,25 @@ import ast
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
 from torchlint.frameworks import Holds, method_names
 from torchlint.guarding import Guarding
 from torchlint.project.batches import batches_passed
 from torchlint.project.given import given_arguments
-from torchlint.project.guarded_parts import GUARD, MANAGER, guarded_parts, yields_in_guard
+from torchlint.project.guarded_calls import GuardedCalls
 from torchlint.project.loaders import LOADER, reads_with_workers
 from torchlint.project.loops import called_in_loops
 from torchlint.project.made_anew import MadeAnew
 from torchlint.project.modules import INITIALIZER, Modules
 from torchlint.project.sights import Sights, given_state
 from torchlint.project.single_calls import Parameter, PlacedCall, calls_of
+from torchlint.project.table_calls import calls_of_items
+from torchlint.project.tables import CALL, Table, Tables
 from torchlint.project.trained import may_train, trains_on_result
-from torchlint.project.uses import BY_NAME, GUARDS, uses_attribute, uses_result
+from torchlint.project.uses import BY_NAME, uses_attribute, uses_result
 from torchlint.syntax.imported_names import imported_names
-from torchlint.syntax.python_tree import last_name, walk
 
 __all__ = ["Callers"]
 
@@ -56,24 +57,27 @@ class Callers:
         sights: Sights,
         *,
         made_anew: MadeAnew,
+        tables: Tables,
     ) -> None:
         """Look through the files ``given`` when first asked.
 
         ``text_of`` reads one, ``tree_of`` parses one if that can be done, ``sights`` keeps account, ``made_anew`` says
-        what is new with each call.
+        what is new with each call, ``tables`` which of them hold a function.
         """
         self._given = given
         self._modules = modules
         self._sights = sights
+        self._tables = tables
         self._text_of = text_of
         self._tree_of = tree_of
         self._made_anew = made_anew
         self._reached: dict[str, frozenset[str]] = {}
         self._known_importers: dict[str, tuple[str, ...]] = {}
-        self._open_calls: dict[str, frozenset[str]] = {}
+        self._guarded = GuardedCalls(given, text_of, tree_of, sights)
         self._called_in_loops: dict[str, dict[str, list[tuple[int, ...]]]] = {}
         self._batches_passed: dict[tuple[str, str], frozenset[int | str]] = {}
         self._imported: dict[str, tuple[frozenset[str], Collection[tuple[str, str]]]] = {}
+        self._in_tables: dict[tuple[str, str], Guarding] = {}
         self._from_afar: dict[tuple[str, str], Guarding] = {}
 
     def guarding(self, path: str, name: str) -> Guarding:
@@ -81,17 +85,64 @@ class Callers:
 
         A file that does not import ``path`` is taken for one that calls something else of that name.
         """
-        if name == "forward" or name.startswith("__"):
+        if name == "forward" or (name.startswith("__") and name != CALL):
             return Guarding.UNSEEN  # called by other names
         guards = self.guards.get(name, ())
         self._sights.ask(name, guards)
+        if tables := self._tables.holding(path, name):
+            return self._guarding_in_tables(path, name, tables)
         # Most functions are guarded nowhere, and then nobody needs to know who else calls them.
         if not any(other != path and self._imports(other, path) for other in guards):
             return self._guarding_from_afar(path, name, guards)
         self._sights.ask_everybody()
         with self._sights.unnoted():
             others = (o for o in self._given if o != path and name in self._text_of(o) and self._imports(o, path))
-            return Guarding.MIXED if any(self._calls_openly(other, name) for other in others) else Guarding.ALWAYS
+            return (
+                Guarding.MIXED
+                if any(self._guarded.is_called_openly(other, name) for other in others)
+                else Guarding.ALWAYS
+            )
+
+    def _guarding_in_tables(self, path: str, name: str, tables: Collection[Table]) -> Guarding:
+        """How files call a function ``name`` of the file ``path`` by that name, and whatever they take out of tables.
+
+        Where nobody calls anything of a table, the file that does so is not in the run.
+        """
+        self._sights.ask_everybody()
+        key = (path, name)
+        if key not in self._in_tables:
+            self._in_tables[key] = Guarding.ESCAPED  # a table of functions that call what is in it adds nothing
+            with self._sights.unnoted():
+                found = {way for other in self._given for way in self._ways(other, path, name, tables)}
+            if not found:
+                is_held = not all(table.is_class for table in tables)
+                self._in_tables[key] = Guarding.ESCAPED if is_held else Guarding.UNSEEN
+            else:
+                both = Guarding.DOUBTFUL if len(found) > 1 else None
+                self._in_tables[key] = both or (Guarding.ALWAYS if True in found else Guarding.UNSEEN)
+        return self._in_tables[key]
+
+    def _ways(self, other: str, path: str, name: str, tables: Collection[Table]) -> Iterator[bool]:
+        """Whether a file calls a function of the file ``path`` with gradients off, by its name or out of tables."""
+        text, imports = self._text_of(other), self._imports(other, path)
+        if imports and name in text and other != path and name != CALL:
+            yield from [True] if other in self.guards.get(name, ()) else []
+            yield from [False] if self._guarded.is_called_openly(other, name) else []
+        is_near = imports or other == path or any(other == one.path or self._imports(other, one.path) for one in tables)
+        tree = self._tree_of(other) if is_near and any(one.name in text for one in tables) else None
+        for table in (one for one in tables if not one.makes):
+            calls = calls_of_items(tree, table.name, self._guarded.switches) if tree is not None else ()
+            for function, is_guarded in calls:
+                around = self.guarding(other, function) if function and not is_guarded else Guarding.UNSEEN
+                if table.guards or is_guarded or around is Guarding.ALWAYS:
+                    yield True
+                elif around is not Guarding.ESCAPED and (other != path or self._is_called_openly(path, function)):
+                    yield False
+
+    def _is_called_openly(self, path: str, name: str) -> bool:
+        """Whether any file calls a function of the file ``path`` where nothing switches gradients off, "" its body."""
+        users = (one for one in self._given if name in self._text_of(one) and (one == path or self._imports(one, path)))
+        return not name or any(self._guarded.is_called_openly(user, name) for user in users)
 
     def _guarding_from_afar(self, path: str, name: str, guards: Sequence[str]) -> Guarding:
         """How files call a method ``name`` of the file ``path`` that they do not import: whoever calls a function does.
@@ -117,7 +168,7 @@ class Callers:
             rest = (o for o in self._given if o != path and f".{name}(" in self._text_of(o))
             is_open = any(
                 (self._imports(other, path) or self._may_be_given(other, path, name))
-                and self._calls_openly(other, name)
+                and self._guarded.is_called_openly(other, name)
                 for other in rest
             )
             return Guarding.DOUBTFUL if is_open else Guarding.ALWAYS
@@ -363,38 +414,10 @@ class Callers:
                 self._text_of(path)
         return given_state([(path, self._sights.digest(path)) for path in self._given])
 
-    @cached_property
+    @property
     def guards(self) -> dict[str, list[str]]:
-        """For each name that is called with gradients off anywhere, the files in which it is, sorted."""
-        found: dict[str, list[str]] = {}
-        with self._sights.unnoted():
-            for path in self._given:
-                if self._guard_names.search(self._text_of(path)):
-                    for name in self._calls_in(path, guarded=True):
-                        found.setdefault(name, []).append(path)
-        return found
-
-    @cached_property
-    def _own_guards(self) -> frozenset[str]:
-        """The names of the context managers that the files of the run define, and that switch gradients off."""
-        texts = ((path, self._text_of(path)) for path in self._given)
-        trees = (self._tree_of(path) for path, text in texts if MANAGER in text and GUARD.search(text))
-        return frozenset(
-            node.name
-            for tree in trees
-            for node in walk(tree or ast.Module([], []))
-            if isinstance(node, ast.FunctionDef) and yields_in_guard(node)
-        )
-
-    @cached_property
-    def _guard_names(self) -> re.Pattern[str]:
-        """What a file mentions that may switch gradients off."""
-        return re.compile("|".join([GUARD.pattern, *map(re.escape, sorted(self._own_guards))]))
-
-    def _calls_openly(self, path: str, name: str) -> bool:
-        if path not in self._open_calls:
-            self._open_calls[path] = self._calls_in(path, guarded=False)
-        return name in self._open_calls[path]
+        """See :attr:`GuardedCalls.guards`."""
+        return self._guarded.guards
 
     def _imports(self, importer: str, path: str) -> bool:
         """Whether a file imports another one, or a package that does."""
@@ -408,14 +431,3 @@ class Callers:
     def _imports_in(self, importer: str) -> frozenset[str]:
         located = (self._modules.locate(importer, name) for name in imported_names(self._text_of(importer)))
         return frozenset(location.path for location in located if location is not None)
-
-    def _calls_in(self, path: str, *, guarded: bool) -> frozenset[str]:
-        """The names that a file calls where gradients are off, or where nothing in it switches them off."""
-        tree = self._tree_of(path)
-        return frozenset(
-            last_name(node.func)
-            for part, is_guarded in guarded_parts(tree or ast.Module([], []), GUARDS | self._own_guards)
-            if is_guarded is guarded
-            for node in walk(part)
-            if isinstance(node, ast.Call)
-        )

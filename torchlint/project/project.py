@@ -25,6 +25,7 @@ from torchlint.project.made_anew import MadeAnew
 from torchlint.project.modules import INITIALIZER, LIBRARIES, Location, Modules
 from torchlint.project.sights import Consulted, Sights
 from torchlint.project.single_calls import Parameter
+from torchlint.project.tables import Tables
 from torchlint.project.trees import Trees
 from torchlint.screen import imports_framework, uses_torch
 from torchlint.source import SIZE_LIMIT, Source, Unreadable
@@ -70,9 +71,17 @@ class Project:
         self._sights = Sights(accounts=accounts)
         self._modules = Modules(self._sights)
         self._given = frozenset(map(os.path.abspath, given))
+        tables = Tables(self._modules, self._outline, self._tree, self._sights)
         made_anew = MadeAnew(self._modules, self._tree, self._outline, self._given)
-        files = tuple(sorted(self._given))
-        self._callers = Callers(files, self._modules, self._text, self._tree, self._sights, made_anew=made_anew)
+        self._callers = Callers(
+            tuple(sorted(self._given)),
+            self._modules,
+            self._text,
+            self._tree,
+            self._sights,
+            made_anew=made_anew,
+            tables=tables,
+        )
         self._bases = Bases(self._modules, self._outline, self._tree)
         self._texts: dict[str, str] = {}
         self._trees = Trees()

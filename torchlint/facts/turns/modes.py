@@ -12,6 +12,9 @@ from torchlint.guarding import Guarding
 
 BOTH = frozenset([Mode.ON, Mode.OFF])
 
+OFF_ELSEWHERE = (Guarding.ALWAYS, Guarding.MIXED, Guarding.ESCAPED)
+"""Where one caller guards and another does not, the other one is to be told; of an unknown one nothing can be said."""
+
 
 class Modes:
     """Answers whether gradients are recorded at a value, all callers in the file considered."""
@@ -39,8 +42,8 @@ class Modes:
         calls: Iterable[Value] | None = self.solution.callers.get(function)
         if not calls and function.owner is not None:
             calls = self._called_by_name.get(function.name)
-        if not calls and not function.is_foreign and self._guarding(function.name) in (Guarding.ALWAYS, Guarding.MIXED):
-            return frozenset([Mode.OFF])  # where one caller guards and another does not, the other one is to be told
+        if not calls and self._from_elsewhere(function) in OFF_ELSEWHERE:
+            return frozenset([Mode.OFF])
         if not calls:
             outside = self.solution.graph.module.guard
             return BOTH if outside is Mode.MAYBE else frozenset([outside])
@@ -48,6 +51,11 @@ class Modes:
         for call in sorted(calls, key=lambda value: value.index):
             found |= self.at(call)
         return found or frozenset([Mode.ON])
+
+    def _from_elsewhere(self, function: Function) -> Guarding:
+        """How other files call a function; nobody finds one without a name but in what the file's body makes."""
+        is_hidden = function.name == "<lambda>" and function.parent is not self.solution.graph.module
+        return Guarding.UNSEEN if function.is_foreign or is_hidden else self._guarding(function.name)
 
     @cached_property
     def _called_by_name(self) -> Mapping[str, list[Value]]:
@@ -70,7 +78,7 @@ class Modes:
         """
         if function.is_foreign or self.solution.callers.get(function):
             return False
-        return self._guarding(function.name) is Guarding.DOUBTFUL or ran_without_gradients(function)
+        return self._from_elsewhere(function) is Guarding.DOUBTFUL or ran_without_gradients(function)
 
     def at(self, value: Value) -> frozenset[Mode]:
         """The modes that are possible where ``value`` is computed."""

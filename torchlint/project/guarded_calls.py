@@ -1,0 +1,83 @@
+"""What the files of a run call with gradients off, and where nothing switches them off, by the name that is called."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from functools import cached_property
+
+from torchlint.project.guarded_parts import GUARD, MANAGER, guarded_parts, yields_in_guard
+from torchlint.project.sights import Sights
+from torchlint.project.uses import GUARDS
+from torchlint.syntax.python_tree import last_name, walk
+
+__all__ = ["GuardedCalls"]
+
+
+class GuardedCalls:
+    """The calls in the files of a run, each judged by what stands around it in its file: a ``with``, a decorator."""
+
+    def __init__(
+        self,
+        given: tuple[str, ...],
+        text_of: Callable[[str], str],
+        tree_of: Callable[[str], ast.Module | None],
+        sights: Sights,
+    ) -> None:
+        """Look through the files ``given`` when first asked; see :class:`~torchlint.project.callers.Callers`."""
+        self._given = given
+        self._text_of = text_of
+        self._tree_of = tree_of
+        self._sights = sights
+        self._open_calls: dict[str, frozenset[str]] = {}
+
+    @cached_property
+    def guards(self) -> dict[str, list[str]]:
+        """For each name that is called with gradients off anywhere, the files in which it is, sorted."""
+        found: dict[str, list[str]] = {}
+        with self._sights.unnoted():
+            for path in self._given:
+                if self._guard_names.search(self._text_of(path)):
+                    for name in self._calls_in(path, guarded=True):
+                        found.setdefault(name, []).append(path)
+        return found
+
+    @cached_property
+    def _own_guards(self) -> frozenset[str]:
+        """The names of the context managers that the files of the run define, and that switch gradients off."""
+        texts = ((path, self._text_of(path)) for path in self._given)
+        trees = (self._tree_of(path) for path, text in texts if MANAGER in text and GUARD.search(text))
+        return frozenset(
+            node.name
+            for tree in trees
+            for node in walk(tree or ast.Module([], []))
+            if isinstance(node, ast.FunctionDef) and yields_in_guard(node)
+        )
+
+    @property
+    def switches(self) -> frozenset[str]:
+        """The names of what switches gradients off."""
+        return GUARDS | self._own_guards
+
+    @cached_property
+    def _guard_names(self) -> re.Pattern[str]:
+        """What a file mentions that may switch gradients off."""
+        return re.compile("|".join([GUARD.pattern, *map(re.escape, sorted(self._own_guards))]))
+
+    def is_called_openly(self, path: str, name: str) -> bool:
+        """Whether a file calls ``name`` where nothing in it switches gradients off."""
+        if path not in self._open_calls:
+            self._open_calls[path] = self._calls_in(path, guarded=False)
+        return name in self._open_calls[path]
+
+    def _calls_in(self, path: str, *, guarded: bool) -> frozenset[str]:
+        """The names that a file calls where gradients are off, or where nothing in it switches them off."""
+        tree = self._tree_of(path)
+        return frozenset(
+            last_name(node.func)
+            for part, is_guarded in guarded_parts(tree or ast.Module([], []), self.switches)
+            if is_guarded is guarded
+            for node in walk(part)
+            if isinstance(node, ast.Call)
+        )
