@@ -34,6 +34,7 @@ from torchlint.facts.hooks.forward_hooks import Hooks
 from torchlint.facts.hooks.hook_store import HookStore, hook_stores
 from torchlint.facts.hooks.hooks_elsewhere import HookElsewhere, hooks_elsewhere
 from torchlint.facts.hooks.registrations import HookLifetimes, PiledHook, Registration, registrations
+from torchlint.facts.hooks.taps import Taps
 from torchlint.facts.host.datasets import Hoard, hoards
 from torchlint.facts.host.debugging import Debugging, debuggings
 from torchlint.facts.host.emptying import Emptying, emptyings
@@ -80,7 +81,7 @@ class Facts(Solved):
     """The facts of one file.
 
     Attributes:
-        hooks, inferences: queries that all rules on gradients need.
+        hooks, taps, inferences: queries that all rules on gradients need.
     """
 
     def __init__(self, module: cst.Module, project: Imports | None = None, *, trusts_annotations: bool = True) -> None:
@@ -94,7 +95,8 @@ class Facts(Solved):
         project = project or NoImports()
         super().__init__(module, project, trusts_annotations=trusts_annotations)
         self.hooks = Hooks(self)
-        self.inferences = Inferences(self.flows, self.steps, project, self.unit_tests.is_brief, self.hooks.is_used)
+        self.taps = Taps(self)
+        self.inferences = Inferences(self.flows, self.steps, project, self.unit_tests.is_brief, self.taps)
 
     def dissolve(self) -> None:
         """Give up all that is known, so that the file is freed at once; see :meth:`Solution.dissolve`."""

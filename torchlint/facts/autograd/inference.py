@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from types import UnionType
+from typing import TYPE_CHECKING
 
 from torchlint.facts.autograd.arrays import read_as_arrays
 from torchlint.facts.autograd.beside import beside
@@ -30,6 +31,9 @@ from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.overrides import has_unseen_base
 from torchlint.facts.values.overriding import is_left_open
 from torchlint.facts.values.parameters import all_same_objects, has_frozen_part
+
+if TYPE_CHECKING:
+    from torchlint.facts.hooks.taps import Taps
 
 WITHIN = (Mode.OFF, Mode.UNKNOWN)
 """The modes in a guard; what another context manager does within one is not known."""
@@ -80,12 +84,12 @@ class Inferences:
         steps: Steps,
         project: Imports,
         is_brief: Callable[[Value], bool],
-        is_used_by_hook: Callable[[Value], bool],
+        taps: Taps,
     ) -> None:
         """Search when first asked.
 
         ``project`` says whether the file belongs to a package, ``is_brief`` of a forward that it runs once, in a unit
-        test, ``is_used_by_hook`` that a hook hands its graph to a backward.
+        test, ``taps`` what hooks make of its graph.
         """
         self.solution = flows.solution
         self.flows = flows
@@ -97,7 +101,7 @@ class Inferences:
         self._demonstrations = Demonstrations(flows.solution, flows.ancestry, project)
         self.evaluating = Evaluating(flows.solution, self._does_more)
         self._is_brief = is_brief
-        self._is_used_by_hook = is_used_by_hook
+        self._taps = taps
         self.elsewhere = InferenceElsewhere(flows, steps, self._is_used)
         self._inferring: dict[Function, list[Value]] = {}
         self._detached: dict[Value, bool] = {}
@@ -178,7 +182,9 @@ class Inferences:
             return True
         if self._does_more(function):
             return self._is_script_of_inference(function) and self._is_thrown_away(call)
-        return call not in self.flows.leaving or self.elsewhere.infers(call)
+        if self.elsewhere.infers(call):
+            return True
+        return call not in self.flows.leaving and call not in self._taps.escaped
 
     def _is_script_of_inference(self, function: Function) -> bool:
         """Whether a function is a file's body, and nothing in the file trains or asks for a gradient."""
@@ -217,9 +223,9 @@ class Inferences:
 
     def _result_is_dropped(self, function: Function, call: Value) -> bool:
         """The graph goes to callers in this file, and none of them uses it."""
-        if self._does_more(function) or call in self.flows.escaped or call in self.flows.shown:
+        if self._does_more(function) or call in self.flows.escaped or call in self._taps.escaped:
             return False
-        if call in self.flows.handed_out or call in self.flows.put_away:
+        if call in self.flows.shown or call in self.flows.handed_out or call in self.flows.put_away:
             return False
         return call not in self._demonstrations.results
 
@@ -342,7 +348,7 @@ class Inferences:
 
     def _is_used(self, call: Value) -> bool:
         """Whether the call's own result reaches a backward; other calls of the same function do not matter."""
-        if call in self.flows.trained or call in self.flows.inspected or self._is_used_by_hook(call):
+        if call in self.flows.trained or call in self.flows.inspected or self._taps.is_used(call):
             return True
         return self._older_torch.reinforces(call)
 

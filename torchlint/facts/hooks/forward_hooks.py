@@ -132,11 +132,13 @@ class Hooks:
 
     @cached_property
     def _used(self) -> frozenset[Value]:
-        flows = self.facts.flows
-        wanted = flows.trained | flows.inspected
+        return self.run_with(self.facts.flows.trained | self.facts.flows.inspected)
+
+    def run_with(self, wanted: frozenset[Value]) -> frozenset[Value]:
+        """The forwards that run hooks one of whose tensors is ``wanted``."""
         using = [hook for hook in self.found if not wanted.isdisjoint(hook.tensors)]
         # Each of them, and not only the outermost: a loss that is a module runs the extractor that it holds.
-        runs = ((hook, call) for hook in using for call in self._module_calls(hook.module))
+        runs = ((hook, call) for hook in using for call in self.module_calls(hook.module))
         return frozenset(call for hook, call in runs if not self._is_outside(hook, call))
 
     def gets_tensors(self, hook: Hook) -> bool:
@@ -165,7 +167,7 @@ class Hooks:
 
         A function of another file runs what this one gives it.
         """
-        calls = dict.fromkeys(self._module_calls(hook.module))
+        calls = dict.fromkeys(self.module_calls(hook.module))
         # `self.head(x)` within `forward` is run by `model(x)`, which tells more of when.
         outermost = [call for call in calls if not any(above in calls for above in self._lifted(call)[1:])]
         return [call for call in outermost or calls if not self._is_outside(hook, call)]
@@ -193,7 +195,8 @@ class Hooks:
             return hook.tensors
         return hook.tensors[1:]
 
-    def _module_calls(self, module: Value | None) -> list[Value]:
+    def module_calls(self, module: Value | None) -> list[Value]:
+        """The calls of a module, or of one that holds it, here or for this file in another; of any where it is None."""
         if module is None:
             return [call for call in self.facts.calls() if self.facts.steps.calls_module(call)]
         wanted = self._origins(module, owners=True)

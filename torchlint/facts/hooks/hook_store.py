@@ -281,8 +281,12 @@ class Search:
         A parameter, ``def recorder(store)``, is only another name of what is passed for it.
         """
         lasting = [home for home in homes if not (isinstance(home, Place) and isinstance(home.owner, Function))]
-        resetters = (one for one in self.lifetimes.resetters(lasting or homes) if one.name != "__init__")
-        return any(self.solution.callers.get(one) or not self.facts.others_never_mention(one.name) for one in resetters)
+        resetters = [one for one in self.lifetimes.resetters(lasting or homes) if one.name != "__init__"]
+        return any(
+            # A statement calls `__exit__` or `__call__`, and does not mention it.
+            self.solution.callers.get(one) or one.name.startswith("__") or not self.facts.others_never_mention(one.name)
+            for one in resetters
+        )
 
     # -- what becomes of it ---------------------------------------------------------------------------------------
 

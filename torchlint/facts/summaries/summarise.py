@@ -165,6 +165,7 @@ class _Summariser:
                 *self._given_back(function),
                 *self._in_circles(function),
                 *self._tabled(function),
+                *self._tapping(function),
             ),
             resets=tuple(sorted(self._resets(function))),
             chains=tuple(dict.fromkeys(self._chains.of(function))) if calls else (),
@@ -227,6 +228,12 @@ class _Summariser:
         """The functions of the file that call what this one, as a decorator, puts into a table."""
         for dispatcher in dispatchers(self.facts, function) if function.parameters else ():
             yield EffectSummary(EffectKind.TABLES, dispatcher.name)
+
+    def _tapping(self, function: Function) -> Iterator[EffectSummary]:
+        """The hooks of a function, or of the object that it makes, by which others get what modules compute."""
+        methods = function.owner.methods.values() if function.owner is not None else ()
+        if not self.facts.taps.tapping.isdisjoint([function, *(methods if function.name == "__init__" else ())]):
+            yield EffectSummary(EffectKind.TAPS, function.name)
 
     def _parameter(self, parameter: Value) -> ParameterSummary:
         syntax = parameter.syntax
@@ -299,7 +306,7 @@ class _Summariser:
                     in_step=any(map(self.facts.steps.is_step, around)),
                     is_trained_on=call in self.flows.trained,
                     is_live=any(map(is_live, self.solution.final(call))),
-                    leaves=call in self.flows.leaving,
+                    leaves=call in self.flows.leaving or call in self.facts.taps.leaving,
                 )
         return dict(list(found.items())[:MOST_CALLS])
 

@@ -257,6 +257,8 @@ class EffectKind(Symbol):
     """It returns a function that holds what it is given, be it its own object."""
     HOOKS = "hooks"
     """It registers a hook on a module that it is given, or on parts of it, and returns the handle or drops it."""
+    TAPS = "taps"
+    """It registers a forward hook which takes tensors out, or which is not seen; of an initializer, any method does."""
     REMEMBERS = "remembers"
     """It keeps the tensor that it returns, without a bound, for each value that it is given for a parameter."""
     CACHES = "caches"
