@@ -7,6 +7,7 @@ is imported costs little. It also makes a summary depend on what the definition 
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from functools import cached_property
 
 from torchlint.source import lines_of
 
-__all__ = ["Outline"]
+__all__ = ["Outline", "mention", "only_calls", "sets_anew"]
 
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 """A name as it is read; what follows a dot is an attribute."""
@@ -104,8 +105,30 @@ class Outline:
 
     def empties(self, name: str) -> bool:
         """Whether the file takes things out of what it calls ``name``: ``name.clear()``, ``del name[key]``."""
-        taking = rf"\b{name}\.(?:{'|'.join(TAKING)})\(|\bdel\s+{name}\["
-        return re.search(taking, self.text) is not None
+        return _empties(name, self.text)
+
+    def emptiers(self, name: str) -> tuple[str, ...]:
+        """The functions at the top level by which ``name`` is emptied, or that mention one of them.
+
+        Empty where something else does that as well, a method or a statement of the file's body.
+        """
+        found, latest = {name}, {name}
+        while latest:
+            using = re.compile(rf"\b(?:{'|'.join(map(re.escape, latest - {name}))})\b") if latest != {name} else None
+            latest = set()
+            for other, statements in self._definitions.items():
+                texts = [self._text_of(one) for one in statements if other not in found]
+                if any(_empties(name, text) or (using and using.search(text)) for text in texts):
+                    if len(statements) > 1 or not issubclass(statements[0].type, ast.FunctionDef):
+                        return ()
+                    latest.add(other)
+            found |= latest
+        named = tuple(sorted(found - {name}))
+        elsewhere = self.text
+        for one in (statement for other in named for statement in self._definitions[other]):
+            elsewhere = elsewhere.replace(self._text_of(one), "")
+        is_left = _empties(name, elsewhere) or any(re.search(rf"\b{one}\b", elsewhere) for one in named)
+        return () if is_left else named
 
     def excerpt(self, name: str) -> str | None:
         """The source text of what defines ``name``, with what it mentions; None when nothing at the top level does.
@@ -150,6 +173,32 @@ class Outline:
 
     def _text_of(self, statement: _Statement) -> str:
         return "".join(self._lines[statement.first - 1 : statement.last])
+
+
+def only_calls(text: str, names: Iterable[str]) -> bool:
+    """Whether a text calls one of these names, and mentions none of them but in calls and imports."""
+    word = re.compile(rf"\b(?:{'|'.join(names)})\b(.?)")
+    lines = (line for line in lines_of(text) if "import" not in line)
+    return {after for line in lines for after in word.findall(line)} == {"("}
+
+
+def mention(texts: Iterable[str], path: str, names: Iterable[str]) -> bool:
+    """Whether a text has the name of the module ``path`` in it, and one of these, which may be functions of that."""
+    module = os.path.basename(path).partition(".")[0]
+    words = [re.compile(rf"\b(?:{word})\b") for word in (module, "|".join(names))]
+    return any(all(word.search(text) for word in words) for text in texts)
+
+
+def sets_anew(text: str, name: str) -> bool:
+    """Whether a text gives the global of another file something else: ``state.name = []``, ``state.name[:] = []``."""
+    return re.search(rf"\.{name}\s*=[^=]|\b{name}\[[^\]\n]*:[^\]\n]*\]\s*=[^=]", text) is not None
+
+
+def _empties(name: str, text: str) -> bool:
+    """``name.clear()``, ``del name[0]``, ``name[:] = name[-9:]``, or ``global name`` and then ``name = []``."""
+    taking = rf"\b{name}\.(?:{'|'.join(TAKING)})\(|\bdel\s+{name}\[|\b{name}\[[^\]\n]*:[^\]\n]*\]\s*=[^=]"
+    anew = rf"\bglobal\b[^\n]*\b{name}\b(?:.*\n)*?.*\b{name}\s*=\s*(?:[\[{{]|\w*(?:list|dict|deque)\(|{name}\[)"
+    return re.search(taking, text) is not None or ("global" in text and re.search(anew, text) is not None)
 
 
 def _ended(line: str) -> str:

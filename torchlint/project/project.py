@@ -18,18 +18,19 @@ from torchlint.guarding import Guarding
 from torchlint.project.arguments import Maker, PassedArguments, passed_arguments
 from torchlint.project.bases import REEXPORTS, Bases
 from torchlint.project.callers import Callers
-from torchlint.project.excerpt import Outline
+from torchlint.project.excerpt import Outline, mention, only_calls, sets_anew
 from torchlint.project.file_imports import FileImports
 from torchlint.project.guarded_parts import may_guard
 from torchlint.project.made_anew import MadeAnew
 from torchlint.project.modules import INITIALIZER, LIBRARIES, Location, Modules
 from torchlint.project.sights import Consulted, Sights
 from torchlint.project.single_calls import Parameter
+from torchlint.project.summarised import of_unknown_shape, summarised
 from torchlint.project.tables import Tables
 from torchlint.project.trees import Trees
 from torchlint.screen import imports_framework, uses_torch
 from torchlint.source import SIZE_LIMIT, Source, Unreadable
-from torchlint.syntax.depth import deep_recursion, parse_quietly
+from torchlint.syntax.depth import deep_recursion
 from torchlint.syntax.imported_names import imported_names
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Project:
         self._passed: dict[str, dict[str, tuple[PassedArguments, ...]]] = {}
         self._finds: dict[tuple[str, str], tuple[Found | None, Collection[tuple[str, str]]]] = {}
         self._excerpts: dict[tuple[str, str], str | None] = {}
-        self._summaries: dict[tuple[str, str], Summary | None] = {}
+        self._summaries: dict[tuple[str, str, bool], Summary | None] = {}
 
     def open(self, path: str, *, limit: int = SIZE_LIMIT) -> Source:
         """Read a file that is to be checked; the account of what its check consults begins here.
@@ -290,7 +291,23 @@ class Project:
     def _find(self, importer: str, name: str) -> Found | None:
         own = name.removeprefix(":")
         location = self._modules.locate(importer, name) if own == name else Location(importer, (own,))
-        return None if location is None else self._define(location, REEXPORTS, {})
+        found = None if location is None else self._define(location, REEXPORTS, {})
+        if found is None or own != name or not self._is_global(found.path, found.name):
+            return found
+        if sets_anew(self._text(importer), found.name):
+            return replace(found, summarise=partial(of_unknown_shape, found.summarise))
+        emptied_by = self._emptied_by(importer, found)
+        told = partial(self._summary, found.path, found.name, with_emptied=True) if emptied_by else found.summarise
+        return replace(found, summarise=told, emptied_by=emptied_by)
+
+    def _emptied_by(self, importer: str, found: Found) -> tuple[str, ...]:
+        """The functions that take things out of a global, if the importing file calls one and says no more of any."""
+        outline = self._outline(found.path) if self._is_emptied(found.path, found.name) else None
+        emptiers = outline.emptiers(found.name) if outline is not None else ()
+        text = self._text(importer) if emptiers else ""
+        located = {self._modules.locate(importer, name) for name in imported_names(text)} - {None}
+        others = [self._text(one.path) for one in located if one is not None and one.path != found.path]
+        return emptiers if only_calls(text, emptiers) and not mention(others, found.path, emptiers) else ()
 
     def _define(self, location: Location, hops: int, searched: dict[Location, int]) -> Found | None:
         """What a name leads to over so many re-exports; ``searched`` says over how many nothing was found before."""
@@ -371,12 +388,12 @@ class Project:
             self._excerpts[key] = excerpt if excerpt is not None and len(excerpt) <= longest else None
         return self._excerpts[key]
 
-    def _summary(self, path: str, name: str) -> Summary | None:
-        key = (path, name)
+    def _summary(self, path: str, name: str, *, with_emptied: bool = False) -> Summary | None:
+        key = (path, name, with_emptied)
         if key not in self._summaries:
-            excerpt = self._excerpts[key]
-            summary = None if excerpt is None else _summarised(excerpt, name)
-            if summary is not None and self._is_emptied(path, name):
+            excerpt = self._excerpts[path, name]
+            summary = None if excerpt is None else summarised(excerpt, name)
+            if summary is not None and not with_emptied and self._is_emptied(path, name):
                 summary = replace(summary, shape=())  # what is in it, and for how long, is that file's business
             self._summaries[key] = summary
         return self._summaries[key]
@@ -384,8 +401,11 @@ class Project:
     def _is_emptied(self, path: str, name: str) -> bool:
         """Whether a file takes things out of a global of its own."""
         outline = self._outline(path)
-        is_global = outline is not None and outline.definition(name) not in DEFINITIONS
-        return outline is not None and is_global and outline.empties(name)
+        return outline is not None and self._is_global(path, name) and outline.empties(name)
+
+    def _is_global(self, path: str, name: str) -> bool:
+        outline = self._outline(path)
+        return outline is not None and outline.definition(name) not in DEFINITIONS
 
 
 def _is_imported(outline: Outline | None, name: str) -> bool:
@@ -395,21 +415,3 @@ def _is_imported(outline: Outline | None, name: str) -> bool:
 
 def _member(module: str, name: str) -> str:
     return f"{module}{name}" if module.endswith(".") else f"{module}.{name}"
-
-
-def _summarised(excerpt: str, name: str) -> Summary | None:
-    import libcst as cst
-
-    from torchlint.facts import Facts
-    from torchlint.facts.summaries.summarise import summarise
-    from torchlint.syntax.bare import bare_module
-
-    try:
-        with deep_recursion():
-            module = bare_module(excerpt, parse_quietly(excerpt)) or cst.parse_module(excerpt)
-            facts = Facts(module, trusts_annotations=False)
-            summary = summarise(facts, name)
-            facts.dissolve()
-            return summary
-    except (SyntaxError, cst.ParserSyntaxError, cst.CSTValidationError):
-        return None

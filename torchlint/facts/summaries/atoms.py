@@ -101,6 +101,8 @@ class Atoms:
             syntax = cst.Dict([]) if part.flag and is_global else None
             function = unit.module if is_global else value.function
             made[owner, part] = self._linker.make(Op.CONTAINER, items, function, keys=keys, syntax=syntax)
+            for name in unit.found.emptied_by if is_global else ():
+                self._linker.empties(name, made[owner, part], unit)
         return Container(made[owner, part])
 
     def _argument(self, part: Part, unit: Unit, _: Value) -> Atom:

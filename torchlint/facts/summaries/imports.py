@@ -33,6 +33,8 @@ class Found:
         rest: what of the dotted name is left behind that name: a method, an attribute.
         imports: what that file itself imports.
         summarise: what it is; made when first asked for, None for what cannot be parsed.
+        emptied_by: of a global out of which its file takes things, the functions of that file that do so, where the
+            importing file calls them itself.
     """
 
     path: str
@@ -41,6 +43,7 @@ class Found:
     rest: tuple[str, ...]
     imports: Imports
     summarise: Callable[[], Summary | None]
+    emptied_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

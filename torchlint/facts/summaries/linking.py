@@ -248,6 +248,12 @@ class Linker:
         if summary is not None:
             Bodies(self).fill(function, summary, unit)
 
+    def empties(self, name: str, container: Value, unit: Unit) -> None:
+        """Say that a function at the top level of the unit's file takes things out of a global."""
+        linked = self.linked(f":{name}", unit.found.imports, unit.hops)
+        if linked is not None and isinstance(linked[0], Function):
+            self.foreign.resets.append((container, linked[0]))
+
     def new_function(self, name: str, owner: Class | None, unit: Unit) -> Function:
         """A function of another file of which nothing is known yet but its name."""
         function = Function(name, function_named(name), owner, unit.module, is_foreign=True)

@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.autograd.chains import Chains
+from torchlint.facts.autograd.insertions import is_bounded
 from torchlint.facts.hooks import own_circles
 from torchlint.facts.hooks.circles import Circles
 from torchlint.facts.host import emptying, figures, profiling
@@ -24,6 +25,7 @@ from torchlint.facts.summaries.keeps import Keeps, parameters_with_captured
 from torchlint.facts.summaries.results import Results, path_from_parameter
 from torchlint.facts.summaries.shapes import Shapes, name_of
 from torchlint.facts.summaries.summary import (
+    UNKNOWN,
     CallSummary,
     ClassSummary,
     EffectKind,
@@ -38,6 +40,7 @@ from torchlint.facts.summaries.summary import (
 from torchlint.facts.turns.registries import dispatchers
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import (
+    Container,
     History,
     Module,
     Tensor,
@@ -115,7 +118,11 @@ class _Summariser:
             return (Part(PartKind.CLASS, name),)
         if any(f.name == name and f.owner is None for f in self.functions):
             return (Part(PartKind.FUNCTION, name),)
-        return self._stored(Place(self.facts.graph.module, name))
+        place = Place(self.facts.graph.module, name)
+        made = (atom for value in self.solution.stored.get(place, ()) for atom in self.solution.final(value))
+        # What has room for so many only says nothing of that as a shape.
+        is_open = not any(isinstance(atom, Container) and is_bounded(atom.allocation) for atom in made)
+        return self._stored(place) if is_open else UNKNOWN
 
     def _stored(self, place: Place) -> Shape:
         """What a global or an attribute may hold."""

@@ -103,6 +103,8 @@ class Lifetimes:
         given = given_object(homes)
         if given is not None and self._is_of_one_step(*given):
             return False
+        if any(map(self._is_emptied_unseen, homes)):
+            return False
         ends = self._cuts if chained else self._resets
         resets = [position for home in homes for position in ends(home)]
         containers = [home for home in homes if isinstance(home, Value)]
@@ -120,6 +122,13 @@ class Lifetimes:
         return self._outlives(
             _Position(function, loop), self._lifted(resets), HOPS, set(), is_step or self.steps.is_step
         )
+
+    def _is_emptied_unseen(self, home: Place | Value) -> bool:
+        """Whether functions of another file empty a global of theirs, and this file is not seen to call any."""
+        emptying = [function for one, function in self.solution.graph.foreign.resets if one is home]
+        calls = (call for function in emptying for call in self.solution.callers.get(function, ()))
+        is_global = isinstance(home, Value) and bool(emptying)
+        return is_global and all(call.function.is_foreign for call in calls)
 
     def cut_by(self, homes: Iterable[Place | Value]) -> frozenset[Function]:
         """The functions that clear holders, or give them something without a graph, and those that call them."""

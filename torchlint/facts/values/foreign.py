@@ -24,7 +24,7 @@ class Foreign:
     Attributes:
         values, classes, backwards: as of :class:`ValueGraph`.
         attributes: what the attributes of its classes hold.
-        resets: places that a function sets anew.
+        resets: places that a function sets anew, and globals that it empties.
         endings: places that a method of this name sets anew, be it that nobody here asks for it.
         keeps: what functions keep of what they are given.
         holds: the parameters, from 0, that the object of an initializer has from then on.
@@ -63,7 +63,7 @@ class Foreign:
     classes: list[Class] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
     attributes: list[tuple[Place, Value]] = field(default_factory=list)
-    resets: list[tuple[Place, Function]] = field(default_factory=list)
+    resets: list[tuple[Place | Value, Function]] = field(default_factory=list)
     endings: list[tuple[Place, str]] = field(default_factory=list)
     keeps: dict[Function, tuple[KeepSummary, ...]] = field(default_factory=dict)
     holds: dict[Function, tuple[int, ...]] = field(default_factory=dict)
