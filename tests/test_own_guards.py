@@ -166,6 +166,34 @@ def test_a_guard_of_ones_own_holds(tmp_path: Path, guard: str, mode: str, use: s
     assert found(tmp_path, GUARDS[guard].format(**WRITTEN[mode]), USES[use], elsewhere=elsewhere) == []
 
 
+SCORING = """
+import torch
+
+def score(model, loader):
+    model.eval()
+    return [model(x).argmax(1).tolist() for x in loader]
+"""
+
+CALLER = """
+from scoring import score
+
+def main(loader):
+    model = nn.Linear(3, 3)
+    with quiet(model):
+        return score(model, loader)
+"""
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "elsewhere"])
+@pytest.mark.parametrize("mode", ["off", "by a flag"])
+@pytest.mark.parametrize("guard", GUARDS)
+def test_so_it_does_for_what_a_third_file_defines(tmp_path: Path, guard: str, mode: str, *, elsewhere: bool) -> None:
+    written = HEAD + GUARDS[guard].format(**WRITTEN[mode])
+    files = {"guards.py": written, "main.py": "from torch import nn\nfrom guards import quiet\n" + CALLER}
+    project = Project(tmp_path, {"scoring.py": SCORING, **(files if elsewhere else {"main.py": written + CALLER})})
+    assert project.found() == []
+
+
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "elsewhere"])
 @pytest.mark.parametrize("guard", [one for one in GUARDS.values() if "{flag}" not in one])
 def test_what_looks_like_one_and_leaves_gradients_alone_does_not(

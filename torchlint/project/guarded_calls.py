@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable
 from functools import cached_property
 
-from torchlint.project.guarded_parts import GUARD, MANAGER, guarded_parts, yields_in_guard
+from torchlint.project.guarded_parts import GUARD, guarded_parts
+from torchlint.project.own_guards import own_guards
 from torchlint.project.sights import Sights
 from torchlint.project.uses import GUARDS
 from torchlint.syntax.python_tree import last_name, walk
@@ -45,15 +46,9 @@ class GuardedCalls:
 
     @cached_property
     def _own_guards(self) -> frozenset[str]:
-        """The names of the context managers that the files of the run define, and that switch gradients off."""
-        texts = ((path, self._text_of(path)) for path in self._given)
-        trees = (self._tree_of(path) for path, text in texts if MANAGER in text and GUARD.search(text))
-        return frozenset(
-            node.name
-            for tree in trees
-            for node in walk(tree or ast.Module([], []))
-            if isinstance(node, ast.FunctionDef) and yields_in_guard(node)
-        )
+        """The names of the guards that the files of the run define."""
+        trees = (self._tree_of(path) for path in self._given if GUARD.search(self._text_of(path)))
+        return frozenset().union(*(own_guards(tree) for tree in trees if tree is not None))
 
     @property
     def switches(self) -> frozenset[str]:

@@ -9,13 +9,10 @@ from collections.abc import Iterator
 from torchlint.project.uses import GUARDS
 from torchlint.syntax.python_tree import children, last_name, walk
 
-__all__ = ["GUARD", "MANAGER", "called_guarded", "guarded_parts", "is_guard", "may_guard", "yields_in_guard"]
+__all__ = ["GUARD", "SETTER", "called_guarded", "guarded_parts", "is_guard", "may_guard"]
 
 GUARD = re.compile("no_grad|inference_mode|set_grad_enabled")
 """What a text mentions that may switch gradients off."""
-
-MANAGER = "contextmanager"
-"""The decorator that makes a guard of one's own: its body switches gradients off and yields."""
 
 SETTER = "set_grad_enabled"
 """What switches gradients off or on, for all that comes after it."""
@@ -42,15 +39,6 @@ def called_guarded(cls: ast.ClassDef) -> frozenset[str]:
         and isinstance(node.func.value, ast.Name)
         and node.func.value.id == "self"
     )
-
-
-def yields_in_guard(function: ast.FunctionDef) -> bool:
-    """``@contextmanager`` over a body that yields under a guard of torch."""
-    if not any(last_name(decorator) == MANAGER for decorator in function.decorator_list):
-        return False
-    blocks = (node for node in walk(function) if isinstance(node, ast.With))
-    guarded = (block for block in blocks if any(is_guard(item.context_expr, GUARDS) for item in block.items))
-    return any(isinstance(node, ast.Yield) for block in guarded for node in walk(block))
 
 
 def guarded_parts(tree: ast.Module | ast.ClassDef, guards: frozenset[str] = GUARDS) -> Iterator[tuple[ast.AST, bool]]:

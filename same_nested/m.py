@@ -1,0 +1,18 @@
+import torch
+from torch import nn
+from contextlib import contextmanager, ContextDecorator, ExitStack, nullcontext
+
+@contextmanager
+def inner():
+    with torch.no_grad():
+        yield
+
+@contextmanager
+def quiet(model):
+    with inner():
+        yield
+from a import evaluate
+def main(loader):
+    model = nn.Linear(3, 3)
+    with quiet(model):
+        return evaluate(model, loader)

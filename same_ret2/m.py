@@ -1,0 +1,12 @@
+import torch
+from torch import nn
+from contextlib import contextmanager, ContextDecorator, ExitStack, nullcontext
+
+def quiet(model):
+    model.eval()
+    return torch.inference_mode()
+from a import evaluate
+def main(loader):
+    model = nn.Linear(3, 3)
+    with quiet(model):
+        return evaluate(model, loader)

@@ -1,0 +1,6 @@
+import torch
+from torch import nn
+from contextlib import contextmanager, ContextDecorator, ExitStack, nullcontext
+
+def quiet(model, on=True):
+    return torch.no_grad() if on else nullcontext()

@@ -1,0 +1,85 @@
+"""Guards that a file defines, told from its text: what switches gradients off for a block, or for what it decorates.
+
+What :mod:`torchlint.facts.building.own_guards` reads off the definitions of a file that is checked, this reads off
+those of all the others, of which only the trees of Python's parser are there.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.project.guarded_parts import SETTER, is_guard
+from torchlint.project.uses import GUARDS
+from torchlint.syntax.python_tree import last_name, walk
+
+__all__ = ["own_guards"]
+
+ENTERING = "__enter__"
+MANAGER = "contextmanager"
+"""The decorator that makes a context manager of a generator."""
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def own_guards(tree: ast.Module) -> frozenset[str]:
+    """The names of the functions and classes that are guards as ``torch.no_grad`` is, on some path at least."""
+    definitions = [node for node in walk(tree) if isinstance(node, _Function | ast.ClassDef)]
+    found, latest = frozenset[str](), GUARDS
+    while latest - found:
+        found |= latest
+        latest = frozenset(one.name for one in definitions if one.name not in found and _is_own_guard(one, found))
+    return found - GUARDS
+
+
+def _is_own_guard(definition: _Function | ast.ClassDef, guards: frozenset[str]) -> bool:
+    if isinstance(definition, ast.ClassDef):
+        entering = [node for node in definition.body if isinstance(node, _Function) and node.name == ENTERING]
+        derives = any(is_guard(base, guards) for base in definition.bases)
+        return derives or any(_enters(node, definition, guards) for node in entering)
+    if any(last_name(decorator) == MANAGER for decorator in definition.decorator_list):
+        return _yields_in(definition, guards) or _enters(definition, None, guards)
+    last = definition.body[-1]
+    return isinstance(last, ast.Return) and any(is_guard(one, guards) for one in _calls_given(last.value))
+
+
+def _yields_in(function: _Function, guards: frozenset[str]) -> bool:
+    """``with torch.no_grad(): yield``"""
+    blocks = (node for node in walk(function) if isinstance(node, ast.With))
+    guarded = (block for block in blocks if any(is_guard(item.context_expr, guards) for item in block.items))
+    return any(isinstance(node, ast.Yield) for block in guarded for node in walk(block))
+
+
+def _enters(function: _Function, cls: ast.ClassDef | None, guards: frozenset[str]) -> bool:
+    """Whether a function switches gradients off, or enters a guard, be it one that its object has."""
+    nodes = list(walk(function))
+    if any(is_guard(node, guards) for node in nodes if isinstance(node, ast.Call) and last_name(node.func) == SETTER):
+        return True
+    return any(
+        is_guard(one, guards) for node in nodes for entered in _entered_by(node) for one in _set_to(entered, cls)
+    )
+
+
+def _entered_by(call: ast.Call) -> list[ast.expr]:
+    """``stack.enter_context(guard)``, ``guard.__enter__()``: what a call enters."""
+    if not isinstance(call.func, ast.Attribute):
+        return []
+    return call.args[:1] if call.func.attr == "enter_context" else [call.func.value] * (call.func.attr == ENTERING)
+
+
+def _set_to(entered: ast.expr, cls: ast.ClassDef | None) -> Iterator[ast.expr]:
+    """An expression, or what a class sets the attribute to that it is."""
+    yield entered
+    if cls is not None and isinstance(entered, ast.Attribute):
+        for node in walk(cls):
+            if isinstance(node, ast.Assign) and any(last_name(target) == entered.attr for target in node.targets):
+                yield node.value
+
+
+def _calls_given(value: ast.expr | None) -> list[ast.expr]:
+    """What a function gives: ``torch.no_grad() if frozen else nullcontext()``, ``torch.no_grad()(function)``."""
+    if isinstance(value, ast.IfExp):
+        return [*_calls_given(value.body), *_calls_given(value.orelse)]
+    if isinstance(value, ast.Call):
+        return [value.func if isinstance(value.func, ast.Call) else value]
+    return []
