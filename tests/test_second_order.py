@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from programs import Program
+from projects import Project
 
 MODEL = """
 model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3))
@@ -93,3 +96,53 @@ def test_a_function_that_works_with_the_gradients_itself_leaves_them_to_the_mode
 ) -> None:
     program = Program(f"{MODEL}{CURVATURE.format(net=net, more=more)}")
     assert [cycle.is_supposed for cycle in program.facts.gradient_cycles] == found
+
+
+CURVED = """
+    import torch
+    from torch.optim import Optimizer
+
+    class Curved(Optimizer):
+        def __init__(self, params, lr=0.1):
+            super().__init__(params, dict(lr=lr))
+
+        def step(self, closure=None):
+            params = [p for group in self.param_groups for p in group["params"]]
+            slopes = [p.grad for p in params]
+            curves = torch.autograd.grad(slopes, params, grad_outputs=[torch.ones_like(s) for s in slopes])
+            with torch.no_grad():
+                for p, curve in zip(params, curves):
+                    self.move(p, curve)
+
+        def move(self, p, curve):
+            p.sub_(0.1 * p.grad / (curve.abs() + 1e-4))
+            {end}
+"""
+
+FITS = """
+    import torch
+    from torch import nn
+    from curved import Curved
+
+    def fit(loader):
+        net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3))
+        optimizer = Curved(net.parameters())
+        for x, y in loader:
+            loss = nn.functional.cross_entropy(net(x), y)
+            loss.backward(create_graph=True)
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "found"),
+    [
+        ("p.grad = None", []),
+        ("p.grad.detach_()", []),
+        ("p.grad.zero_()", ["fits.py: TLK108 error"]),
+        ("pass", ["fits.py: TLK108 error"]),
+    ],
+)
+def test_an_optimizer_of_another_file_may_take_them_away(tmp_path: Path, end: str, found: list[str]) -> None:
+    project = Project(tmp_path, {"curved.py": CURVED.format(end=end), "fits.py": FITS})
+    assert [one for one in project.found() if "TLK108" in one] == found

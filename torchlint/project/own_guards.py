@@ -52,12 +52,10 @@ def _yields_in(function: _Function, guards: frozenset[str]) -> bool:
 
 def _enters(function: _Function, cls: ast.ClassDef | None, guards: frozenset[str]) -> bool:
     """Whether a function switches gradients off, or enters a guard, be it one that its object has."""
-    nodes = list(walk(function))
-    if any(is_guard(node, guards) for node in nodes if isinstance(node, ast.Call) and last_name(node.func) == SETTER):
-        return True
-    return any(
-        is_guard(one, guards) for node in nodes for entered in _entered_by(node) for one in _set_to(entered, cls)
-    )
+    calls = [node for node in walk(function) if isinstance(node, ast.Call)]
+    setting = [call for call in calls if last_name(call.func) == SETTER]
+    entered = (one for call in calls for part in _entered_by(call) for one in _set_to(part, cls))
+    return any(is_guard(one, guards) for one in [*setting, *entered])
 
 
 def _entered_by(call: ast.Call) -> list[ast.expr]:

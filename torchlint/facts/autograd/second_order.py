@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import ClassReference, History, Instance, Module, Tensor, Tool
 from torchlint.facts.values.graph import Backward, Function, Loop, Op, Value
@@ -59,7 +60,7 @@ def gradient_cycles(facts: Facts) -> list[GradientCycle]:
         elif not _is_in_step(facts, backward.function, backward.loop):
             if _is_worked_out_here(facts, backward) and not _goes_elsewhere(facts, backward):
                 found.append(GradientCycle(backward, call, None, None, is_supposed=True))
-        elif _is_kept(facts, backward, _resets(facts)) and not _goes_elsewhere(facts, backward):
+        elif _is_kept(facts, backward, gradients_freed(facts)) and not _goes_elsewhere(facts, backward):
             zeroed = next((c for c in facts.calls() if c.name == "zero_" and _is_gradient(c.callee.inputs[0])), None)
             found.append(GradientCycle(backward, call, None, zeroed))
         elif (leaf := _lost_leaf(facts, backward)) is not None:
@@ -94,7 +95,7 @@ def _is_worked_out_here(facts: Facts, backward: Backward) -> bool:
     reads = any(v.name == "grad" and v.function is function for v in facts.graph.of(Op.ATTRIBUTE))
     behind = facts.flows.ancestry.of(backward.root)
     is_given = any(called_object(v) in function.parameters for v in behind if v.op is Op.CALL)
-    return reads and is_given and next(_resets(facts), None) is None
+    return reads and is_given and next(gradients_freed(facts), None) is None
 
 
 def _is_gradient(value: Value) -> bool:
@@ -104,8 +105,10 @@ def _is_gradient(value: Value) -> bool:
     return value.op is Op.ATTRIBUTE and value.name == "grad"
 
 
-def _resets(facts: Facts) -> Iterator[tuple[Function, Loop | None]]:
-    """Where gradients are taken away."""
+def gradients_freed(facts: Facts) -> Iterator[tuple[Function, Loop | None]]:
+    """Where gradients are taken away, be it by a call of what stands in another file."""
+    for effect in facts.effects.of(EffectKind.FREES):
+        yield effect.call.function, effect.call.loop
     for call in facts.calls():
         if call.callee.op is Op.ATTRIBUTE and (
             "zero_grad" in call.name or (call.name == "detach_" and _is_gradient(call.callee.inputs[0]))
@@ -152,7 +155,7 @@ def _dropped_model(facts: Facts, backward: Backward) -> Value | None:
         return None  # of a model that many steps share, each loses its graph
     own = (call for call in facts.calls() if call.function is function)
     within = {function, *(callee for call in own for callee in facts.solution.functions_of(call))}
-    if any(resetting in within for resetting, _ in _resets(facts)):
+    if any(resetting in within for resetting, _ in gradients_freed(facts)):
         return None
     behind = facts.flows.ancestry.of(backward.root)
     calls = sorted((one for one in behind if facts.steps.calls_module(one)), key=lambda one: one.index)

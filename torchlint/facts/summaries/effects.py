@@ -11,6 +11,7 @@ import libcst as cst
 
 from torchlint.facts.autograd.gradients import zeroing_at, zeros_for
 from torchlint.facts.autograd.retained_elsewhere import retained_in
+from torchlint.facts.autograd.second_order import gradients_freed
 from torchlint.facts.keeping.caching import remembered_in
 from torchlint.facts.keeping.filled_caches import FilledCaches
 from torchlint.facts.keeping.joining import joined_by
@@ -34,7 +35,7 @@ MOST_EFFECTS = 8
 """Of a function that does more than this the first things are told."""
 
 
-POSSIBLE = (EffectKind.CLOSES, EffectKind.GIVES_LOADED)
+POSSIBLE = (EffectKind.CLOSES, EffectKind.FREES, EffectKind.GIVES_LOADED)
 """What is told of a function that only may do it."""
 
 OF_EACH = (
@@ -141,6 +142,7 @@ class Doings:
                 *remembered_in(self.facts, function),
                 *self._filled.by(function),
                 *self._zeroed_in(function),
+                *self._freed_in(function),
                 *self._started_in(function),
                 *self._loaded_in(function),
                 *retained_in(self.facts, function),
@@ -231,6 +233,15 @@ class Doings:
             part = next(names, next(iter(subjects), None))
             if of and self._is_sure(self.facts.hook_lifetimes.walk_over(call, part), function, EffectKind.ZEROES):
                 yield EffectSummary(EffectKind.ZEROES, "zero_grad", of)
+
+    def _freed_in(self, function: Function) -> Iterator[EffectSummary]:
+        """That a function takes gradients away, which ends the circle of a parameter and its gradient's graph."""
+        if function in self._freeing:
+            yield EffectSummary(EffectKind.FREES, "grad")
+
+    @cached_property
+    def _freeing(self) -> frozenset[Function]:
+        return frozenset(function for function, _ in gradients_freed(self.facts))
 
     def _zeroed_at(self, call: Value) -> tuple[Value, ...]:
         if zeros_for(self.facts, call) is not None:

@@ -238,6 +238,8 @@ class EffectKind(Symbol):
     """It adds a group of parameters to an optimizer that it is given, the first of those that are named."""
     ZEROES = "zeroes"
     """It fills the gradients of an optimizer or a model that it is given with zeros, where they could be freed."""
+    FREES = "frees"
+    """It takes gradients away: ``p.grad = None``."""
     HANDS_ITSELF = "hands itself"
     """It gives the method of its own object that is named, for these parameters, a function that holds the object."""
     HANDS_PART = "hands part"
