@@ -333,6 +333,16 @@ def test_a_guard_on_an_abstract_method_of_another_file_does_not_hold_for_what_ov
     assert Project(tmp_path, files).found("own.py") == found
 
 
+def test_what_a_base_does_to_each_class_below_may_be_to_guard_it(tmp_path: Path) -> None:
+    hook = """
+        def __init_subclass__(cls, **options):
+            super().__init_subclass__(**options)
+            cls.score = torch.no_grad()(cls.score)
+"""
+    files = {"base.py": BASE.format(decorator="@torch.no_grad()") + hook, "own.py": OVERRIDE.format(decorator="")}
+    assert Project(tmp_path, files).found("own.py") == []
+
+
 @pytest.mark.parametrize(
     ("before", "is_found"),
     [
@@ -494,3 +504,67 @@ def test_a_script_within_a_package_calls_its_evaluation_from_its_main_function(t
     """
     project = Project(tmp_path, {"affine/__init__.py": "", "affine/score.py": evaluation})
     assert project.found() == ["affine/score.py: TLK201 warning"]
+
+
+GATES = """
+    import torch
+    from torch import nn
+
+    class Gate(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate = nn.Linear(3, 3)
+            self.latest = None
+
+        def forward(self, x):
+            gate = self.gate(x).softmax(-1)
+            self.latest = gate
+            return x * gate
+"""
+
+MODULE = """
+    import lightning
+    import torch
+    from torch import nn
+    from gates import Gate
+
+    class Model(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.net = nn.Sequential(Gate(), nn.Linear(3, 3))
+
+        def training_step(self, batch, index):
+            return nn.functional.cross_entropy(self.net(batch[0]), batch[1])
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+"""
+
+USAGE = """
+    import lightning
+    from gates import Gate
+
+    class Usage(lightning.Callback):
+        def on_train_batch_end(self, trainer, module, outputs, batch, index):
+            for layer in module.modules():
+                if isinstance(layer, Gate):
+                    module.log("gate", layer.latest.detach().max())
+                    {end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "found"),
+    [
+        ("layer.latest = None", []),
+        ("del layer.latest", []),
+        ("pass", ["gates.py: TLK111 note"]),
+        ("self.latest = None", ["gates.py: TLK111 note"]),
+        ("layer.latest = layer.latest * 1", []),
+    ],
+)
+def test_what_a_callback_of_another_file_takes_away_from_a_layer_does_not_stay(
+    tmp_path: Path, end: str, found: list[str]
+) -> None:
+    project = Project(tmp_path, {"gates.py": GATES, "module.py": MODULE, "usage.py": USAGE.format(end=end)})
+    assert [one for one in project.found() if "TLK111" in one] == found

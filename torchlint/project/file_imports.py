@@ -17,7 +17,12 @@ __all__ = ["FileImports"]
 
 @dataclass(frozen=True)
 class FileImports:
-    """What one file imports; see :class:`~torchlint.facts.summaries.imports.Imports`."""
+    """What one file imports; see :class:`~torchlint.facts.summaries.imports.Imports`.
+
+    Attributes:
+        project: where to look for it.
+        path: the file, absolute.
+    """
 
     project: Project
     path: str
@@ -29,34 +34,37 @@ class FileImports:
         return self.project.guarding(self.path, name)
 
     def loaded_in(self, name: str) -> str | None:
-        return self.project.loaded_in(self.path, name)
+        return self.project.callers.loaded_in(self.path, name)
 
     def trains_without(self, attribute: str) -> bool:
-        return self.project.trains_without(self.path, attribute)
+        return self.project.readers.trains_without(self.path, attribute)
 
     def pass_batches(self, name: str) -> frozenset[int | str]:
-        return self.project.pass_batches(self.path, name)
+        return self.project.callers.pass_batches(self.path, name)
 
     def given_arguments(self, name: str) -> frozenset[int | str] | None:
-        return self.project.given_arguments(self.path, name)
+        return self.project.callers.given_arguments(self.path, name)
 
     def call_once(self, name: str, parameters: Sequence[tuple[int, str]] = ()) -> bool:
-        return self.project.call_once(self.path, name, parameters)
+        return self.project.callers.call_once(self.path, name, parameters)
 
     def never_mention(self, name: str) -> bool:
-        return self.project.never_mention(self.path, name)
+        return self.project.readers.never_mention(self.path, name)
 
     def only_read(self, name: str) -> bool:
-        return self.project.only_read(self.path, name)
+        return self.project.readers.only_read(self.path, name)
 
     def train_on_result(self, name: str) -> bool:
-        return self.project.train_on_result(self.path, name)
+        return self.project.readers.train_on_result(self.path, name)
 
     def train_on(self, attribute: str) -> bool:
-        return self.project.train_on(self.path, attribute)
+        return self.project.readers.train_on(self.path, attribute)
+
+    def let_go(self, attribute: str) -> bool:
+        return self.project.readers.let_go(self.path, attribute)
 
     def repeats(self, name: str, without: Sequence[str] = (), *, is_open: bool = False) -> bool:
-        return self.project.repeats(self.path, name, without, is_open=is_open)
+        return self.project.callers.repeats(self.path, name, without, is_open=is_open)
 
     def passed(self, name: str) -> Sequence[Passing]:
         return self.project.passed(self.path, name)

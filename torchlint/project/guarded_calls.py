@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
 from functools import cached_property
 
+from torchlint.project.given_files import GivenFiles
 from torchlint.project.guarded_parts import GUARD, guarded_parts
 from torchlint.project.own_guards import own_guards
-from torchlint.project.sights import Sights
 from torchlint.project.uses import GUARDS
 from torchlint.syntax.python_tree import last_name, walk
 
@@ -19,27 +18,18 @@ __all__ = ["GuardedCalls"]
 class GuardedCalls:
     """The calls in the files of a run, each judged by what stands around it in its file: a ``with``, a decorator."""
 
-    def __init__(
-        self,
-        given: tuple[str, ...],
-        text_of: Callable[[str], str],
-        tree_of: Callable[[str], ast.Module | None],
-        sights: Sights,
-    ) -> None:
-        """Look through the files ``given`` when first asked; see :class:`~torchlint.project.callers.Callers`."""
-        self._given = given
-        self._text_of = text_of
-        self._tree_of = tree_of
-        self._sights = sights
+    def __init__(self, files: GivenFiles) -> None:
+        """Look through ``files`` when first asked."""
+        self._files = files
         self._open_calls: dict[str, frozenset[str]] = {}
 
     @cached_property
     def guards(self) -> dict[str, list[str]]:
         """For each name that is called with gradients off anywhere, the files in which it is, sorted."""
         found: dict[str, list[str]] = {}
-        with self._sights.unnoted():
-            for path in self._given:
-                if self._guard_names.search(self._text_of(path)):
+        with self._files.sights.unnoted():
+            for path in self._files.given:
+                if self._guard_names.search(self._files.text_of(path)):
                     for name in self._calls_in(path, guarded=True):
                         found.setdefault(name, []).append(path)
         return found
@@ -47,7 +37,7 @@ class GuardedCalls:
     @cached_property
     def _own_guards(self) -> frozenset[str]:
         """The names of the guards that the files of the run define."""
-        trees = (self._tree_of(path) for path in self._given if GUARD.search(self._text_of(path)))
+        trees = (self._files.tree_of(path) for path in self._files.given if GUARD.search(self._files.text_of(path)))
         return frozenset().union(*(own_guards(tree) for tree in trees if tree is not None))
 
     @property
@@ -68,7 +58,7 @@ class GuardedCalls:
 
     def _calls_in(self, path: str, *, guarded: bool) -> frozenset[str]:
         """The names that a file calls where gradients are off, or where nothing in it switches them off."""
-        tree = self._tree_of(path)
+        tree = self._files.tree_of(path)
         return frozenset(
             last_name(node.func)
             for part, is_guarded in guarded_parts(tree or ast.Module([], []), self.switches)

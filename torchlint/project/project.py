@@ -20,11 +20,13 @@ from torchlint.project.bases import REEXPORTS, Bases
 from torchlint.project.callers import Callers
 from torchlint.project.excerpt import Outline, mention, only_calls, sets_anew
 from torchlint.project.file_imports import FileImports
+from torchlint.project.given_files import GivenFiles
 from torchlint.project.guarded_parts import may_guard
+from torchlint.project.guardings import Guardings
 from torchlint.project.made_anew import MadeAnew
 from torchlint.project.modules import INITIALIZER, LIBRARIES, Location, Modules
+from torchlint.project.readers import Readers
 from torchlint.project.sights import Consulted, Sights
-from torchlint.project.single_calls import Parameter
 from torchlint.project.summarised import of_unknown_shape, summarised
 from torchlint.project.tables import Tables
 from torchlint.project.trees import Trees
@@ -58,6 +60,10 @@ class Project:
 
     Texts that are checked but are not what lies on disk (standard input, an editor's buffer, a file that is being
     repaired) are summarised from disk all the same: others see what is saved.
+
+    Attributes:
+        files: the files of the run.
+        guardings, callers, readers: what these do with each other's functions and attributes.
     """
 
     def __init__(self, given: Iterable[str] = (), *, limit: int = SIZE_LIMIT, accounts: bool = False) -> None:
@@ -72,17 +78,10 @@ class Project:
         self._sights = Sights(accounts=accounts)
         self._modules = Modules(self._sights)
         self._given = frozenset(map(os.path.abspath, given))
-        tables = Tables(self._modules, self._outline, self._tree, self._sights)
-        made_anew = MadeAnew(self._modules, self._tree, self._outline, self._given)
-        self._callers = Callers(
-            tuple(sorted(self._given)),
-            self._modules,
-            self._text,
-            self._tree,
-            self._sights,
-            made_anew=made_anew,
-            tables=tables,
-        )
+        self.files = GivenFiles(tuple(sorted(self._given)), self._modules, self._text, self._tree, self._sights)
+        self.guardings = Guardings(self.files, Tables(self._modules, self._outline, self._tree, self._sights))
+        self.callers = Callers(self.files, MadeAnew(self._modules, self._tree, self._outline, self._given))
+        self.readers = Readers(self.files)
         self._bases = Bases(self._modules, self._outline, self._tree)
         self._texts: dict[str, str] = {}
         self._trees = Trees()
@@ -111,17 +110,17 @@ class Project:
         """What was looked at since :meth:`open`; None when some of it changed in the meantime, or without accounts."""
         if not self._sights.accounts:
             return None
-        return self._sights.consulted(self._callers.state if self._sights.asks else "")
+        return self._sights.consulted(self.files.state if self._sights.asks else "")
 
     @property
     def guards(self) -> Mapping[str, Sequence[str]]:
-        """See :attr:`Callers.guards`."""
-        return self._callers.guards
+        """See :attr:`GuardedCalls.guards`."""
+        return self.guardings.guards
 
     @property
     def given_state(self) -> str:
-        """See :attr:`Callers.state`."""
-        return self._callers.state
+        """See :attr:`GivenFiles.state`."""
+        return self.files.state
 
     def imports_of(self, path: str) -> Imports:
         """What the file ``path`` may import; the file itself need not exist."""
@@ -173,56 +172,16 @@ class Project:
         return self._modules.absolute(importer, name)
 
     def guarding(self, path: str, name: str) -> Guarding:
-        """See :meth:`Callers.guarding`; a base class in another file calls its methods, too."""
+        """See :meth:`Guardings.guarding`; a base class in another file calls its methods, too."""
         place = os.path.abspath(path)
-        found = self._callers.guarding(place, name)
+        found = self.guardings.guarding(place, name)
         if found is Guarding.UNSEEN and self._bases.guard(place, name):
             return Guarding.ALWAYS
         return found
 
-    def loaded_in(self, path: str, name: str) -> str | None:
-        """See :meth:`Callers.loaded_in`."""
-        return self._callers.loaded_in(os.path.abspath(path), name)
-
-    def trains_without(self, path: str, attribute: str) -> bool:
-        """See :meth:`Callers.trains_without`."""
-        return self._callers.trains_without(os.path.abspath(path), attribute)
-
-    def pass_batches(self, path: str, name: str) -> frozenset[int | str]:
-        """See :meth:`Callers.pass_batches`."""
-        return self._callers.pass_batches(os.path.abspath(path), name)
-
-    def given_arguments(self, path: str, name: str) -> frozenset[int | str] | None:
-        """See :meth:`Callers.given_arguments`."""
-        return self._callers.given_arguments(os.path.abspath(path), name)
-
-    def call_once(self, path: str, name: str, parameters: Sequence[Parameter] = ()) -> bool:
-        """See :meth:`Callers.call_once`."""
-        return self._callers.call_once(os.path.abspath(path), name, parameters)
-
-    def never_mention(self, path: str, name: str) -> bool:
-        """See :meth:`Callers.never_mention`."""
-        return self._callers.never_mention(os.path.abspath(path), name)
-
-    def only_read(self, path: str, name: str) -> bool:
-        """See :meth:`Callers.only_read`."""
-        return self._callers.only_read(os.path.abspath(path), name)
-
-    def train_on_result(self, path: str, name: str) -> bool:
-        """See :meth:`Callers.train_on_result`."""
-        return self._callers.train_on_result(os.path.abspath(path), name)
-
-    def train_on(self, path: str, attribute: str) -> bool:
-        """See :meth:`Callers.train_on`."""
-        return self._callers.train_on(os.path.abspath(path), attribute)
-
-    def repeats(self, path: str, name: str, without: Sequence[str] = (), *, is_open: bool = False) -> bool:
-        """See :meth:`Callers.repeats`."""
-        return self._callers.repeats(os.path.abspath(path), name, without, is_open=is_open)
-
     def importers(self, path: str) -> tuple[str, ...]:
-        """See :meth:`Callers.importers`."""
-        return self._callers.importers(os.path.abspath(path))
+        """See :meth:`GivenFiles.importers`."""
+        return self.files.importers(os.path.abspath(path))
 
     def passed(self, path: str, name: str) -> list[Passing]:
         """What other files of the run pass to the function, the class or, as ``Class.method``, the method ``name``.
@@ -250,7 +209,7 @@ class Project:
 
     def _may_call(self, path: str, name: str) -> bool:
         self._sights.note(path)
-        return self._callers.may_call(path, name)
+        return self.files.may_call(path, name)
 
     def _passed_in(self, path: str) -> dict[str, tuple[PassedArguments, ...]]:
         outline = self._outline(path)
@@ -368,7 +327,7 @@ class Project:
         """Note all that others may ask of a file while its tree is at hand: by then it may be gone."""
         outline = self._outlines[path] = Outline(text, tree)
         self._bases.learn(path, tree, may_guard=may_guard(text))
-        if path in self._given and self._callers.imports_others(path):
+        if path in self._given and self.files.imports_others(path):
             self._passed[path] = self._passed_by(tree, outline)
 
     def _found(self, path: str, name: str, rest: tuple[str, ...], outline: Outline) -> Found:

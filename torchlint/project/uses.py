@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from torchlint.syntax.python_tree import last_name, walk
 
-__all__ = ["BY_NAME", "GUARDS", "uses_attribute", "uses_result"]
+__all__ = ["BY_NAME", "GUARDS", "lets_go", "uses_attribute", "uses_result"]
 
 NUMBERS = frozenset(
     ["detach", "item", "tolist", "numpy", "data", "argmax", "argmin", "shape", "size", "dim", "dtype", "device"]
@@ -50,6 +50,19 @@ def uses_result(tree: ast.Module, name: str) -> bool:
         return isinstance(node, ast.Name | ast.Attribute) and last_name(node) == name and id(node) not in called
 
     return _goes_on_with(tree, is_used)
+
+
+def lets_go(tree: ast.Module, name: str) -> bool:
+    """Whether a file sets an attribute ``name`` of objects that it is given to None, or deletes it."""
+    taken = (target for node in walk(tree) for target in _emptied_by(node) if isinstance(target, ast.Attribute))
+    return any(target.attr == name and last_name(target.value) != "self" for target in taken)
+
+
+def _emptied_by(node: ast.AST) -> list[ast.expr]:
+    """What a statement sets to None, or deletes."""
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None:
+        return node.targets
+    return node.targets if isinstance(node, ast.Delete) else []
 
 
 def _goes_on_with(tree: ast.Module, is_it: Callable[[ast.AST], bool]) -> bool:

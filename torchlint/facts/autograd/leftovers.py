@@ -137,11 +137,15 @@ class Leftovers:
         spent = not heavy or (not escapes and self._is_given_to_training(store.function, places, live))
         if not spent and (escapes or not self._is_over(store, places, live)):
             return None
-        if self._is_used_here(store, live):
+        if self._is_used_here(store, live) or self._is_let_go(places):
             return None
         uses = tuple(uses_of(store.value, store.syntax, live))
         certain = not escapes and self._is_seen_running(store.function)
         return Leftover(store.statement, text_of(store.target, store.value), uses, spent, certain)
+
+    def _is_let_go(self, places: list[Place]) -> bool:
+        """Whether another file takes it away from the object that keeps it, as a callback does after each batch."""
+        return any(self.facts.others_let_go(place.path) for place in places if isinstance(place.owner, Class))
 
     def _outlives(self, homes: list[Place | Value], store: Store) -> bool:
         return self.lifetimes.outlives(homes, store.function, store.loop, is_step=self.repetitions.is_step)

@@ -24,6 +24,9 @@ from torchlint.syntax.tree import walk_scope
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
+HOOK = "__init_subclass__"
+"""What runs for each class that derives from one, and may put a guard around its methods."""
+
 SUSPENDING = ("contextmanager", "fixture")
 """A generator decorated with one of these yields inside its guard on purpose, for its caller's sake."""
 
@@ -249,7 +252,12 @@ class _Search:
             yield self._idle(Idle.COROUTINE, function.syntax, guard, function, function.syntax)
 
     def _overrides(self, cls: Class) -> Iterator[IdleGuard]:
-        """Methods of ``cls`` that infer unguarded in the place of a guarded method of a base."""
+        """Methods of ``cls`` that infer unguarded in the place of a guarded method of a base.
+
+        What a base does to each class that derives from it is not known.
+        """
+        if any(HOOK in base.methods for base in cls.lineage()[1:]):
+            return
         for name, method in cls.methods.items():
             base = next((c.methods[name] for c in cls.lineage()[1:] if name in c.methods), None)
             if base is None or base.is_async or method.guard is not Mode.INHERITED:

@@ -109,6 +109,9 @@ class Imports(Protocol):
     def train_on(self, attribute: str) -> bool:
         """Whether another file of the run that reaches this one trains, and goes on with such an attribute."""
 
+    def let_go(self, attribute: str) -> bool:
+        """Whether another file of the run that reaches this one takes away what objects have as such an attribute."""
+
     def repeats(self, name: str, without: Sequence[str] = (), *, is_open: bool = False) -> bool:
         """Whether another file of the run calls a function of this one in a loop that calls none of these.
 
@@ -172,6 +175,10 @@ class NoImports:
         return False
 
     def train_on(self, attribute: str) -> bool:
+        """Nobody else is seen."""
+        return False
+
+    def let_go(self, attribute: str) -> bool:
         """Nobody else is seen."""
         return False
 

@@ -1,0 +1,159 @@
+"""The files that were given to a run: which of them imports which, and which calls or defines what has a name."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+
+from torchlint.project.modules import INITIALIZER, Modules
+from torchlint.project.sights import Sights, given_state
+from torchlint.syntax.imported_names import imported_names
+
+__all__ = ["GivenFiles"]
+
+_DEFINITION = re.compile(r"\bdef\s+(\w+)")
+
+_CALL = re.compile(r"\b(\w+)\(")
+
+IMPORT_STEPS = 3
+"""So many imports lie between a file that calls a method and the one that defines it, at most."""
+
+
+class GivenFiles:
+    """The files of a run, by absolute path, sorted; each is looked at when it is first asked about.
+
+    Attributes:
+        given: the paths.
+        modules: finds what they import.
+        text_of: reads one.
+        tree_of: parses one, None where that cannot be done.
+        sights: keeps account of what is looked at.
+    """
+
+    def __init__(
+        self,
+        given: tuple[str, ...],
+        modules: Modules,
+        text_of: Callable[[str], str],
+        tree_of: Callable[[str], ast.Module | None],
+        sights: Sights,
+    ) -> None:
+        """Look at nothing yet."""
+        self.given, self.modules = given, modules
+        self.text_of, self.tree_of, self.sights = text_of, tree_of, sights
+        self._reached: dict[str, frozenset[str]] = {}
+        self._known_importers: dict[str, tuple[str, ...]] = {}
+        self._imported: dict[str, tuple[frozenset[str], Collection[tuple[str, str]]]] = {}
+
+    @contextmanager
+    def asked(self) -> Iterator[None]:
+        """What is looked at within counts by itself for nothing: it matters what any file of the run does."""
+        self.sights.ask_everybody()
+        with self.sights.unnoted():
+            yield
+
+    def others(self, path: str) -> list[str]:
+        """All files but one."""
+        return [other for other in self.given if other != path]
+
+    def calling_others(self, path: str, name: str) -> list[str]:
+        """The files but one that call or define what has a name."""
+        return sorted(self.calling.get(name, set()) - {path})
+
+    def defining_others(self, path: str, name: str) -> set[str]:
+        """The files but one that define a function of a name."""
+        return self.defining.get(name, set()) - {path}
+
+    def mentioning_others(self, path: str, name: str) -> list[str]:
+        """The files but one in which a name stands."""
+        word = re.compile(rf"\b{re.escape(name)}\b")
+        texts = ((other, self.text_of(other)) for other in self.others(path))
+        return [other for other, text in texts if name in text and word.search(text)]  # the pattern alone is slow
+
+    def reached_by(self, importer: str) -> frozenset[str]:
+        """The files that a file imports, and those that these import, a few steps on."""
+        if importer not in self._reached:
+            found, latest = {importer}, {importer}
+            for _ in range(IMPORT_STEPS):
+                latest = {path for one in latest for path in self._imported_by(one)} - found
+                found |= latest
+            self._reached[importer] = frozenset(found)
+        return self._reached[importer]
+
+    def imports(self, importer: str, path: str) -> bool:
+        """Whether a file imports another one, or a package that does."""
+        imported = self._imported_by(importer)
+        packages = (one for one in imported if os.path.basename(one) == INITIALIZER and one != importer)
+        return path in imported or any(path in self._imported_by(package) for package in packages)
+
+    def importers(self, path: str) -> tuple[str, ...]:
+        """The other files that import the file ``path``, or the package by which it is known, sorted."""
+        if path not in self._known_importers:
+            direct = self._importers.get(path, ())
+            packages = [one for one in direct if os.path.basename(one) == INITIALIZER]
+            found = {*direct, *(one for package in packages for one in self._importers.get(package, ()))} - {path}
+            self._known_importers[path] = tuple(sorted(found))
+        self.sights.ask(path, self._known_importers[path])
+        return self._known_importers[path]
+
+    @cached_property
+    def _importers(self) -> dict[str, list[str]]:
+        """For each file that is imported by any, those that import it."""
+        found: dict[str, list[str]] = {}
+        with self.sights.unnoted():
+            for importer in self.given:
+                for path in self._imported_by(importer):
+                    found.setdefault(path, []).append(importer)
+        return found
+
+    def imports_others(self, path: str) -> bool:
+        """Whether a file imports another one of the run, whose functions it may call."""
+        with self.sights.unnoted():
+            return any(other in self._all_given and other != path for other in self._imported_by(path))
+
+    @cached_property
+    def _all_given(self) -> frozenset[str]:
+        return frozenset(self.given)
+
+    def _imported_by(self, importer: str) -> frozenset[str]:
+        return self.sights.remembered(self._imported, importer, lambda: self._imports_in(importer))
+
+    def _imports_in(self, importer: str) -> frozenset[str]:
+        located = (self.modules.locate(importer, name) for name in imported_names(self.text_of(importer)))
+        return frozenset(location.path for location in located if location is not None)
+
+    def may_call(self, path: str, name: str) -> bool:
+        """Whether a file of the run calls what has this name, as far as its text tells."""
+        return path in self.calling.get(name, ())
+
+    @cached_property
+    def calling(self) -> dict[str, set[str]]:
+        """The files that call or define what has a name, by that name."""
+        found: dict[str, set[str]] = defaultdict(set)
+        with self.sights.unnoted():
+            for path in self.given:
+                for name in set(_CALL.findall(self.text_of(path))):
+                    found[name].add(path)
+        return found
+
+    @cached_property
+    def defining(self) -> dict[str, set[str]]:
+        """The files that define a function, by its name."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for path in self.given:
+            for name in _DEFINITION.findall(self.text_of(path)):
+                found[name].add(path)
+        return found
+
+    @cached_property
+    def state(self) -> str:
+        """The state of all files of the run, see :func:`torchlint.project.sights.given_state`."""
+        with self.sights.unnoted():
+            for path in self.given:
+                self.text_of(path)
+        return given_state([(path, self.sights.digest(path)) for path in self.given])

@@ -1,0 +1,88 @@
+"""What other files of a run make of what a file keeps and gives: with the tensor, or with its numbers alone."""
+
+from __future__ import annotations
+
+import re
+
+from torchlint.project.given_files import GivenFiles
+from torchlint.project.trained import may_train, trains_on_result
+from torchlint.project.uses import BY_NAME, lets_go, uses_attribute, uses_result
+
+__all__ = ["Readers"]
+
+_READING_BY_NAME = re.compile(rf"\b({'|'.join(sorted(BY_NAME))})\(")
+
+
+class Readers:
+    """Answers it for the attributes and functions of one file after the other, by their names."""
+
+    def __init__(self, files: GivenFiles) -> None:
+        """Look through ``files`` when first asked."""
+        self._files = files
+
+    def never_mention(self, path: str, name: str) -> bool:
+        """Whether other files of the run reach ``path``, and ``name`` stands in none of those."""
+        with self._files.asked():
+            mentioning = self._files.mentioning_others(path, name)
+            reaching = [other for other in self._files.others(path) if path in self._files.reached_by(other)]
+            return bool(reaching) and set(reaching).isdisjoint(mentioning)
+
+    def train_on_result(self, path: str, name: str) -> bool:
+        """Whether a file that imports ``path`` runs a backward over what its function ``name`` returns."""
+        with self._files.asked():
+            others = (one for one in self._files.calling_others(path, name) if self._files.imports(one, path))
+            trees = (self._files.tree_of(other) for other in others if may_train(self._files.text_of(other)))
+            return any(tree is not None and trains_on_result(tree, name) for tree in trees)
+
+    def only_read(self, path: str, name: str) -> bool:
+        """Whether a file that reaches ``path`` calls what has this name, and nobody goes on with more than numbers."""
+        with self._files.asked():
+            if not any(path in self._files.reached_by(other) for other in self._files.calling_others(path, name)):
+                return False
+            trees = map(self._files.tree_of, self._files.mentioning_others(path, name))
+            return not any(tree is None or uses_result(tree, name) for tree in trees)
+
+    def trains_without(self, path: str, attribute: str) -> bool:
+        """Whether a file that reaches ``path`` trains, and no other file uses an ``attribute`` of any object.
+
+        Of a file that does not reach ``path``, directly or through what it imports, only that name counts.
+        """
+        with self._files.asked():
+            others = self._files.others(path)
+            trainers = (other for other in others if may_train(self._files.text_of(other)))
+            return any(path in self._files.reached_by(other) for other in trainers) and not any(
+                self._may_use(other, path, attribute) for other in others
+            )
+
+    def train_on(self, path: str, attribute: str) -> bool:
+        """Whether a file that reaches ``path`` trains, and goes on with an ``attribute`` of some object.
+
+        One that Python asks for, ``__call__``, is written nowhere: whoever trains may go on with it.
+        """
+        is_written = not attribute.startswith("__")
+        with self._files.asked():
+            return any(
+                (not is_written or f".{attribute}" in self._files.text_of(other))
+                and may_train(self._files.text_of(other))
+                and path in self._files.reached_by(other)
+                and (not is_written or self._may_use(other, path, attribute))
+                for other in self._files.others(path)
+            )
+
+    def let_go(self, path: str, attribute: str) -> bool:
+        """Whether a file that reaches ``path`` takes away what objects have as ``attribute``: it sets it to None."""
+        with self._files.asked():
+            others = (
+                one for one in self._files.mentioning_others(path, attribute) if path in self._files.reached_by(one)
+            )
+            trees = map(self._files.tree_of, others)
+            return any(tree is None or lets_go(tree, attribute) for tree in trees)
+
+    def _may_use(self, other: str, path: str, attribute: str) -> bool:
+        text = self._files.text_of(other)
+        if re.search(rf"\b{re.escape(attribute)}\b", text) is None and (
+            _READING_BY_NAME.search(text) is None or path not in self._files.reached_by(other)
+        ):
+            return False
+        tree = self._files.tree_of(other)
+        return tree is None or uses_attribute(tree, attribute)
