@@ -442,3 +442,54 @@ def test_a_state_of_which_the_loss_sees_no_graph_is_carried_beside_it(state: str
     # Where the loss goes through the state, its second backward raises: the program does not run so.
     found = carried(TRAINING + MEMORY.replace("{read}", read).replace("{state}", state))
     assert found == (["memory"] if leaks else [])
+
+
+KEEPER = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.head = nn.GRU(3, 3), nn.Linear(3, 3)
+        self.state = None
+
+    def reset(self):
+        self.state = None
+
+    def cut(self):
+        self.state = self.state.detach()
+
+    def forward(self, x):
+        {enter}
+        out, self.state = self.rnn(x, self.state)
+        return self.head(out)
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    {epoch}
+    for x, y in loader:
+        {before}
+        loss = F.cross_entropy(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {after}
+"""
+ANYWHERE = dict.fromkeys(["enter", "epoch", "before", "after"], "pass")
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ({}, ["self.state"]),
+        ({"epoch": "net.reset()"}, ["self.state"]),
+        ({"before": "net.reset()"}, []),
+        ({"before": "if net.state is not None: net.cut()"}, []),
+        ({"after": "net.cut()"}, []),
+        ({"after": "net.state = net.state.detach()"}, []),
+        ({"enter": "if self.state is not None: self.state = self.state.detach()"}, []),
+        ({"enter": "if self.training: self.reset()"}, []),
+        ({"enter": "self.state = helpers.cut(self.state)"}, []),
+    ],
+)
+def test_a_state_that_a_network_keeps_makes_a_second_backward_raise(changed: dict[str, str], found: list[str]) -> None:
+    assert carried(TRAINING + "import helpers\n" + KEEPER.format(**{**ANYWHERE, **changed})) == found

@@ -51,6 +51,9 @@ class FileImports:
     def never_mention(self, name: str) -> bool:
         return self.project.readers.never_mention(self.path, name)
 
+    def mention(self, name: str) -> bool:
+        return self.project.readers.mention(self.path, name)
+
     def only_read(self, name: str) -> bool:
         return self.project.readers.only_read(self.path, name)
 

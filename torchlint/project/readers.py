@@ -23,9 +23,14 @@ class Readers:
     def never_mention(self, path: str, name: str) -> bool:
         """Whether other files of the run reach ``path``, and ``name`` stands in none of those."""
         with self._files.asked():
+            is_reached = any(path in self._files.reached_by(other) for other in self._files.others(path))
+            return is_reached and not self.mention(path, name)
+
+    def mention(self, path: str, name: str) -> bool:
+        """Whether ``name`` stands in another file of the run that reaches ``path``."""
+        with self._files.asked():
             mentioning = self._files.mentioning_others(path, name)
-            reaching = [other for other in self._files.others(path) if path in self._files.reached_by(other)]
-            return bool(reaching) and set(reaching).isdisjoint(mentioning)
+            return any(path in self._files.reached_by(other) for other in mentioning)
 
     def train_on_result(self, path: str, name: str) -> bool:
         """Whether a file that imports ``path`` runs a backward over what its function ``name`` returns."""

@@ -21,7 +21,7 @@ from torchlint.facts.repeated.builders import builders
 from torchlint.facts.turns.forwards import is_made_within_forward, is_within_forward
 from torchlint.facts.values.domain import Derived, Tensor
 from torchlint.facts.values.frameworks import is_forward
-from torchlint.facts.values.graph import Backward, Function, Key, Kind, Loop, Op, Place, Store, Value
+from torchlint.facts.values.graph import Backward, Class, Function, Key, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.parameters import inputs_across_calls
 from torchlint.facts.values.reaching import reached
@@ -248,8 +248,8 @@ class CarriedStates:
         # A second backward through the first step's part raises unless the first has retained it: a program that runs
         # cuts the chain where that is not seen.
         breaks = any(backward.by_contract or not backward.retains for backward in over)
-        is_loop_variable = old in self.solution.loop_variables
-        if breaks and (any(b.by_contract or b.inputs for b in over) or not is_loop_variable or not self._is_seen(new)):
+        is_known = old in self.solution.loop_variables or self._is_known_whole(old)
+        if breaks and (any(b.by_contract or b.inputs for b in over) or not is_known or not self._is_seen(new)):
             return None
         leaves = any(one in self.flows.escaped or one in self.flows.shown for one in (new, old))
         if not over and leaves and not self._infers(new):
@@ -259,6 +259,14 @@ class CarriedStates:
         kind = "" if leaves and not over else self._kind_of(new)  # what others are given is left to a person
         is_supposed = made.op is Op.CALL and not self.solution.functions_of(made) and not self._is_seen(new)
         return Carried(statement, name, new, old, bool(over), bounded, kind, breaks, is_supposed)
+
+    def _is_known_whole(self, old: Value) -> bool:
+        """Whether all that becomes of an attribute is seen: its class stands here, and no other file speaks of it."""
+        places = places_of(self.solution, old) if old.op is Op.ATTRIBUTE else []
+        return bool(places) and all(
+            isinstance(place.owner, Class) and not place.owner.is_foreign and not self.facts.others_mention(place.path)
+            for place in places
+        )
 
     def _is_seen(self, new: Value) -> bool:
         """Whether all that makes a state is seen: a recurrent module of torch, or functions that run one."""

@@ -100,6 +100,9 @@ class Imports(Protocol):
     def never_mention(self, name: str) -> bool:
         """Whether other files of the run reach this one, and none of them has a name in it."""
 
+    def mention(self, name: str) -> bool:
+        """Whether a name stands in another file of the run that reaches this one."""
+
     def only_read(self, name: str) -> bool:
         """Whether other files of the run call a function of this one, and make only numbers of what it gives."""
 
@@ -163,6 +166,10 @@ class NoImports:
         return False
 
     def never_mention(self, name: str) -> bool:
+        """Nobody else is seen."""
+        return False
+
+    def mention(self, name: str) -> bool:
         """Nobody else is seen."""
         return False
 
