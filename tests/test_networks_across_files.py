@@ -303,7 +303,8 @@ LINE = "\n" + 20 * " "
     ("beside", "leaks"),
     [
         ("print(gate_of(net).openness.mean().item())", True),
-        ("gate_of(net).openness = None", True),
+        ("gate_of(net).openness = None", False),
+        ("gate_of(net).openness = gate_of(net).openness.detach()", True),
         ("with torch.no_grad(): print(gate_of(net).openness.mean())", True),
         (f"shown = gate_of(net).openness.mean(){LINE}shown = shown.cpu().numpy(){LINE}print(shown)", True),
         (f"shown = gate_of(net).openness.mean(){LINE}shown = shown + 1{LINE}print(shown)", False),

@@ -19,7 +19,7 @@ from torchlint.facts.building.guards import (
     switches_off,
     wrapping_mode,
 )
-from torchlint.facts.building.names import all_parameters
+from torchlint.facts.building.names import all_parameters, imported_name
 from torchlint.facts.building.own_guards import ENTERING, OwnGuards
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.syntax.tree import dotted
@@ -33,7 +33,7 @@ class DefinitionBuilder(ExpressionBuilder):
     @cached_property
     def own_guards(self) -> OwnGuards:
         """The guards that the file defines."""
-        return OwnGuards(self.graph.module.syntax, self.full_name)
+        return OwnGuards(self.graph.module.syntax, self.imports)
 
     @abstractmethod
     def run(self, body: cst.BaseSuite) -> None:
@@ -41,12 +41,7 @@ class DefinitionBuilder(ExpressionBuilder):
 
     def full_name(self, node: cst.CSTNode) -> str | None:
         """The full dotted name of an expression that is reached through an import of the module."""
-        name = dotted(node)
-        if name is None:
-            return None
-        first, _, rest = name.partition(".")
-        full = self.imports.get(first)
-        return None if full is None else f"{full}.{rest}" if rest else full
+        return imported_name(self.imports, node)
 
     def function_defined(self, node: cst.FunctionDef) -> None:
         """A ``def``."""

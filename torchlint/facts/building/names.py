@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -29,6 +29,14 @@ class ScopeNames:
     declared: set[str] = field(default_factory=set)
     captured: set[str] = field(default_factory=set)
     is_generator: bool = False
+
+
+def imported_name(imports: Mapping[str, str], node: cst.CSTNode) -> str | None:
+    """The full dotted name of an expression by the names that imports bind; None for what no import brings."""
+    name = dotted(node)
+    first, _, rest = (name or "").partition(".")
+    full = imports.get(first)
+    return None if full is None else f"{full}.{rest}" if rest else full
 
 
 def import_names(node: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str]]:

@@ -7,12 +7,13 @@ definitions, since a function may be built before those that it uses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import cached_property
+from collections.abc import Iterable, Mapping
+from functools import cached_property, partial
 
 import libcst as cst
 
 from torchlint.facts.building.guards import SETTERS, SWITCHES
+from torchlint.facts.building.names import imported_name
 from torchlint.facts.values.graph import Mode
 from torchlint.syntax.tree import dotted, walk, walk_scope, walk_statements
 
@@ -28,9 +29,9 @@ Definition = cst.FunctionDef | cst.ClassDef | cst.Lambda
 class OwnGuards:
     """Reads the grad modes off the definitions of one file."""
 
-    def __init__(self, module: cst.CSTNode, full_name: Callable[[cst.CSTNode], str | None]) -> None:
-        """Read ``module``; ``full_name`` says what its imports stand for."""
-        self._module, self._full_name = module, full_name
+    def __init__(self, module: cst.CSTNode, imports: Mapping[str, str]) -> None:
+        """Read ``module``; ``imports`` has the names that its imports bind, with the full dotted names."""
+        self._module, self._full_name = module, partial(imported_name, imports)
         self._known: dict[cst.CSTNode, Mode | None] = {}
 
     def named(self, name: str) -> Mode | None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.summaries.summary import CALLED, KeepSummary
-from torchlint.facts.values.domain import Container, FunctionReference
-from torchlint.facts.values.graph import Function, Loop, Place, Value
+from torchlint.facts.summaries.summary import CALLED, KeepSummary, item_named
+from torchlint.facts.values.domain import Atom, Container, FunctionReference
+from torchlint.facts.values.graph import Function, Key, Loop, Place, Value
 from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.parameters import spread_into, star_of
@@ -91,7 +91,10 @@ def _written(call: Value, given: Value) -> Use:
 
 
 def _parts(facts: Facts, given: Value, of: str) -> list[Use]:
-    """What is kept of what is given: what this file assigns to an attribute, or what a function returns."""
+    """What is kept of what is given: what is assigned to an attribute, an item of a dict, what a function returns."""
+    held = [one for atom in facts.solution.final(given) for one in _items(facts.solution, atom)]
+    if items := [value for key, value in held if isinstance(key, str) and item_named(key) == of]:
+        return [_as_written(one, one.syntax) for one in items]
     if of == CALLED:
         functions = (a.function for a in facts.solution.final(given) if isinstance(a, FunctionReference))
         results = (one for f in functions if f.result is not None for one in f.result.inputs)
@@ -99,6 +102,10 @@ def _parts(facts: Facts, given: Value, of: str) -> list[Use]:
     places = set(facts.solution.places(given, of))
     stores = (store for store in facts.graph.stores if store.attribute == of)
     return [_as_written(s.value, s.target) for s in stores if not places.isdisjoint(targets_of(facts.solution, s))]
+
+
+def _items(solution: Solution, atom: Atom) -> list[tuple[Key, Value]]:
+    return solution.held.get(atom.allocation, []) if isinstance(atom, Container) else []
 
 
 def _as_written(value: Value, node: cst.CSTNode | None) -> Use:

@@ -17,7 +17,7 @@ from torchlint.facts.keeping.lookups import Lookups
 from torchlint.facts.keeping.snapshots import is_cut
 from torchlint.facts.keeping.stripping import replaced_at_once, stripped
 from torchlint.facts.keeping.views import RESHAPED, Views
-from torchlint.facts.summaries.summary import CALLED, KeepSummary, ViewSummary
+from torchlint.facts.summaries.summary import CALLED, KeepSummary, ViewSummary, item_named
 from torchlint.facts.values.choices import held_in
 from torchlint.facts.values.dictionaries import is_dictionary, is_item, is_item_or_default
 from torchlint.facts.values.domain import Argument, Container, Derived, History, Tensor, is_graphless, sorted_values
@@ -26,6 +26,7 @@ from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store,
 from torchlint.facts.values.homes import allocations_of, is_handed_to_method, is_one_place, places_of, targets_of
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.parameter_lists import lists_parameters
+from torchlint.facts.values.parameters import star_of
 from torchlint.facts.values.reaching import reached
 from torchlint.syntax.tree import dotted
 
@@ -79,7 +80,7 @@ class Keeps:
         averages = self._is_added_to_itself(store)
         if averages and not given:
             given = {(position, ""): True for position in self._averaged_networks(kept, store.function)}
-        given = given or dict(self._parts_given(kept, store.function))
+        given = self._with_parts(given, kept, store.function)
         views = self._views_of(kept, store.function)
         cut = [position for position in views if (position, "") not in given]  # `hidden[:, 0].detach()`
         given |= {(position, ""): True for position in cut}
@@ -120,15 +121,27 @@ class Keeps:
         """The parameters that ``kept`` is, or is computed from; see :meth:`_positions`."""
         return {(position, ""): is_computed for position, is_computed in self._positions(kept, function)}
 
+    def _with_parts(
+        self, given: dict[tuple[int, str], bool], kept: Value, function: Function
+    ) -> dict[tuple[int, str], bool]:
+        """The parameters that are ``given`` to ``kept``, or parts of them: of ``logs["loss"]`` that item alone."""
+        parts = dict(self._parts_given(kept, function))
+        items = {(position, of): is_computed for (position, of), is_computed in parts.items() if of.startswith("[")}
+        named = {position for position, _ in items}
+        return {key: given[key] for key in given if key[0] not in named} | items or parts
+
     def _parts_given(self, kept: Value, function: Function) -> Iterator[tuple[tuple[int, str], bool]]:
-        """What of parameters ``kept`` is made of: the attribute ``trainer.loss``, or what ``make()`` gives."""
+        """What of parameters ``kept`` is made of: ``trainer.loss``, ``logs["loss"]``, or what ``make()`` gives."""
         given = parameters_with_captured(function)
+        plain = {parameter for parameter in given if not star_of(parameter)}
         for value in self._behind(kept):
             is_method = any(user.op is Op.CALL and user.callee is value for user in value.users)
             if value.op is Op.ATTRIBUTE and value.inputs[0] in given and not is_method:
                 yield (given.index(value.inputs[0]), value.name), value is not kept
             elif value.op is Op.CALL and value.callee in given:
                 yield (given.index(value.callee), CALLED), value is not kept
+            elif value.op is Op.SUBSCRIPT and value.inputs[0] in plain and isinstance(value.keys[0], str):
+                yield (given.index(value.inputs[0]), item_named(value.keys[0])), value not in held_in(kept)
 
     def _views_of(self, kept: Value, function: Function) -> dict[int, ViewSummary]:
         """The views of parts of parameters that are kept, or are in what is kept, by the position of the parameter."""
@@ -212,8 +225,7 @@ class Keeps:
         """What of a function's parameters is in what it hands to another one that keeps it."""
         for argument in arguments:
             given = self._whole(argument, function)
-            if not given and not keep.of:
-                given = dict(self._parts_given(argument, function))
+            given = given if keep.of else self._with_parts(given, argument, function)
             yield from ((argument, key, is_computed) for key, is_computed in given.items())
 
     def _condition(self, node: cst.CSTNode | None, function: Function) -> int:

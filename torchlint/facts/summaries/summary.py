@@ -139,6 +139,11 @@ CALLED = "()"
 """What a function that is given returns, as :attr:`KeepSummary.of`."""
 
 
+def item_named(key: str) -> str:
+    """The item of a dict that has a name for its key, as :attr:`KeepSummary.of`."""
+    return f"[{key}]"
+
+
 @dataclass(frozen=True, slots=True)
 class ViewSummary:
     """A function returns a view of a tensor that it is given, or a part of one that it makes.
@@ -175,8 +180,8 @@ class KeepSummary:
         bounded: it is put into what has room for so many only: ``deque(maxlen=9)``, a list that is filled in a ring.
         keyed: it is put under a key, where it replaces what was kept under that one.
         only_if: the parameter, from 0, that has to be true for that: ``if update:``; -1 where there is none.
-        of: the attribute of the parameter that is kept, ``loss`` of ``self.curve.append(trainer.loss)``, or
-            :data:`CALLED` for what it returns when it is called; "" for itself.
+        of: the attribute of the parameter that is kept, ``loss`` of ``self.curve.append(trainer.loss)``, an item, see
+            :func:`item_named`, or :data:`CALLED` for what it returns when it is called; "" for itself.
         cached_under: the parameters of which the key is made under which it is put into a cache that keeps all entries;
             empty for anything else.
         asked_by: the methods of the class that ask that cache for a key.

@@ -1,0 +1,23 @@
+
+import torch
+import torch.nn.functional as F
+from callbacks import History
+
+class Trainer:
+    def __init__(self, model, optimizer, callbacks):
+        self.model, self.optimizer, self.callbacks = model, optimizer, [History()]
+
+    def emit(self, event, *args):
+        for cb in self.callbacks:
+            getattr(cb, event)(*args)
+
+    def fit(self, loader, epochs):
+        for epoch in range(epochs):
+            for step, (x, y) in enumerate(loader):
+                loss = F.cross_entropy(self.model(x), y)
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                self.emit("on_batch_end", loss)
+            for cb in self.callbacks:
+                cb.on_epoch_end(epoch)
