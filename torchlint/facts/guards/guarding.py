@@ -252,11 +252,8 @@ class _Search:
             yield self._idle(Idle.COROUTINE, function.syntax, guard, function, function.syntax)
 
     def _overrides(self, cls: Class) -> Iterator[IdleGuard]:
-        """Methods of ``cls`` that infer unguarded in the place of a guarded method of a base.
-
-        What a base does to each class that derives from it is not known.
-        """
-        if any(HOOK in base.methods for base in cls.lineage()[1:]):
+        """Methods of ``cls`` that infer unguarded in the place of a guarded method of a base."""
+        if any(self._may_guard_each(base) for base in cls.lineage()[1:]):
             return
         for name, method in cls.methods.items():
             base = next((c.methods[name] for c in cls.lineage()[1:] if name in c.methods), None)
@@ -269,6 +266,14 @@ class _Search:
             if guard is not None and guard.mode is not Mode.ON and self._infers(method):
                 idle = self._idle(Idle.OVERRIDDEN, base.syntax, guard, base, method.syntax)
                 yield replace(idle, victims=(method,))
+
+    def _may_guard_each(self, base: Class) -> bool:
+        """Whether a class may put guards around the methods of all that derive from it."""
+        if HOOK not in base.methods:
+            return False
+        hook = base.methods[HOOK]
+        named = (value for value in self.facts.graph.of(Op.EXTERNAL) if value.function is hook)
+        return hook.is_foreign or any(value.name in SWITCHES for value in named)
 
     def _override_of_another_file(self, method: Function, base: Function) -> Iterator[IdleGuard]:
         """The same where the base stands in another file: the method that runs unguarded is the place to say it."""

@@ -16,6 +16,7 @@ from torchlint.facts.values.domain import Atom, Container, FunctionReference
 from torchlint.facts.values.graph import Function, Key, Loop, Place, Value
 from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.facts.values.literals import literal
+from torchlint.facts.values.named_methods import callers_through
 from torchlint.facts.values.parameters import spread_into, star_of
 from torchlint.facts.values.solve import Solution
 from torchlint.facts.values.writing import Use, operands
@@ -119,9 +120,10 @@ def _is_told_not_to(solution: Solution, call: Value, function: Function, keep: K
 
 
 def _calls(facts: Facts, function: Function) -> list[Value]:
-    """The calls of a function in this file, in source order."""
-    calls = facts.solution.callers.get(function, {})
-    return sorted((call for call in calls if not call.function.is_foreign), key=lambda call: call.index)
+    """The calls of a function in this file, in source order, those left out that only hand on what others give."""
+    calls = (call for call in facts.solution.callers.get(function, {}) if not call.function.is_foreign)
+    own = (call for call in calls if not callers_through(facts.solution, call))
+    return sorted(own, key=lambda call: call.index)
 
 
 def _kept(facts: Facts, call: Value, function: Function, keep: KeepSummary, given: Use) -> KeptElsewhere:

@@ -45,7 +45,7 @@ from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.values.handing_on import bound_handlers, receiving_parameter
 from torchlint.facts.values.library_calls import given_by_container, given_by_library, given_by_tensor
-from torchlint.facts.values.named_methods import Named, handed_through, named_methods
+from torchlint.facts.values.named_methods import Named, callers_through, handed_through, named_methods
 from torchlint.facts.values.overriding import Overriding, is_left_open
 from torchlint.facts.values.own_backward import applied, has_own_backward
 from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen, star_of
@@ -145,13 +145,9 @@ class Calls:
         for atom in sorted_values(self.solution.of(named.receiver)):
             method = atom.cls.method(named.name) if isinstance(atom, Instance) else None
             if method is not None and not method.is_property:
-                binding = bind(call, method, bound=not method.is_static)
+                binding = self._handed_on(call, named.caller, method, bound=not method.is_static)
                 if not method.is_static:
                     binding[method.parameters[0]] = named.receiver
-                handed = handed_through(self.solution, named.caller, call)
-                for position, parameter in enumerate(method.parameters[not method.is_static :]):
-                    if binding[parameter] is None:
-                        binding[parameter] = handed.get(parameter.name, handed.get(position))
                 results.append(self._run(named.caller, method, binding))
         return join(results)
 
@@ -321,7 +317,21 @@ class Calls:
     def run_function(self, value: Value, function: Function, *, bound: bool) -> Abstract:
         """The result of a call of ``function`` from ``value``, and what the call tells about its parameters."""
         function.open()
-        return self._run(value, function, bind(value, function, bound=bound))
+        result = self._run(value, function, bind(value, function, bound=bound))
+        for caller in callers_through(self.solution, value):
+            self._run(caller, function, self._handed_on(value, caller, function, bound=bound))
+        return result
+
+    def _handed_on(self, call: Value, caller: Value, function: Function, *, bound: bool) -> dict[Value, Value | None]:
+        """What a CALL gives a function, where it only hands on what ``caller`` has given to the function around it."""
+        binding = bind(call, function, bound=bound)
+        handed = handed_through(self.solution, caller, call)
+        for position, parameter in enumerate(function.parameters[bound:]):
+            if binding[parameter] is None:
+                binding[parameter] = handed.get(parameter.name, handed.get(position))
+        if bound and call.callee.op is Op.ATTRIBUTE:
+            binding[function.parameters[0]] = call.callee.inputs[0]
+        return binding
 
     def _run(self, value: Value, function: Function, binding: dict[Value, Value | None]) -> Abstract:
         self.solution.add_call(value, function, binding)

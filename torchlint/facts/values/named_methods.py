@@ -51,6 +51,20 @@ def named_methods(solution: Solution, call: Value) -> Iterator[Named]:
         yield Named(receiver, text, caller)
 
 
+def callers_through(solution: Solution, call: Value) -> list[Value]:
+    """The calls of the function around a CALL that hands on whatever they give: ``callback.on_end(*args)``.
+
+    It is run again when there are others.
+    """
+    spread = [one for star in ("*", "**") for one in spread_as(call, star)]
+    if not spread or call.mode is not Mode.INHERITED:
+        return []
+    if not all(one.op is Op.PARAMETER and star_of(one) and one.function is call.function for one in spread):
+        return []
+    solution.watch(call.function, call)
+    return list(solution.callers.get(call.function, ()))
+
+
 def handed_through(solution: Solution, caller: Value, call: Value) -> dict[str | int, Value]:
     """What ``caller`` gives that its function hands on as it is in ``call``: ``handler(self, *args, **payload)``.
 

@@ -1,0 +1,110 @@
+"""What a trainer tells callbacks of another file, in whatever way, and what these keep of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import Project
+
+CALLBACKS = """
+    class Callback:
+        def on_batch_end(self, {given}):
+            pass
+
+    class History(Callback):
+        def __init__(self):
+            self.rows = []
+            self.total = 0.0
+
+        def on_batch_end(self, {given}):
+            {keep}
+"""
+
+TRAINER = """
+    import torch
+    import torch.nn.functional as F
+
+    class Trainer:
+        def __init__(self, model, optimizer, callbacks):
+            self.model, self.optimizer, self.callbacks = model, optimizer, callbacks
+
+        def emit(self, {passed}):
+            for callback in self.callbacks:
+                {tell}
+
+        def fit(self, loader, epochs):
+            for epoch in range(epochs):
+                for step, (x, y) in enumerate(loader):
+                    loss = F.cross_entropy(self.model(x), y)
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+                    {call}
+"""
+
+MAIN = """
+    import torch
+    from torch import nn
+    from callbacks import History
+    from trainer import Trainer
+
+    def main(loader):
+        model = nn.Linear(4, 3)
+        history = History()
+        trainer = Trainer(model, torch.optim.Adam(model.parameters()), [history])
+        trainer.fit(loader, 10)
+"""
+
+KEPT = [
+    ("loss", "loss", "self.rows.append(loss)"),
+    ("loss", "loss", "self.total += loss"),
+    ("trainer, loss", "self, loss", "self.rows.append(loss)"),
+    ("step, logs", 'step, {"loss": loss, "lr": 0.1}', 'self.rows.append(logs["loss"])'),
+    ("step, logs", 'step, {"loss": loss}', 'self.rows.append((step, logs["loss"]))'),
+    ("step, logs", 'step, {"loss": loss}', 'self.total += logs["loss"]'),
+    ("step, **logs", "step, loss=loss", 'self.rows.append(logs["loss"])'),
+]
+"""What a callback is given, what it is told, and what it keeps of that."""
+
+NUMBERS = [
+    ("loss", "loss.item()", "self.rows.append(loss)"),
+    ("loss", "loss", "self.rows.append(float(loss))"),
+    ("step, logs", 'step, {"loss": loss, "lr": 0.1}', 'self.rows.append(logs["lr"])'),
+    ("step, logs", 'step, {"loss": loss}', 'self.rows.append(logs["loss"].detach())'),
+    ("step, logs", 'step, {"loss": loss.item()}', 'self.rows.append((step, logs["loss"]))'),
+    ("step, logs", 'step, {"loss": loss}', 'self.total += logs["loss"].item()'),
+]
+"""The same, where no graph is kept."""
+
+WAYS = {
+    "by itself": ("*args", "pass", "for callback in self.callbacks: callback.on_batch_end({told})"),
+    "by a helper": ("*args, **kwargs", "callback.on_batch_end(*args, **kwargs)", "self.emit({told})"),
+    "by name": (
+        "event, *args, **kwargs",
+        "getattr(callback, event)(*args, **kwargs)",
+        'self.emit("on_batch_end", {told})',
+    ),
+}
+
+
+def found(folder: Path, way: str, given: str, told: str, keep: str) -> list[str]:
+    """What is found in the three files."""
+    passed, tell, call = WAYS[way]
+    trainer = TRAINER.format(passed=passed, tell=tell, call=call.format(told=told))
+    files = {"callbacks.py": CALLBACKS.format(given=given, keep=keep), "trainer.py": trainer, "main.py": MAIN}
+    return Project(folder, files).found()
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("given", "told", "keep"), KEPT)
+def test_a_graph_that_a_callback_keeps_is_told_where_it_is_handed_over(
+    tmp_path: Path, way: str, given: str, told: str, keep: str
+) -> None:
+    assert found(tmp_path, way, given, told, keep) == ["trainer.py: TLK105 warning"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("given", "told", "keep"), NUMBERS)
+def test_numbers_that_it_keeps_are_not(tmp_path: Path, way: str, given: str, told: str, keep: str) -> None:
+    assert found(tmp_path, way, given, told, keep) == []
