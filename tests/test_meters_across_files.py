@@ -119,3 +119,67 @@ def test_what_a_meter_keeps_with_its_graph_is_told_where_it_is_handed_over(tmp_p
 @pytest.mark.parametrize("body", COUNTING)
 def test_a_meter_that_makes_numbers_keeps_no_graph(tmp_path: Path, body: str) -> None:
     assert found(tmp_path, body) == []
+
+
+LOGGER = """
+    from collections import defaultdict, deque
+
+    class Window:
+        def __init__(self):
+            self.values, self.total, self.count = deque(maxlen=20), 0.0, 0
+
+        def update(self, value, n=1):
+            self.values.append(value{ending})
+            self.count += n
+            self.total += value{ending} * n
+
+        def __str__(self):
+            return f"{{float(self.total) / self.count:.4f}}"
+
+    class Logger:
+        def __init__(self):
+            self.meters = defaultdict(Window)
+
+        def update(self, **values):
+            for name, value in values.items():
+                self.meters[name].update(value)
+
+        def log_every(self, rows, every):
+            for i, row in enumerate(rows):
+                yield row
+                if i % every == 0:
+                    print(i, "  ".join(f"{{name}}: {{meter}}" for name, meter in self.meters.items()))
+"""
+
+EPOCH = """
+    import logger
+
+    def train_one_epoch(model, optimizer, rows):
+        model.train()
+        log = logger.Logger()
+        for images, targets in log.log_every(rows, 50):
+            terms = model(images, targets)
+            loss = sum(term for term in terms.values())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            log.update({given})
+        {end}
+"""
+
+
+@pytest.mark.parametrize("end", ["return log", "print(log)", "return log.meters"])
+@pytest.mark.parametrize(
+    ("ending", "given", "found"),
+    [
+        ("", "loss=loss", ["epoch.py: TLK105 warning"]),
+        ("", "loss=loss, **terms", ["epoch.py: TLK105 warning"]),
+        ("", "loss=loss.item()", []),
+        (".item()", "loss=loss, **terms", []),
+    ],
+)
+def test_a_logger_that_goes_over_the_batches_and_leaves_with_its_meters(
+    tmp_path: Path, ending: str, given: str, found: list[str], end: str
+) -> None:
+    files = {"logger.py": LOGGER.format(ending=ending), "epoch.py": EPOCH.format(given=given, end=end)}
+    assert Project(tmp_path, files).found() == found

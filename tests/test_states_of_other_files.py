@@ -17,6 +17,12 @@ NET = """
             self.cell = nn.LSTMCell(width, 16)
             self.head = nn.Linear(16, width)
 
+        @classmethod
+        def load(cls, path):
+            net = cls()
+            net.load_state_dict(torch.load(path, map_location="cpu"))
+            return net.eval()
+
         def begin(self, count):
             return torch.zeros(count, 16), torch.zeros(count, 16)
 
@@ -86,7 +92,7 @@ SERVE = """
     from runner import Runner
 
     def serve(stream):
-        runner = Runner(Walker().eval())
+        runner = Runner({net})
         runner.reset(1)
         answers = []
         {guard}:
@@ -139,6 +145,7 @@ def test_nor_does_one_that_the_other_file_cuts_off_or_begins_anew(tmp_path: Path
     assert trained(tmp_path, **{where: cut}) == []
 
 
+@pytest.mark.parametrize("net", ["Walker().eval()", "Walker.load('walker.pt')"])
 @pytest.mark.parametrize(
     ("guard", "keep", "answer", "grows"),
     [
@@ -154,8 +161,8 @@ def test_nor_does_one_that_the_other_file_cuts_off_or_begins_anew(tmp_path: Path
     ],
 )
 def test_one_of_which_the_other_file_reads_only_answers_grows(
-    tmp_path: Path, *, guard: str, keep: str, answer: str, grows: bool
+    tmp_path: Path, *, net: str, guard: str, keep: str, answer: str, grows: bool
 ) -> None:
     files = {"net.py": NET, "cut.py": CUT, "runner.py": RUNNER.format(enter="pass", keep=keep)}
-    project = Project(tmp_path, {**files, "main.py": SERVE.format(guard=guard, answer=answer)})
+    project = Project(tmp_path, {**files, "main.py": SERVE.format(net=net, guard=guard, answer=answer)})
     assert [one for one in project.found() if "TLK104" in one] == ["runner.py: TLK104 error"] * grows

@@ -68,7 +68,7 @@ class Handovers:
         whole = is_given and not keep.of
         use = kept.given if is_given else Use(part, kept.given.node)
         is_average = keep.averages and self._is_trained(part)
-        is_beside = holder is not None and not is_own and self._is_beside(holder, kept)
+        is_beside = holder is not None and not is_own and self._is_beside(holder, part, kept)
         keeps = call if holder is None or is_beside else holder
         # What the call gives may be computed from what it is given: without a graph that is not trained.
         is_trained = self.flows.may_be_trained_on(call)
@@ -165,8 +165,10 @@ class Handovers:
         stores = (store for store in self.solution.graph.stores if is_handed_to_method(self.solution, store))
         return frozenset(store.value for store in stores if not store.value.users)
 
-    def _is_beside(self, holder: Value, kept: KeptElsewhere) -> bool:
-        """Whether what is trained on of an object is not what it keeps there: a replay buffer gives detached samples.
+    def _is_beside(self, holder: Value, part: Value, kept: KeptElsewhere) -> bool:
+        """Whether what is trained on of an object is not what it keeps there: a replay buffer gives detached samples,
+        a logger the batches that it is given to go over. Code that is not seen runs no backward over a graph that is
+        freed.
 
         None of the methods and attributes by which a backward gets something of the object reads that attribute, or
         gives the field under which it is kept to anybody who trains on that.
@@ -178,7 +180,8 @@ class Handovers:
         methods = {method for cls in owner.lineage() for method in cls.methods.values()}
         calls = [(method, call) for method in methods for call in self.solution.callers.get(method, {})]
         others = {user for user in holder.users if user.op is Op.ATTRIBUTE and user.name not in wanted}
-        roots = [*(backward.root for backward in self.solution.graph.all_backwards()), *self.flows.exits()]
+        exits = () if self.flows.touches_spent(part) else self.flows.exits()
+        roots = [*(backward.root for backward in self.solution.graph.all_backwards()), *exits]
         unread = others.union(
             call for method, call in calls if method.name not in wanted or self._leaves(kept, method, call)
         )

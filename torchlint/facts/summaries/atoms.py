@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.summaries.summary import Part, PartKind, Shape
+from torchlint.facts.summaries.summary import FunctionSummary, Part, PartKind, Shape
 from torchlint.facts.summaries.units import Unit
 from torchlint.facts.values.domain import (
     Argument,
@@ -72,13 +72,12 @@ class Atoms:
         if isinstance(linked[0], Class):
             return Instance(linked[0])
         if isinstance(linked[0], Function):
-            return self._returned(linked[0].name, part, linked[1], value)
+            return self._returned(linked[0], part, linked[1], value)
         return Unknown()
 
-    def _returned(self, name: str, part: Part, unit: Unit, value: Value) -> Atom:
+    def _returned(self, maker: Function, part: Part, unit: Unit, value: Value) -> Atom:
         """What a function returns, or an item of that, whatever it is given, where that is one thing."""
-        functions = unit.summary.functions if unit.summary is not None else ()
-        results = [function.result for function in functions if function.name == name]
+        results = [function.result for function in _alike(maker, unit) if function.name == maker.name]
         if part.flag:
             results = [shape for one in results for key, shape in _items_of(one) if key == part.position]
         parts = results[0] if len(results) == 1 else ()
@@ -144,6 +143,15 @@ class Atoms:
 
 def _items_of(result: Shape) -> Sequence[tuple[Key, Shape]]:
     return result[0].items if len(result) == 1 and result[0].kind is PartKind.CONTAINER else ()
+
+
+def _alike(maker: Function, unit: Unit) -> Sequence[FunctionSummary]:
+    """The functions of a unit, or the methods of a class of it, one of which a function is."""
+    if unit.summary is None:
+        return ()
+    if maker.owner is None:
+        return unit.summary.functions
+    return [method for cls in unit.summary.classes if cls.name == maker.owner.name for method in cls.methods]
 
 
 def _of_torch(name: str) -> Atom:

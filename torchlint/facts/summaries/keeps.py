@@ -17,12 +17,13 @@ from torchlint.facts.keeping.lookups import Lookups
 from torchlint.facts.keeping.snapshots import is_cut
 from torchlint.facts.keeping.stripping import replaced_at_once, stripped
 from torchlint.facts.keeping.views import RESHAPED, Views
+from torchlint.facts.summaries.reading import Reading
 from torchlint.facts.summaries.summary import CALLED, KeepSummary, ViewSummary, item_named
 from torchlint.facts.values.choices import held_in
-from torchlint.facts.values.dictionaries import is_dictionary, is_item, is_item_or_default
+from torchlint.facts.values.dictionaries import is_item, is_item_or_default
 from torchlint.facts.values.domain import Argument, Container, Derived, History, Tensor, is_graphless, sorted_values
 from torchlint.facts.values.framework_objects import keeps_no_graph
-from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
+from torchlint.facts.values.graph import Function, Kind, Mode, Op, Store, Value
 from torchlint.facts.values.homes import allocations_of, is_handed_to_method, is_one_place, places_of, targets_of
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.parameter_lists import lists_parameters
@@ -32,9 +33,6 @@ from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-
-OF_KEYS = frozenset(["builtins.list", "builtins.tuple", "builtins.set", "builtins.sorted", "builtins.len"])
-"""Functions that take the keys of a dictionary."""
 
 _THROUGH = (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE)
 
@@ -46,13 +44,12 @@ class Keeps:
         """Work on ``facts``."""
         self.facts, self.solution, self.flows = facts, facts.solution, facts.flows
         self._insertions, self._lookups = Insertions(facts.lifetimes), Lookups(facts)
-        self._fields = ByField(facts)
+        self._fields, self._reading = ByField(facts), Reading(facts)
         self._views = Views(facts.solution, facts.steps)
         self._stores: dict[Function, list[Store]] = defaultdict(list)
         for store in facts.graph.stores:
             self._stores[store.function].append(store)
         self._known: dict[Function, tuple[KeepSummary, ...]] = {}
-        self._read_by: dict[Function, frozenset[Place]] = {}
 
     def of(self, function: Function) -> tuple[KeepSummary, ...]:
         """What a function keeps, by itself or by functions of its file."""
@@ -88,7 +85,7 @@ class Keeps:
             return
         into, attribute = target
         grows = averages or self._grows(store)
-        readers = self._readers(store.function, attribute) if into == 0 else ()
+        readers = self._reading.readers(store.function, attribute) if into == 0 else ()
         under, owner = self._keys_of_cache(store), store.function.owner_around
         is_replaced = bool(store.attribute) and store.attribute in replaced_at_once(self.facts.graph, store.function)
         is_copied, by_field = self._writes_into_tensor(store), self._fields.readers(readers, kept, owner, attribute)
@@ -204,7 +201,7 @@ class Keeps:
             under = {one for key in keys if key is not None for one in self._parameters_behind(key, call.function)}
             for argument, (position, of), is_computed in self._given_in(arguments, keep, call.function):
                 mode = call.mode.value if keep.mode == "inherited" else keep.mode
-                readers = self._readers(call.function, attribute) if into == 0 else ()
+                readers = self._reading.readers(call.function, attribute) if into == 0 else ()
                 computed = is_computed or keep.is_computed
                 parameter = parameters_with_captured(call.function)[position]
                 is_same = parameter in held_in(argument, RESHAPED)
@@ -326,99 +323,6 @@ class Keeps:
 
     def _ends_graph(self, value: Value) -> bool:
         return value.op in (Op.CALL, Op.ATTRIBUTE) and all(map(is_graphless, self.solution.final(value)))
-
-    def _readers(self, function: Function, attribute: str) -> tuple[str, ...]:
-        """The methods of the class that may give an attribute on with its graph, or run a backward on it."""
-        owner = function.owner_around
-        if owner is None:
-            return ()
-        place = Place(owner.root(), attribute)
-        methods = (method for cls in owner.lineage() for method in cls.methods.values())
-        # Who puts something there reads it for that alone, as far as is seen.
-        return tuple(
-            method.name
-            for method in methods
-            if place in self._places_behind(method) or (method is not function and self._may_give_on(method, place))
-            if not self._reads_numbers_only(method, place)
-        )
-
-    def _reads_numbers_only(self, method: Function, place: Place) -> bool:
-        """``[float(p) for p in self.ranks]``: whether all that a method makes of what a place holds has no graph."""
-        pending = [value for value in self._reading[method] if place in places_of(self.solution, value)]
-        seen, is_read = set(pending), bool(pending)
-        stored = self.solution.stored.get(place, ())
-        has_keys = bool(stored) and all(map(is_dictionary, stored))
-        if has_keys:  # `list(self.ranks)` takes the keys
-            users = (user for value in pending for user in value.users if user.op is Op.CALL)
-            seen.update(user for user in users if user.callee.name in OF_KEYS)
-        while pending:
-            for user in pending.pop().users:
-                if user in seen or all(map(is_graphless, self.solution.final(user))):
-                    continue
-                asked = [call for call in user.users if call.op is Op.CALL and call.callee is user]
-                if asked and user.op is Op.ATTRIBUTE:  # `self.centers.detach()`
-                    if all(is_graphless(atom) for call in asked for atom in self.solution.final(call)):
-                        continue
-                if user is method.result or user.op not in (Op.ELEMENT, Op.SUBSCRIPT, Op.NARROWED, Op.PHI):
-                    return False
-                seen.add(user)
-                pending.append(user)
-        return is_read
-
-    def _may_give_on(self, method: Function, place: Place) -> bool:
-        """Whether the result of a method may be made of what a place holds, or it trains on that."""
-        if place not in self._read_in[method]:
-            return False
-        return method in self._training or (method.result is not None and self._may_hold_graph(method.result, set()))
-
-    def _may_hold_graph(self, value: Value, seen: set[Value]) -> bool:
-        """Whether a graph may be in a value, as deep as the containers and records in it are known."""
-        if value in seen:
-            return False
-        seen.add(value)
-        if value.op is Op.PHI:
-            return any(self._may_hold_graph(choice, seen) for choice in value.inputs)
-        if makes_record(self.facts, value):
-            return any(self._may_hold_graph(argument, seen) for argument in value.arguments)
-        for atom in self.solution.final(value):
-            if isinstance(atom, Container):
-                held = [item for _, item in self.solution.held.get(atom.allocation, ())]
-                fields = self.solution.fields.get(atom.allocation, {}).values()
-                vague = any(not is_graphless(inner) for abstract in fields for inner in abstract)
-                if vague or not (held or fields) or any(self._may_hold_graph(item, seen) for item in held):
-                    return True
-            elif not is_graphless(atom):
-                return True
-        return False
-
-    @cached_property
-    def _training(self) -> frozenset[Function]:
-        return frozenset(b.function for b in self.facts.graph.backwards if not b.by_contract)
-
-    @cached_property
-    def _read_in(self) -> dict[Function, set[Place]]:
-        """The attributes and globals that each function reads."""
-        table: dict[Function, set[Place]] = defaultdict(set)
-        for function, values in self._reading.items():
-            for value in values:
-                table[function].update(places_of(self.solution, value))
-        return table
-
-    @cached_property
-    def _reading(self) -> dict[Function, list[Value]]:
-        """The values by which each function reads attributes and globals."""
-        table: dict[Function, list[Value]] = defaultdict(list)
-        for value in self.facts.graph.of(Op.READ, Op.ATTRIBUTE):
-            table[value.function].append(value)
-        return table
-
-    def _places_behind(self, method: Function) -> frozenset[Place]:
-        """The attributes and globals of which a method's result is made."""
-        if method not in self._read_by:
-            behind = self.flows.ancestry.of_all([method.result] if method.result is not None else [])
-            reads = (value for value in behind if value.op in (Op.READ, Op.ATTRIBUTE))
-            self._read_by[method] = frozenset(place for value in reads for place in places_of(self.solution, value))
-        return self._read_by[method]
 
 
 def parameters_with_captured(function: Function) -> list[Value]:
