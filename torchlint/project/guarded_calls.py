@@ -8,7 +8,7 @@ from functools import cached_property
 
 from torchlint.project.given_files import GivenFiles
 from torchlint.project.guarded_parts import GUARD, guarded_parts
-from torchlint.project.own_guards import own_guards
+from torchlint.project.own_guards import may_define_guards, own_guards
 from torchlint.project.uses import GUARDS
 from torchlint.syntax.python_tree import last_name, walk
 
@@ -37,7 +37,8 @@ class GuardedCalls:
     @cached_property
     def _own_guards(self) -> frozenset[str]:
         """The names of the guards that the files of the run define."""
-        trees = (self._files.tree_of(path) for path in self._files.given if GUARD.search(self._files.text_of(path)))
+        defining = (path for path in self._files.given if may_define_guards(self._files.text_of(path)))
+        trees = map(self._files.tree_of, defining)
         return frozenset().union(*(own_guards(tree) for tree in trees if tree is not None))
 
     @property

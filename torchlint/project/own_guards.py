@@ -7,19 +7,28 @@ those of all the others, of which only the trees of Python's parser are there.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
-from torchlint.project.guarded_parts import SETTER, is_guard
+from torchlint.project.guarded_parts import GUARD, SETTER, is_guard
 from torchlint.project.uses import GUARDS
 from torchlint.syntax.python_tree import last_name, walk
 
-__all__ = ["own_guards"]
+__all__ = ["may_define_guards", "own_guards"]
 
 ENTERING = "__enter__"
 MANAGER = "contextmanager"
 """The decorator that makes a context manager of a generator."""
 
+_DEFINING = re.compile(rf"{MANAGER}|{ENTERING}|\b(?:return|class)\b.*(?:{GUARD.pattern})")
+"""What stands in a text that defines a guard."""
+
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def may_define_guards(text: str) -> bool:
+    """Whether a file may define a guard, told from its text: most only use those of torch."""
+    return GUARD.search(text) is not None and _DEFINING.search(text) is not None
 
 
 def own_guards(tree: ast.Module) -> frozenset[str]:

@@ -200,14 +200,17 @@ class Hooks:
         if module is None:
             return [call for call in self.facts.calls() if self.facts.steps.calls_module(call)]
         wanted = self._origins(module, owners=True)
+        return [call for call, origins in self._called_modules if not wanted.isdisjoint(origins)]
+
+    @cached_property
+    def _called_modules(self) -> list[tuple[Value, frozenset[Origin]]]:
+        """The calls of what may be a module, each with what that is known by."""
         elsewhere = (value for value in self.solution.graph.foreign.values if value.op is Op.CALL)
         from_here = [call for call in elsewhere if self.seen_at(call) is not None]
         return [
-            call
+            (call, self._origins(called, parts=True))
             for call in (*self.facts.calls(), *from_here)
-            if (called := _called_object(call)) is not None
-            and self._is_module(called)
-            and not wanted.isdisjoint(self._origins(called, parts=True))
+            if (called := _called_object(call)) is not None and self._is_module(called)
         ]
 
     def _is_module(self, value: Value) -> bool:

@@ -56,8 +56,10 @@ def callers_through(solution: Solution, call: Value) -> list[Value]:
 
     It is run again when there are others.
     """
+    if None not in call.keys[1:] or call.mode is not Mode.INHERITED:
+        return []  # the most
     spread = [one for star in ("*", "**") for one in spread_as(call, star)]
-    if not spread or call.mode is not Mode.INHERITED:
+    if not spread:
         return []
     if not all(one.op is Op.PARAMETER and star_of(one) and one.function is call.function for one in spread):
         return []
