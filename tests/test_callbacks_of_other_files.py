@@ -8,6 +8,13 @@ import pytest
 from projects import Project
 
 CALLBACKS = """
+    from dataclasses import dataclass
+
+    @dataclass
+    class State:
+        step: int = 0
+        total: float = 0.0
+
     class Callback:
         def on_batch_end(self, {given}):
             pass
@@ -24,10 +31,12 @@ CALLBACKS = """
 TRAINER = """
     import torch
     import torch.nn.functional as F
+    from callbacks import State
 
     class Trainer:
         def __init__(self, model, optimizer, callbacks):
             self.model, self.optimizer, self.callbacks = model, optimizer, callbacks
+            self.state = State()
 
         def emit(self, {passed}):
             for callback in self.callbacks:
@@ -60,6 +69,8 @@ KEPT = [
     ("loss", "loss", "self.rows.append(loss)"),
     ("loss", "loss", "self.total += loss"),
     ("trainer, loss", "self, loss", "self.rows.append(loss)"),
+    ("state, loss", "self.state, loss", "state.total = state.total + loss"),
+    ("state, loss", "self.state, loss", "state.total += loss * 2"),
     ("step, logs", 'step, {"loss": loss, "lr": 0.1}', 'self.rows.append(logs["loss"])'),
     ("step, logs", 'step, {"loss": loss}', 'self.rows.append((step, logs["loss"]))'),
     ("step, logs", 'step, {"loss": loss}', 'self.total += logs["loss"]'),
@@ -70,6 +81,8 @@ KEPT = [
 NUMBERS = [
     ("loss", "loss.item()", "self.rows.append(loss)"),
     ("loss", "loss", "self.rows.append(float(loss))"),
+    ("state, loss", "self.state, loss", "state.total = state.total + loss.item()"),
+    ("state, loss", "self.state, loss", "state.total = loss"),
     ("step, logs", 'step, {"loss": loss, "lr": 0.1}', 'self.rows.append(logs["lr"])'),
     ("step, logs", 'step, {"loss": loss}', 'self.rows.append(logs["loss"].detach())'),
     ("step, logs", 'step, {"loss": loss.item()}', 'self.rows.append((step, logs["loss"]))'),

@@ -75,6 +75,8 @@ class Keeps:
         parameters = parameters_with_captured(store.function)
         given = self._whole(kept, store.function)
         averages = self._is_added_to_itself(store)
+        if averages and not given and kept.op is Op.OPERATION:  # what `state.total` was before is not known
+            given = {key: True for operand in kept.inputs for key in self._whole(operand, store.function)}
         if averages and not given:
             given = {(position, ""): True for position in self._averaged_networks(kept, store.function)}
         given = self._with_parts(given, kept, store.function)
