@@ -665,3 +665,49 @@ def test_what_a_loop_of_another_file_takes_from_data_has_no_graph(tmp_path: Path
     }
     found = [one for one in Project(tmp_path, files).found("trainer.py", "main.py") if "TLK107" in one]
     assert found == (["trainer.py: TLK107 warning"] if in_vain else [])
+
+
+STEPPER = """
+    import torch
+
+    class Stepper:
+        def __init__(self, model, optimizer):
+            self.model, self.optimizer = model, optimizer
+
+        def {method}(self, images, wanted):
+            loss = (self.model(images) - wanted).pow(2).mean()
+            self.optimizer.zero_grad()
+            loss.backward(retain_graph=True)
+            self.optimizer.step()
+            return loss.detach()
+"""
+
+USE_OF_STEPPER = """
+    import torch
+    from torch import nn
+    from stepper import Stepper
+
+    def main(loader, extra):
+        model = nn.Linear(8, 8)
+        stepper = Stepper(model, torch.optim.SGD(model.parameters(), lr=0.1))
+        total = 0.0
+        for x, y in loader:
+            total += {call}.item()
+        print(total)
+"""
+
+
+@pytest.mark.parametrize(("method", "called"), [("step", "stepper.step"), ("__call__", "stepper")])
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [("x.to(0), y.to(0)", True), ("x, wanted=y", True), ("extra(x), y", False), ("x, model(y)", False)],
+)
+def test_a_step_of_another_file_is_given_batches_or_what_may_have_a_graph(
+    tmp_path: Path, method: str, called: str, given: str, *, told: bool
+) -> None:
+    files = {
+        "stepper.py": STEPPER.format(method=method),
+        "main.py": USE_OF_STEPPER.format(call=f"{called}({given})"),
+    }
+    found = [one for one in Project(tmp_path, files).found() if "TLK107" in one]
+    assert found == ["stepper.py: TLK107 warning"] * told

@@ -25,14 +25,26 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 def batches_passed(tree: ast.Module, name: str) -> frozenset[int | str] | None:
     """The arguments of the calls of a name that are batches in each of them.
 
+    Args:
+        tree: the file's.
+        name: the last part of what is called; with ``()`` behind it that of a class, whose objects are called.
+
     Returns:
         their positions (from 0) and keywords; None where the file does not call it with an argument.
     """
+    names = _objects_of(tree, name.removesuffix("()")) if name.endswith("()") else {name}
     calls = [
-        (call, scope) for call, scope in _calls(tree) if last_name(call.func) == name and (call.args or call.keywords)
+        (call, scope) for call, scope in _calls(tree) if last_name(call.func) in names and (call.args or call.keywords)
     ]
     passed = [frozenset(_batches(call, _Scope(scope))) for call, scope in calls]
     return frozenset.intersection(*passed) if passed else None
+
+
+def _objects_of(tree: ast.Module, cls: str) -> set[str]:
+    """The variables and attributes, by the last part of the name, to which objects of a class are bound."""
+    bound = [(node.targets, node.value) for node in walk(tree) if isinstance(node, ast.Assign)]
+    made = (targets for targets, value in bound if isinstance(value, ast.Call) and last_name(value.func) == cls)
+    return {last_name(one) for targets in made for one in targets if isinstance(one, ast.Name | ast.Attribute)}
 
 
 def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, ast.AST]]:

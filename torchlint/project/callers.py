@@ -66,6 +66,8 @@ class Callers:
     def pass_batches(self, path: str, name: str) -> frozenset[int | str]:
         """The arguments, by position or keyword, that are batches in all calls of ``name``, a function of ``path``.
 
+        ``Stepper()`` is what is called where the objects of a class are.
+
         Of files that reach ``path``; nothing where one of these reaches another definition of the name.
         """
         with self._files.asked():
@@ -74,7 +76,8 @@ class Callers:
             return self._batches_passed[path, name]
 
     def _pass_batches(self, path: str, name: str) -> frozenset[int | str]:
-        others = [one for one in self._files.calling_others(path, name) if path in self._files.reached_by(one)]
+        calling = self._files.calling_others(path, name.removesuffix("()"))
+        others = [one for one in calling if path in self._files.reached_by(one)]
         elsewhere = self._files.defining_others(path, name) if others else ()
         if not all(self._files.reached_by(other).isdisjoint(elsewhere) for other in others):
             return frozenset()
