@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-# Files that take minutes by themselves. A file stays with one worker, so one that starts late is what the other waits for.
+# Files that take minutes. A file stays with one worker, so the other one waits for a long file that starts late.
 _LONGEST_FIRST = ("test_verifier.py",)
 
 
