@@ -1,6 +1,0 @@
-import torch
-from torch import nn
-from contextlib import contextmanager, ContextDecorator, ExitStack, nullcontext
-
-def quiet(model, on=True):
-    return torch.no_grad() if on else nullcontext()
