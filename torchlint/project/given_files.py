@@ -18,7 +18,7 @@ __all__ = ["GivenFiles"]
 
 _DEFINITION = re.compile(r"\bdef\s+(\w+)")
 
-_CALL = re.compile(r"\b(\w+)\(")
+_CALL = re.compile(r"\b(\w+)[ \t]*\(")
 
 IMPORT_STEPS = 3
 """So many imports lie between a file that calls a method and the one that defines it, at most."""

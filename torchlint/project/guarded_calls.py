@@ -21,7 +21,7 @@ class GuardedCalls:
     def __init__(self, files: GivenFiles) -> None:
         """Look through ``files`` when first asked."""
         self._files = files
-        self._open_calls: dict[str, frozenset[str]] = {}
+        self._calls: dict[str, dict[bool, frozenset[str]]] = {}
 
     @cached_property
     def guards(self) -> dict[str, list[str]]:
@@ -30,7 +30,7 @@ class GuardedCalls:
         with self._files.sights.unnoted():
             for path in self._files.given:
                 if self._guard_names.search(self._files.text_of(path)):
-                    for name in self._calls_in(path, guarded=True):
+                    for name in self._calls_in(path)[True]:
                         found.setdefault(name, []).append(path)
         return found
 
@@ -53,17 +53,13 @@ class GuardedCalls:
 
     def is_called_openly(self, path: str, name: str) -> bool:
         """Whether a file calls ``name`` where nothing in it switches gradients off."""
-        if path not in self._open_calls:
-            self._open_calls[path] = self._calls_in(path, guarded=False)
-        return name in self._open_calls[path]
+        return name in self._calls_in(path)[False]
 
-    def _calls_in(self, path: str, *, guarded: bool) -> frozenset[str]:
-        """The names that a file calls where gradients are off, or where nothing in it switches them off."""
-        tree = self._files.tree_of(path)
-        return frozenset(
-            last_name(node.func)
-            for part, is_guarded in guarded_parts(tree or ast.Module([], []), self.switches)
-            if is_guarded is guarded
-            for node in walk(part)
-            if isinstance(node, ast.Call)
-        )
+    def _calls_in(self, path: str) -> dict[bool, frozenset[str]]:
+        """The names that a file calls where gradients are off, and where nothing in it switches them off."""
+        if path not in self._calls:
+            called: dict[bool, set[str]] = {True: set(), False: set()}
+            for part, is_guarded in guarded_parts(self._files.tree_of(path) or ast.Module([], []), self.switches):
+                called[is_guarded].update(last_name(node.func) for node in walk(part) if isinstance(node, ast.Call))
+            self._calls[path] = {is_guarded: frozenset(names) for is_guarded, names in called.items()}
+        return self._calls[path]

@@ -27,6 +27,8 @@ class Guardings:
         self._guarded = GuardedCalls(files)
         self._in_tables: dict[tuple[str, str], Guarding] = {}
         self._from_afar: dict[tuple[str, str], Guarding] = {}
+        self._mentioning: dict[str, tuple[str, ...]] = {}
+        self._calls: dict[tuple[str, str], frozenset[tuple[str, bool]]] = {}
 
     @property
     def guards(self) -> dict[str, list[str]]:
@@ -65,31 +67,52 @@ class Guardings:
             return self._in_tables[key]
 
     def _look_in_tables(self, path: str, name: str, tables: Collection[Table]) -> Guarding:
-        found = {way for other in self._files.given for way in self._ways(other, path, name, tables)}
+        found = {*self._ways_by_name(path, name), *self._ways_out_of(tables, path)}
         if not found:
             return Guarding.UNSEEN if all(table.is_class for table in tables) else Guarding.ESCAPED
         if len(found) > 1:
             return Guarding.DOUBTFUL
         return Guarding.ALWAYS if True in found else Guarding.UNSEEN
 
-    def _ways(self, other: str, path: str, name: str, tables: Collection[Table]) -> Iterator[bool]:
-        """Whether a file calls a function of the file ``path`` with gradients off, by its name or out of tables."""
-        text, imports = self._files.text_of(other), self._files.imports(other, path)
-        if imports and name in text and other != path and name != CALL:
-            yield from [True] if other in self.guards.get(name, ()) else []
-            yield from [False] if self._guarded.is_called_openly(other, name) else []
-        is_near = (
-            imports or other == path or any(other == one.path or self._files.imports(other, one.path) for one in tables)
-        )
-        tree = self._files.tree_of(other) if is_near and any(one.name in text for one in tables) else None
+    def _ways_by_name(self, path: str, name: str) -> Iterator[bool]:
+        """Whether other files call a function of the file ``path`` by its name, each time with gradients off or not."""
+        for other in self._files.calling_others(path, name) if name != CALL else ():
+            if self._files.imports(other, path):
+                yield from [True] if other in self.guards.get(name, ()) else []
+                yield from [False] if self._guarded.is_called_openly(other, name) else []
+
+    def _ways_out_of(self, tables: Collection[Table], path: str) -> Iterator[bool]:
+        """Whether files call what they take out of tables that hold a function of the file ``path``, as above."""
         for table in (one for one in tables if not one.makes):
-            calls = calls_of_items(tree, table.name, self._guarded.switches) if tree is not None else ()
-            for function, is_guarded in calls:
-                around = self.guarding(other, function) if function and not is_guarded else Guarding.UNSEEN
-                if table.guards or is_guarded or around is Guarding.ALWAYS:
-                    yield True
-                elif around is not Guarding.ESCAPED and (other != path or self._is_called_openly(path, function)):
-                    yield False
+            for other in self._files_that_mention(table.name):
+                if not self._is_near(other, path, tables):
+                    continue
+                for function, is_guarded in self._calls_of_items(other, table.name):
+                    around = self.guarding(other, function) if function and not is_guarded else Guarding.UNSEEN
+                    if table.guards or is_guarded or around is Guarding.ALWAYS:
+                        yield True
+                    elif around is not Guarding.ESCAPED and (other != path or self._is_called_openly(path, function)):
+                        yield False
+
+    def _is_near(self, other: str, path: str, tables: Collection[Table]) -> bool:
+        """Whether a file may mean one of the tables by its name."""
+        places = (path, *(table.path for table in tables))
+        return other in places or any(self._files.imports(other, place) for place in places)
+
+    def _files_that_mention(self, table: str) -> tuple[str, ...]:
+        # A table holds hundreds of functions, and each of them asks.
+        if table not in self._mentioning:
+            self._mentioning[table] = tuple(one for one in self._files.given if table in self._files.text_of(one))
+        return self._mentioning[table]
+
+    def _calls_of_items(self, path: str, table: str) -> frozenset[tuple[str, bool]]:
+        """See :func:`calls_of_items`."""
+        key = (path, table)
+        if key not in self._calls:
+            tree = self._files.tree_of(path)
+            calls = frozenset[tuple[str, bool]]() if tree is None else calls_of_items(tree, table, self._guarded.switches)
+            self._calls[key] = calls
+        return self._calls[key]
 
     def _is_called_openly(self, path: str, name: str) -> bool:
         """Whether any file calls a function of the file ``path`` where nothing switches gradients off, "" its body."""
