@@ -9,7 +9,15 @@ from __future__ import annotations
 import pytest
 from programs import Program, check_exact, check_one_of_several, check_unknown, defects, snippets
 
-from torchlint.facts.values.domain import Derived, sorted_values
+from torchlint.facts.values.domain import (
+    Derived,
+    FrameworkObject,
+    FunctionReference,
+    History,
+    Module,
+    Tensor,
+    sorted_values,
+)
 
 pytest.importorskip("torch")
 
@@ -427,8 +435,20 @@ def test_what_is_not_followed_stays_unknown(snippet: str) -> None:
     check_unknown(snippet)
 
 
-def test_alternatives_are_sorted_by_who_decides_of_them_as_well() -> None:
-    program = Program("def one(x):\n    return x\n\n\ndef other(x):\n    return x\n")
-    one, other = (f for f in program.facts.graph.functions if f.name in ("one", "other"))
-    alternatives = [Derived(one.parameters[0], other), Derived(one.parameters[0], one)]
-    assert sorted_values(alternatives) == sorted_values(alternatives[::-1])
+def test_alternatives_stand_in_one_order_however_they_were_found() -> None:
+    """What alternatives differ in decides, or the order of a set would: it is another one in each process."""
+    program = Program(
+        "def one(x):\n    return x\n\n\ndef other(x):\n    return x\n\n\n"
+        "class First:\n    def run(self): ...\n\n\nclass Second:\n    def run(self): ...\n"
+    )
+    one, other, first, second = (f for f in program.facts.graph.functions if f.name in ("one", "other", "run"))
+    x = one.parameters[0]
+    for alternatives in (
+        [Derived(x, other), Derived(x, one)],
+        [Tensor(History.LIVE, x, other), Tensor(History.LIVE, x, one)],
+        [FunctionReference(one, bound=True), FunctionReference(one)],
+        [FunctionReference(second), FunctionReference(first)],
+        [Module(has_parameters=True, allocation=x), Module(has_parameters=False, allocation=x)],
+        [FrameworkObject("one", x), FrameworkObject("other", x)],
+    ):
+        assert sorted_values(alternatives) == sorted_values(alternatives[::-1])

@@ -218,18 +218,32 @@ SYMBOLIC = (Argument, Derived)
 
 def _order(atom: Atom) -> tuple[str, str, int, str]:
     kind, decider = type(atom).__name__, getattr(atom, "inherits", None)
-    by = f"{decider.owner}.{decider.name}" if decider is not None else ""
+    by = "" if decider is None else _place_of(decider)
     if isinstance(atom, OF_CLASSES):
         return kind, atom.cls.name, atom.cls.number, by
     if isinstance(atom, FunctionReference):
-        return kind, atom.function.name, atom.function.result.index if atom.function.result is not None else -1, by
+        result = atom.function.result
+        return (
+            kind,
+            atom.function.name,
+            -1 if result is None else result.index,
+            f"{_place_of(atom.function)} {atom.bound}",
+        )
     if isinstance(atom, Tensor):
         return kind, atom.history.value, _index(atom), by
+    named, has_parameters = str(getattr(atom, "name", getattr(atom, "kind", ""))), getattr(atom, "has_parameters", 0)
     for name in ("allocation", "origin", "parameter"):
         value = getattr(atom, name, None)
         if value is not None:
-            return kind, "", value.index, by
-    return kind, str(getattr(atom, "name", getattr(atom, "kind", ""))), getattr(atom, "has_parameters", 0), by
+            return kind, named, value.index, f"{by}{has_parameters}"
+    return kind, named, has_parameters, by
+
+
+def _place_of(function: Function) -> str:
+    """What tells functions of one name apart: the class, and the first of its values."""
+    first = function.parameters[0] if function.parameters else function.result
+    owner = "" if function.owner is None else f"{function.owner.name}.{function.owner.number}"
+    return f"{owner}.{function.name}.{-1 if first is None else first.index}"
 
 
 def is_live(atom: Atom) -> bool:
