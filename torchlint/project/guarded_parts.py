@@ -57,14 +57,15 @@ def guarded_parts(tree: ast.Module | ast.ClassDef, guards: frozenset[str] = GUAR
 def _only_called_guarded(tree: ast.Module, guards: frozenset[str], inner: frozenset[str]) -> frozenset[str]:
     """The functions at the top level that are called with gradients off, and of which nothing else is said."""
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    called, others = set[str](), set[str]()
-    for part, is_guarded in _parts(tree, guards, inner) if functions else ():
-        nodes = list(walk(part))
-        callees = [node.func for node in nodes if isinstance(node, ast.Call)] if is_guarded else []
-        called |= {last_name(callee) for callee in callees}
-        harmless = set(map(id, callees))
-        others |= {last_name(n) for n in nodes if isinstance(n, ast.Name | ast.Attribute) and id(n) not in harmless}
-    return frozenset((called & functions) - others)
+    parts = list(_parts(tree, guards, inner)) if functions else []
+    nodes = [node for part, is_guarded in parts if is_guarded for node in walk(part)]
+    callees = [node.func for node in nodes if isinstance(node, ast.Call)]
+    called = functions.intersection(map(last_name, callees))
+    if not called:
+        return frozenset()  # nearly always, and then nobody needs to know what else the file says
+    harmless = set(map(id, callees))
+    mentioned = (node for part, _ in parts for node in walk(part) if isinstance(node, ast.Name | ast.Attribute))
+    return frozenset(called.difference(last_name(node) for node in mentioned if id(node) not in harmless))
 
 
 def _parts(

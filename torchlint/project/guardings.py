@@ -110,7 +110,9 @@ class Guardings:
         key = (path, table)
         if key not in self._calls:
             tree = self._files.tree_of(path)
-            calls = frozenset[tuple[str, bool]]() if tree is None else calls_of_items(tree, table, self._guarded.switches)
+            calls = (
+                frozenset[tuple[str, bool]]() if tree is None else calls_of_items(tree, table, self._guarded.switches)
+            )
             self._calls[key] = calls
         return self._calls[key]
 

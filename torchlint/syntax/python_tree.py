@@ -32,7 +32,8 @@ def walk(tree: ast.AST) -> Iterator[ast.AST]:
     while pending:
         node = pending.pop()
         yield node
-        pending += children(node)
+        if node.__class__ is not ast.Name:  # half of a tree is names, with nothing under them
+            pending += children(node)
 
 
 def last_name(node: ast.expr) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -174,23 +175,31 @@ class Records:
 
     def _inside_parameter(self, parameter: Value, depth: int, seen: set[Value]) -> Iterator[_Handed]:
         """What the calls of this file pass for a parameter, the starred ones included."""
-        for call in sorted(self.solution.callers.get(parameter.function, {}), key=lambda value: value.index):
-            for argument in self.solution.given_by(call, parameter):
-                written = next((node for value, node in _written_in(call) if value is argument), None)
-                yield from self._inside(argument, written, call, depth - 1, seen)
+        calls = self.solution.callers.get(parameter.function, {}) if depth > 1 else {}
+        for call in sorted(calls, key=lambda value: value.index):
+            given = [argument for argument in self.solution.given_by(call, parameter) if argument not in seen]
+            written = dict(_written_in(call)) if given else {}
+            for argument in given:
+                yield from self._inside(argument, written.get(argument), call, depth - 1, seen)
 
     def _inside_object(self, value: Value, depth: int, seen: set[Value]) -> Iterator[_Handed]:
         """What the attributes of an object of a class of the file hold, where each step makes its own."""
         for atom in sorted_values(self.solution.final(value)):
             if not isinstance(atom, Instance) or depth < 2:
                 continue
-            for store in self.solution.graph.stores:
-                if store.kind is not Kind.ASSIGN or not store.attribute or store.holder is None:
-                    continue
-                if Place(atom.cls.root(), store.attribute) not in self.solution.places(store.holder, store.attribute):
-                    continue
-                if store.value.op is Op.PARAMETER:
-                    yield from self._inside_parameter(store.value, depth, seen)
+            for holder, attribute, parameter in self._parameters_on_attributes:
+                if Place(atom.cls.root(), attribute) in self.solution.places(holder, attribute):
+                    yield from self._inside_parameter(parameter, depth, seen)
+
+    @cached_property
+    def _parameters_on_attributes(self) -> list[tuple[Value, str, Value]]:
+        """The parameters that become attributes: of what, under which name, and which."""
+        return [
+            (store.holder, store.attribute, store.value)
+            for store in self.solution.graph.stores
+            if store.kind is Kind.ASSIGN and store.attribute and store.holder is not None
+            if store.value.op is Op.PARAMETER
+        ]
 
     # -- what is written into a tensor ----------------------------------------------------------------------------
 
