@@ -1,9 +1,14 @@
-"""Imports run one way: a unit imports only what stands below it in ``docs/architecture.md``, which names every unit."""
+"""Imports run one way: a unit imports only what stands below it in ``docs/architecture.md``, which names every unit.
+
+What lies in the checkout has its place as well.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,3 +60,15 @@ def test_a_unit_imports_only_what_stands_below_it(unit: str) -> None:
         if unit_of(name) not in (unit, "__version__") and HEIGHT[unit_of(name)] >= HEIGHT[unit]
     }
     assert not upwards
+
+
+def test_nothing_stands_in_the_root_but_what_is_known() -> None:
+    """Programs that are written to try something out have been committed there before."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("only a checkout says what is kept")
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    kept = {line.strip('"').partition("/")[0] for line in listed.splitlines()}
+    assert kept == {
+        ".ci", ".gitignore", ".pre-commit-hooks.yaml", "CHANGELOG.md", "LICENSE", "README.md", "docs", "fixtures",
+        "pyproject.toml", "rules", "scripts", "tests", "torchlint",
+    }  # fmt: skip
