@@ -12,7 +12,7 @@ from torchlint.frameworks import Holds, method_names
 from torchlint.guarding import Guarding
 from torchlint.project.given_files import GivenFiles
 from torchlint.project.guarded_calls import GuardedCalls
-from torchlint.project.table_calls import calls_of_items
+from torchlint.project.table_calls import ItemCalls, item_calls
 from torchlint.project.tables import CALL, Table, Tables
 
 __all__ = ["Guardings"]
@@ -25,10 +25,11 @@ class Guardings:
         """Look through ``files`` when first asked; ``tables`` says which of them hold a function."""
         self._files, self._tables = files, tables
         self._guarded = GuardedCalls(files)
+        self._by_name: dict[tuple[str, str], Guarding] = {}
         self._in_tables: dict[tuple[str, str], Guarding] = {}
         self._from_afar: dict[tuple[str, str], Guarding] = {}
         self._mentioning: dict[str, tuple[str, ...]] = {}
-        self._calls: dict[tuple[str, str], frozenset[tuple[str, bool]]] = {}
+        self._item_calls: dict[str, ItemCalls | None] = {}
 
     @property
     def guards(self) -> dict[str, list[str]]:
@@ -49,10 +50,17 @@ class Guardings:
         # Most functions are guarded nowhere, and then nobody needs to know who else calls them.
         if not any(other != path and self._files.imports(other, path) for other in guards):
             return self._guarding_from_afar(path, name, guards)
+        return self._guarding_by_name(path, name)
+
+    def _guarding_by_name(self, path: str, name: str) -> Guarding:
+        """How the files that import ``path`` call what is called ``name``, one of which does with gradients off."""
+        key = (path, name)
         with self._files.asked():
-            others = (one for one in self._files.mentioning_others(path, name) if self._files.imports(one, path))
-            is_open = any(self._guarded.is_called_openly(other, name) for other in others)
-            return Guarding.MIXED if is_open else Guarding.ALWAYS
+            if key not in self._by_name:  # each class of a file may have a method of the name
+                others = (one for one in self._files.calling_others(path, name) if self._files.imports(one, path))
+                is_open = any(self._guarded.is_called_openly(other, name) for other in others)
+                self._by_name[key] = Guarding.MIXED if is_open else Guarding.ALWAYS
+            return self._by_name[key]
 
     def _guarding_in_tables(self, path: str, name: str, tables: Collection[Table]) -> Guarding:
         """How files call a function ``name`` of the file ``path`` by that name, and whatever they take out of tables.
@@ -106,15 +114,12 @@ class Guardings:
         return self._mentioning[table]
 
     def _calls_of_items(self, path: str, table: str) -> frozenset[tuple[str, bool]]:
-        """See :func:`calls_of_items`."""
-        key = (path, table)
-        if key not in self._calls:
+        """See :meth:`ItemCalls.of`; none in a file that cannot be parsed."""
+        if path not in self._item_calls:
             tree = self._files.tree_of(path)
-            calls = (
-                frozenset[tuple[str, bool]]() if tree is None else calls_of_items(tree, table, self._guarded.switches)
-            )
-            self._calls[key] = calls
-        return self._calls[key]
+            self._item_calls[path] = None if tree is None else item_calls(tree, self._guarded.switches)
+        found = self._item_calls[path]
+        return frozenset() if found is None else found.of(table)
 
     def _is_called_openly(self, path: str, name: str) -> bool:
         """Whether any file calls a function of the file ``path`` where nothing switches gradients off, "" its body."""

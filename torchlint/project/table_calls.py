@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from torchlint.project.guarded_parts import guarded_parts
 from torchlint.syntax.python_tree import last_name, walk
 
-__all__ = ["calls_of_items"]
+__all__ = ["ItemCalls", "item_calls"]
 
 _GIVING = frozenset(
     ["dict", "enumerate", "filter", "iter", "list", "next", "partial", "reversed", "set", "sorted", "tuple", "zip"]
@@ -16,61 +19,127 @@ _GIVING = frozenset(
 """Functions that give what is in their arguments, or call it as it is."""
 
 
-def calls_of_items(tree: ast.Module, table: str, guards: frozenset[str]) -> frozenset[tuple[str, bool]]:
-    """Where a file calls what a table holds: in which function or method, "" for none, and if gradients are off there.
+class _Source(NamedTuple):
+    """What an expression may be taken out of: one of some tables, or a variable that holds an item of one."""
+
+    tables: tuple[str, ...]
+    items: tuple[str, ...]
+
+    def is_among(self, tables: Set[str], items: Set[str]) -> bool:
+        return not (tables.isdisjoint(self.tables) and items.isdisjoint(self.items))
+
+
+class _Call(NamedTuple):
+    """A call: of what, in which function or method, "" for none, and if gradients are off there."""
+
+    source: _Source
+    function: str
+    is_guarded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCalls:
+    """What a file says of tables, whichever they are: without its tree, since one table after the other is asked for.
+
+    Attributes:
+        imported: what is imported under another name, each with that.
+        bindings: what is bound, each with what it may be taken out of.
+        calls: the calls of what may be an item.
+    """
+
+    imported: tuple[tuple[str, str], ...]
+    bindings: tuple[tuple[tuple[str, ...], _Source], ...]
+    calls: tuple[_Call, ...]
+
+    def of(self, table: str) -> frozenset[tuple[str, bool]]:
+        """Where the file calls what a table holds: in which function or method, and if gradients are off there.
+
+        Args:
+            table: the last part of the table's name, or that of a function that returns it, or of a class whose objects
+                count as what it holds.
+        """
+        tables = {table, *(other for name, other in self.imported if name == table)}
+        items = self._bound_to_items(tables)
+        return frozenset((call.function, call.is_guarded) for call in self.calls if call.source.is_among(tables, items))
+
+    def _bound_to_items(self, tables: Set[str]) -> Set[str]:
+        """The variables that may be items of the tables, or other containers of these."""
+        items, known = set[str](), -1
+        while len(items) > known:
+            known = len(items)
+            for targets, source in self.bindings:
+                if source.is_among(tables, items):
+                    items.update(targets)
+        return items - tables
+
+
+def item_calls(tree: ast.Module, guards: frozenset[str]) -> ItemCalls:
+    """What a file says of tables.
 
     Args:
         tree: the file's.
-        table: the last part of the table's name, or that of a function that returns it, or of a class whose objects
-            count as what it holds.
         guards: the names of what switches gradients off.
     """
-    roots = {table, *_other_names(tree, table)}
-    items = _bound_to_items(tree, roots)
-    return frozenset(
-        (_function_around(node, tree), is_guarded)
+    imports, bindings = list[ast.alias](), list[tuple[tuple[str, ...], _Source]]()
+    for node in walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            imports += node.names
+        for target, value in _bindings(node):
+            source = _source(value)
+            if source.tables or source.items:
+                bindings.append((tuple(map(_written, _targets(target))), source))
+    function_at = _functions(tree)
+    calls = (
+        _Call(source, function_at(node.lineno), is_guarded)
         for part, is_guarded in guarded_parts(tree, guards)
         for node in walk(part)
-        if isinstance(node, ast.Call) and _is_item(node.func, roots, items)
+        if isinstance(node, ast.Call) and (source := _of_callee(node.func)) is not None
     )
+    renamed = tuple((alias.name, alias.asname) for alias in imports if alias.asname)
+    return ItemCalls(renamed, tuple(bindings), tuple(dict.fromkeys(calls)))
 
 
-def _function_around(call: ast.Call, tree: ast.Module) -> str:
-    """The name of the function or the method in which a call stands; "" for a file's body."""
+def _functions(tree: ast.Module) -> Callable[[int], str]:
+    """Says which function at the top level, or method of a class there, stands around a line; "" for a file's body."""
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     statements = [*tree.body, *(node for cls in classes for node in cls.body)]
-    functions = (node for node in statements if isinstance(node, ast.FunctionDef))
-    around = (one.name for one in functions if one.lineno <= call.lineno <= (one.end_lineno or one.lineno))
-    return next(around, "")
+    functions = sorted((n for n in statements if isinstance(n, ast.FunctionDef)), key=lambda node: node.lineno)
+    firsts = [node.lineno for node in functions]
+
+    def function_at(line: int) -> str:
+        latest = functions[bisect_right(firsts, line) - 1] if firsts else None
+        return latest.name if latest is not None and latest.lineno <= line <= (latest.end_lineno or line) else ""
+
+    return function_at
 
 
-def _other_names(tree: ast.Module, name: str) -> Iterator[str]:
-    """What a file calls something that it imports under another name."""
-    aliases = (alias for node in walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names)
-    yield from (alias.asname for alias in aliases if alias.name == name and alias.asname)
-
-
-def _is_item(callee: ast.expr, roots: set[str], items: set[str]) -> bool:
-    """Whether what is called was taken out of a table."""
+def _of_callee(callee: ast.expr) -> _Source | None:
+    """What that which is called may be taken out of; None where that is nothing that could be."""
     if isinstance(callee, ast.Name | ast.Attribute):
-        return _written(callee) in items
+        return _Source((), (_written(callee),))
     if isinstance(callee, ast.Call) and isinstance(callee.func, ast.Subscript):
-        return False  # what an item returns
-    return isinstance(callee, ast.Subscript | ast.Call) and _leads(callee, roots, items)
+        return None  # what an item returns
+    source = _source(callee) if isinstance(callee, ast.Subscript | ast.Call) else None
+    return source if source is not None and (source.tables or source.items) else None
 
 
-def _leads(value: ast.expr | None, roots: set[str], items: set[str]) -> bool:
-    """Whether a value is a table, an item of one, or holds such."""
-    if isinstance(value, ast.Name):
-        return value.id in roots or value.id in items
-    if isinstance(value, ast.Attribute):
-        return value.attr in roots or _written(value) in items
-    parts = _PARTS.get(type(value)) if value is not None else None
-    if parts is None or value is None:
-        return False
-    if isinstance(value, ast.Call) and last_name(value.func) not in _GIVING and isinstance(value.func, ast.Name):
-        return value.func.id in roots
-    return any(_leads(part, roots, items) for part in parts(value))
+def _source(value: ast.expr | None) -> _Source:
+    """What a value may be taken out of, or hold an item of, or be itself."""
+    tables, items = list[str](), list[str]()
+    pending = [value]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, ast.Name):
+            tables.append(part.id)
+            items.append(part.id)
+        elif isinstance(part, ast.Attribute):
+            tables.append(part.attr)
+            items.append(_written(part))
+        elif isinstance(part, ast.Call) and last_name(part.func) not in _GIVING and isinstance(part.func, ast.Name):
+            tables.append(part.func.id)
+        elif part is not None and (parts := _PARTS.get(type(part))) is not None:
+            pending += parts(part)
+    return _Source(tuple(dict.fromkeys(tables)), tuple(dict.fromkeys(items)))
 
 
 def _of_call(call: ast.Call) -> list[ast.expr | None]:
@@ -94,18 +163,6 @@ _PARTS: dict[type[ast.expr], Callable[..., list[ast.expr | None]]] = {
     ast.DictComp: lambda node: [node.value],
 }
 """The parts of an expression of which one has to be an item, or a table, for the whole to hold one."""
-
-
-def _bound_to_items(tree: ast.Module, roots: set[str]) -> set[str]:
-    """The variables that may be items of the tables, or other containers of these."""
-    bindings = [(target, value) for node in walk(tree) for target, value in _bindings(node)]
-    items, known = set[str](), -1
-    while len(items) > known:
-        known = len(items)
-        for target, value in bindings:
-            if _leads(value, roots, items):
-                items |= {_written(node) for node in _targets(target)}
-    return items - roots
 
 
 def _targets(target: ast.expr) -> Iterator[ast.Name | ast.Attribute]:
