@@ -175,7 +175,7 @@ class StatementBuilder(DefinitionBuilder):
             return
         for name in unset_where(test, holds=False):
             left, bound = self.state.variables.get(name), after_body.variables.get(name)
-            if left is not None and left.op is Op.PHI and bound is not None and bound is not left:
+            if left is not None and left.op in (Op.PHI, Op.PARAMETER) and bound is not None and bound is not left:
                 nothing = test.comparisons[0].comparator
                 self.state.variables[name] = self.make(Op.CONSTANT, (), nothing, name="None")
 
