@@ -59,3 +59,65 @@ def test_no_item_of_a_call_without_gradients_has_a_graph(item: str) -> None:
     assert facts.flows.live(without.inputs[0]) is None
     assert facts.solution.final(without.inputs[0]) >= NO_GRAPH
     assert facts.flows.live(live.inputs[0]) is not None
+
+
+DETACHING = {
+    "all": """
+        if torch.is_tensor(tree):
+            return tree.detach()
+        if isinstance(tree, dict):
+            return {key: plain(item) for key, item in tree.items()}
+        if isinstance(tree, (list, tuple)):
+            return type(tree)(plain(item) for item in tree)
+        return tree""",
+    "a dictionary": """
+        if isinstance(tree, dict):
+            return {key: item.detach() for key, item in tree.items()}
+        return tree""",
+    "none but a dictionary": """
+        if not isinstance(tree, dict):
+            return tree.detach() if torch.is_tensor(tree) else tree
+        found = {}
+        for key, item in tree.items():
+            found[key] = plain(item)
+        return found""",
+    "a dictionary or not": """
+        return {key: item.detach() for key, item in tree.items()} if isinstance(tree, dict) else tree""",
+}
+"""Functions that give a dictionary without graphs; what is no dictionary some of them give as it is."""
+
+
+@pytest.mark.parametrize("body", DETACHING.values(), ids=DETACHING)
+def test_what_asks_for_a_dictionary_gives_none_as_it_is(body: str) -> None:
+    assert not _is_live_item("plain({'out': v})['out']", body)
+    assert not _is_live_item("plain(dict(out=v))['out']", body)
+
+
+LEAVING = {
+    "a list": """
+        if isinstance(tree, list):
+            return [item.detach() for item in tree]
+        return tree""",
+    "a dictionary that is empty": """
+        if isinstance(tree, dict) and not tree:
+            return {}
+        return tree""",
+    "nothing": """
+        if isinstance(tree, dict):
+            print(len(tree))
+        return tree""",
+}
+
+
+@pytest.mark.parametrize("body", LEAVING.values(), ids=LEAVING)
+def test_what_asks_for_something_else_gives_a_dictionary_as_it_is(body: str) -> None:
+    assert _is_live_item("plain({'out': v})['out']", body)
+
+
+def _is_live_item(item: str, body: str) -> bool:
+    """Whether ``item``, computed by a function ``plain`` with this body, has a graph."""
+    facts = Facts(cst.parse_module(f"{HEAD}    y = {item}\n    z = [y]\n\ndef plain(tree):{body}\n"))
+    kept = next(
+        value for value in facts.graph.values if isinstance(value.syntax, cst.List) and value.function.name == "f"
+    )
+    return facts.flows.live(kept.inputs[0]) is not None

@@ -141,6 +141,12 @@ class Context(ABC):
             self.state.variables[one.path] = rest  # what hangs on it stays known
         return before
 
+    def without_excluded(self, value: Value) -> Value:
+        """What is left of a value here, of which conditions say that it is no dictionary, no list or no tuple."""
+        for name in sorted(rest.value for one, rest in self.state.excluded if one is value.unnarrowed()):
+            value = self.make(Op.NARROWED, (value,), value.syntax, name=name)
+        return value
+
     def phi(
         self, name: str, choices: list[Value], resting: Set[Value], decided: Mapping[Value, frozenset[Flag]]
     ) -> Value:

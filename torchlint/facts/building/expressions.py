@@ -16,7 +16,7 @@ from torchlint.facts.building.names import (
     named_bounds,
     path_of,
 )
-from torchlint.facts.building.narrowing import flags_of
+from torchlint.facts.building.narrowing import excluded_by, flags_of
 from torchlint.facts.building.spreading import SpreadBuilder
 from torchlint.facts.summaries.summary import PartKind, Shape
 from torchlint.facts.values.graph import Class, Function, Key, Kind, Loop, Mode, Op, Reset, Value
@@ -149,17 +149,26 @@ class ExpressionBuilder(SpreadBuilder):
     def _boolean(self, node: cst.BooleanOperation) -> Value:
         return self.make(Op.PHI, (self.visit(node.left), self.visit(node.right)), node)
 
-    def _conditional(self, node: cst.IfExp) -> Value:
+    def _conditional(self, node: cst.IfExp, *, is_returned: bool = False) -> Value:
         test, branches = self.visit(node.test), []
+        excluded = self.state.excluded
         for branch, holds in ((node.body, True), (node.orelse, False)):
             before = self.narrow(test, holds=holds)
-            branches.append(self.visit(branch))
+            self.state.excluded = excluded | excluded_by(test, holds=holds)
+            branches.append(self.returned(branch) if is_returned else self.visit(branch))
             self.state.variables.update(before)
+        self.state.excluded = excluded
         chosen = self.make(Op.PHI, tuple(branches), node)
         if branches[0] is not branches[1]:
             flags = (flags_of(test, holds=holds) for holds in (True, False))
             self.graph.decided.update({(chosen, b): (f,) for b, f in zip(branches, flags, strict=True) if f})
         return chosen
+
+    def returned(self, node: cst.BaseExpression) -> Value:
+        """What an expression gives that a function returns, by what conditions say that it is not."""
+        if isinstance(node, cst.IfExp):
+            return self._conditional(node, is_returned=True)
+        return self.without_excluded(self.visit(node))
 
     def _named(self, node: cst.NamedExpr) -> Value:
         value = self.visit(node.value)

@@ -26,6 +26,16 @@ TENSOR_TYPES = frozenset(["torch.Tensor", "torch.autograd.Variable", "torch.Floa
 """What is of none of these is no tensor."""
 
 
+_CONTAINERS = {
+    Rest.NO_DICTIONARY: frozenset(
+        ["builtins.dict", "collections.abc.Mapping", "collections.abc.MutableMapping", "typing.Mapping"]
+    ),
+    Rest.NO_LIST: frozenset(["builtins.list", "collections.abc.Sequence", "typing.Sequence", "typing.List"]),
+    Rest.NO_TUPLE: frozenset(["builtins.tuple", "collections.abc.Sequence", "typing.Sequence", "typing.Tuple"]),
+}
+"""The types of which every dictionary, list or tuple is: what is of none of them is none."""
+
+
 @dataclass(frozen=True)
 class Narrowing:
     """What is left of a variable where a condition holds, or does not.
@@ -57,6 +67,23 @@ def narrowings(test: Value, *, holds: bool) -> Iterator[Narrowing]:
         rest = _left(test, holds)
         if rest is not None:
             yield from _narrowing(syntax.args[0].value, test.arguments[0], rest)
+
+
+def excluded_by(test: Value, *, holds: bool) -> frozenset[tuple[Value, Rest]]:
+    """The containers that values are not where the condition ``test`` ``holds``, or where it does not.
+
+    It is told apart from what :func:`narrowings` says: a variable stays what it is for all but what is returned.
+    """
+    syntax = test.syntax
+    if type(syntax) is cst.UnaryOperation and isinstance(syntax.operator, cst.Not) and test.inputs:
+        return excluded_by(test.inputs[0], holds=not holds)
+    if type(syntax) is cst.BooleanOperation and test.op is Op.PHI and isinstance(syntax.operator, cst.And) is holds:
+        return frozenset().union(*(excluded_by(part, holds=holds) for part in test.inputs))
+    if holds or test.op is not Op.CALL or test.callee.name != "builtins.isinstance" or len(test.arguments) != 2:
+        return frozenset()
+    types = _types(test.arguments[1])
+    value = test.arguments[0].unnarrowed()
+    return frozenset((value, rest) for rest, names in _CONTAINERS.items() if not names.isdisjoint(types))
 
 
 def flags_of(test: Value, *, holds: bool) -> frozenset[Flag]:
@@ -102,13 +129,18 @@ def _left(test: Value, holds: bool) -> Rest | None:
         return Rest.NO_TENSOR if not holds and _is_of_tensors(asked) else None
     if name != "builtins.isinstance":
         return None
-    types = [part.name for part in (asked.inputs if asked.op is Op.CONTAINER else (asked,)) if part.op is Op.EXTERNAL]
+    types = _types(asked)
     if holds:
         whole = len(types) == (len(asked.inputs) if asked.op is Op.CONTAINER else 1)
         if not whole or not types:
             return None
         return Rest.ITEMS if ITEM_TYPES.issuperset(types) else Rest.PLAIN if all(map(_is_plain, types)) else None
     return Rest.NO_TENSOR if any(one in TENSOR_TYPES for one in types) else None
+
+
+def _types(asked: Value) -> list[str]:
+    """The types of which ``isinstance`` asks, as far as they are known by name."""
+    return [part.name for part in (asked.inputs if asked.op is Op.CONTAINER else (asked,)) if part.op is Op.EXTERNAL]
 
 
 def _is_plain(name: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from torchlint.facts.values.graph import Flag, Mode, Value
+from torchlint.facts.values.kinds import Rest
 
 Join = Callable[[str, list[Value], Set[Value], Mapping[Value, frozenset[Flag]]], Value]
 """Makes the value of a variable that differs between branches, see :func:`merge`."""
@@ -21,6 +22,7 @@ class State:
         evaluating: the objects on which ``.eval()`` was the last mode switch, as values and as paths.
         rests: whether a condition says that the module whose method this is does not train.
         flags: the parameters that conditions ask for, each with whether it is true here.
+        excluded: the containers that values are not here, as conditions say of them.
     """
 
     variables: dict[str, Value] = field(default_factory=dict)
@@ -28,10 +30,11 @@ class State:
     evaluating: frozenset[Value | str] = frozenset()
     rests: bool = False
     flags: frozenset[Flag] = frozenset()
+    excluded: frozenset[tuple[Value, Rest]] = frozenset()
 
     def copy(self) -> State:
         """An independent copy for a branch."""
-        return State(dict(self.variables), self.mode, self.evaluating, self.rests, self.flags)
+        return State(dict(self.variables), self.mode, self.evaluating, self.rests, self.flags, self.excluded)
 
     def bind(self, path: str, value: Value) -> None:
         """Make ``path`` stand for ``value`` and forget what hung on the old one."""
@@ -67,6 +70,7 @@ def merge(states: Iterable[State | None], phi: Join) -> State | None:
         evaluating=frozenset().union(*(s.evaluating for s in arriving)),
         rests=all(s.rests for s in arriving),
         flags=frozenset.intersection(*(s.flags for s in arriving)),
+        excluded=frozenset.intersection(*(s.excluded for s in arriving)),
     )
     names = dict.fromkeys(name for state in arriving for name in state.variables)
     for name in names:

@@ -13,7 +13,7 @@ from torchlint.facts.building.data_classes import is_field_call
 from torchlint.facts.building.definitions import DefinitionBuilder, entered_mode
 from torchlint.facts.building.guards import mode_of_guard
 from torchlint.facts.building.names import assigned_in, bound_targets, import_names, path_of, target_names
-from torchlint.facts.building.narrowing import flags_of, says_at_rest
+from torchlint.facts.building.narrowing import excluded_by, flags_of, says_at_rest
 from torchlint.facts.building.state import State, merge
 from torchlint.facts.values.graph import Drop, Loop, Mode, Op, Place, Reset, Value
 from torchlint.syntax.tree import dotted, walk
@@ -100,7 +100,7 @@ class StatementBuilder(DefinitionBuilder):
 
     def _return(self, node: cst.Return) -> None:
         if node.value is not None:
-            self.hand_out(self.visit(node.value))
+            self.hand_out(self.returned(node.value))
         self.state = None  # type: ignore[assignment]
 
     def _raise(self, node: cst.Raise) -> None:
@@ -150,12 +150,14 @@ class StatementBuilder(DefinitionBuilder):
         self.narrow(test, holds=True)
         self.state.rests |= says_at_rest(test, holds=True)
         self.state.flags |= flags_of(test, holds=True)
+        self.state.excluded |= excluded_by(test, holds=True)
         self.unset = unset | unset_where(node.test, holds=True)
         self.run(node.body)
         after_body, self.state = self.state, before
         self.narrow(test, holds=False)
         self.state.rests |= says_at_rest(test, holds=False)
         self.state.flags |= flags_of(test, holds=False)
+        self.state.excluded |= excluded_by(test, holds=False)
         self.unset = unset if node.orelse is None else unset | unset_where(node.test, holds=False)
         self._otherwise(node.orelse)
         self.unset = unset

@@ -46,6 +46,7 @@ from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.values.handing_on import bound_handlers, receiving_parameter
 from torchlint.facts.values.library_calls import given_by_container, given_by_library, given_by_tensor
 from torchlint.facts.values.named_methods import Named, callers_through, handed_through, named_methods
+from torchlint.facts.values.narrowed import handed_back
 from torchlint.facts.values.overriding import Overriding, is_left_open
 from torchlint.facts.values.own_backward import applied, has_own_backward
 from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen, star_of
@@ -371,7 +372,7 @@ class Calls:
             argument = binding.get(atom.parameter)
             given = self.solution.of(argument) if argument is not None else self._default(atom.parameter)
             if isinstance(atom, Argument) or not given:
-                return given
+                return handed_back(self.solution, function, atom, given) if isinstance(atom, Argument) else given
             return _derived(value, contents_of(self.solution, value, given), inherits=atom.inherits is function)
         if isinstance(atom, Tensor) and (atom.inherits is function or _is_supposed_of(atom, function)):
             if self.records_nothing(value, function):

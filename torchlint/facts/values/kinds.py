@@ -51,6 +51,9 @@ class Rest(Symbol):
     GRAPHLESS = "without a graph"
     ITEMS = "items"
     """A tuple or a list."""
+    NO_DICTIONARY = "no dictionary"
+    NO_LIST = "no list"
+    NO_TUPLE = "no tuple"
 
 
 class Kind(Symbol):

@@ -49,11 +49,11 @@ from torchlint.facts.values.frameworks import (
 )
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Place, Value
 from torchlint.facts.values.handing_on import handed_on
-from torchlint.facts.values.kinds import Rest
+from torchlint.facts.values.narrowed import narrowed
 from torchlint.facts.values.objects import of_its_calls, of_this_object, with_what_was_there
 from torchlint.facts.values.overrides import is_plain_class
 from torchlint.facts.values.texts import is_written_text
-from torchlint.facts.values.tuples import unpackable, with_items
+from torchlint.facts.values.tuples import unpackable
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -316,19 +316,6 @@ def _call(solution: Solution, value: Value) -> Abstract:
     return solution.calls.call(value)
 
 
-def _narrowed(solution: Solution, value: Value) -> Abstract:
-    """What a condition leaves; where only tensors were known and none is left, nothing is known."""
-    if value.name == Rest.PLAIN.value:
-        return PLAIN
-    before = solution.of(value.inputs[0])
-    if value.name == Rest.ITEMS.value:
-        return with_items(solution, before)
-    after = frozenset(atom for atom in before if not isinstance(atom, Tensor | Derived | Argument | Carrier))
-    if value.name == Rest.GRAPHLESS.value:
-        return after if after == before else after | NO_GRAPH
-    return after or (UNKNOWN if before else BOTTOM)
-
-
 def _unknown(solution: Solution, value: Value) -> Abstract:
     return UNKNOWN
 
@@ -337,5 +324,5 @@ HANDLERS: dict[Op, Callable[[Solution, Value], Abstract]] = {
     Op.CONSTANT: _constant, Op.EXTERNAL: _external, Op.FUNCTION: _function, Op.CLASS: _class,
     Op.PARAMETER: _parameter, Op.PHI: _phi, Op.READ: _read, Op.ATTRIBUTE: _attribute, Op.SUBSCRIPT: _subscript,
     Op.ELEMENT: _element, Op.OPERATION: _operation, Op.COMPARISON: _comparison, Op.CONTAINER: _container,
-    Op.CALL: _call, Op.GIVEN: _given, Op.NARROWED: _narrowed, Op.UNKNOWN: _unknown,
+    Op.CALL: _call, Op.GIVEN: _given, Op.NARROWED: narrowed, Op.UNKNOWN: _unknown,
 }  # fmt: skip
