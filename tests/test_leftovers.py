@@ -267,3 +267,65 @@ model = Layer()
     source = layer("self.side = self.c(h)")
     assert left(source.replace("model = Layer()\n", setter.format(ending=".detach()"))) == []
     assert left(source) == [("self.side", False)]
+
+
+RECORD = """
+from dataclasses import dataclass
+@dataclass
+class Pair:
+    near: torch.Tensor
+    far: torch.Tensor
+    def gap(self):
+        return float(self.near.sum() - self.far.sum())
+"""
+
+
+def test_a_record_leaves_what_it_is_made_of() -> None:
+    assert left(RECORD + layer("self.pair = Pair(h, torch.exp(self.c(h)))")) == [("self.pair", False)]
+    assert left(RECORD + layer("self.pair = Pair(near=h.detach(), far=self.c(h))")) == [("self.pair", False)]
+
+
+@pytest.mark.parametrize(
+    ("body", "more"),
+    [
+        ("self.pair = Pair(h, torch.exp(self.c(h)))", " + model.pair.near.mean() + model.pair.far.mean()"),
+        ("self.pair = Pair(h.detach(), self.c(h).detach())", ""),
+        ("pair = Pair(h, torch.exp(self.c(h)))", ""),
+        ("self.pair = Pair(h, self.c(h)); self.pair = None", ""),
+    ],
+)
+def test_a_record_that_is_trained_through_or_cut_leaves_nothing(body: str, more: str) -> None:
+    assert left(RECORD + layer(body, more)) == []
+
+
+KEEPING = """
+    def keep(self, name, value):
+        self.kept[name] = value
+        return value
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ('self.keep("side", self.c(h))', "self.kept[name]"),
+        ('self.keep("a" if self.training else "b", self.c(h))', "self.kept[name]"),
+        ('name = "a" if self.training else "b"; self.kept[name] = self.c(h)', "self.kept[...]"),
+    ],
+)
+def test_an_item_under_one_of_some_names_is_left(body: str, name: str) -> None:
+    source = layer(body).replace("    def forward", f"        self.kept = {{}}\n{KEEPING}\n    def forward")
+    assert left(source) == [(name, False)]
+
+
+@pytest.mark.parametrize(
+    ("body", "more"),
+    [
+        ('self.keep("side", self.c(h))', ' + model.kept["side"].mean()'),
+        ('self.keep("side", self.c(h).detach())', ""),
+        ("self.keep(x.shape, self.c(h))", ""),  # under more and more keys: that grows, and is told as such
+    ],
+)
+def test_an_item_that_is_used_or_cut_or_grows_is_not_left(body: str, more: str) -> None:
+    source = layer(body, more).replace("    def forward", f"        self.kept = {{}}\n{KEEPING}\n    def forward")
+    assert left(source) == []

@@ -25,7 +25,7 @@ from torchlint.facts.values.graph import Backward, Class, Function, Key, Kind, L
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.parameters import inputs_across_calls
 from torchlint.facts.values.reaching import reached
-from torchlint.facts.values.writing import text_of
+from torchlint.facts.values.writing import text_of, written_key
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -167,7 +167,7 @@ class CarriedStates:
         stays = self.lifetimes.outlives(homes, store.function, loop, chained=True, is_step=self.repetitions.is_step)
         if not stays and not self._infers_by_itself(store) and not self._goes_on_elsewhere(store, homes):
             return None
-        name = text_of(store.target, store.value) + (_written(store) if is_item else "")
+        name = text_of(store.target, store.value) + (written_key(store) if is_item else "")
         return self._judged(store.statement, name, store.value, old)
 
     def _is_of_one_forward(self, store: Store) -> bool:
@@ -386,11 +386,3 @@ def _key_of(state: Value) -> Key:
 
 def _is_name(key: Key) -> bool:
     return isinstance(key, str)
-
-
-def _written(store: Store) -> str:
-    """The key of an item as it is written: ``["h"]``, ``[i]``."""
-    if store.key is not None:
-        return f"[{store.key}]" if isinstance(store.key, int) else f'["{store.key}"]'
-    node = store.index.syntax if store.index is not None else None
-    return f"[{node.value}]" if isinstance(node, cst.Name) else "[...]"

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.building.names import constant_of
+from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.domain import FunctionReference, Instance, Module, Tensor
 from torchlint.facts.values.evidence import MODULE_ONLY
 from torchlint.facts.values.frameworks import is_forward, is_module_class, may_be_module, promises, trains_on_result
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
-from torchlint.facts.values.writing import Use, text_of
+from torchlint.facts.values.writing import Use, text_of, written_key
 from torchlint.facts.values.writing import parts as uses_of
 from torchlint.frameworks import Holds
 from torchlint.syntax.tree import dotted, walk
@@ -86,7 +88,14 @@ class Leftovers:
             return None
         if store.kind is Kind.ASSIGN:
             return self._of_assignment(store)
-        return self._of_item(store) if store.kind is Kind.INSERT and store.key is not None else None
+        return self._of_item(store) if store.kind is Kind.INSERT and self._is_named(store) else None
+
+    def _is_named(self, store: Store) -> bool:
+        """Whether an item lies under one of the names that the file has for it, so that later ones take its place."""
+        if store.key is not None or store.index is None:
+            return store.key is not None
+        leads = [one for one in origins(self.facts, store.index) if one.op not in (Op.PHI, Op.PARAMETER)]
+        return bool(leads) and all(one.op is Op.CONSTANT and _is_text(one) for one in leads)
 
     def _of_item(self, store: Store) -> Leftover | None:
         """``self.latest["logits"] = logits``: the next step puts another value under the same key."""
@@ -110,7 +119,7 @@ class Leftovers:
         escapes = self.flows.may_be_trained_on(holder) or self.flows.is_shown(holder)
         if not spent and (escapes or not self._is_over(store, places, live)):
             return None
-        name = f"{text_of(store.target, holder)}[{store.key!r}]".replace("'", '"')
+        name = f"{text_of(store.target, holder)}{written_key(store)}"
         certain = not escapes and self._is_seen_running(store.function)
         return Leftover(store.statement, name, tuple(uses_of(store.value, store.syntax, live)), spent, certain)
 
@@ -118,7 +127,8 @@ class Leftovers:
         places = [target for target in targets_of(self.solution, store) if isinstance(target, Place)]
         if not places or not all(self._is_lasting(place, store) for place in places):
             return None
-        live = self.flows.live_parts(store.value)
+        fields = self._in_record(store.value)
+        live = self.flows.live_parts(store.value) or fields
         if not live or self._continues(store, places) or self._is_deleted_here(store):
             return None
         if any(self._may_be_network(part) for part in live):
@@ -126,7 +136,7 @@ class Leftovers:
         births = [call for place in places for call in self._births_of(place, store)]
         if not self._outlives([*places, *births], store):
             return None
-        reads = self._reads(places)
+        reads = self._reads([*places, *self._fields_of(store.value)] if fields else places)
         if any(self.flows.is_trained_on(read) or read in self.flows.inspected for read in reads):
             return None
         if any(map(_is_asked_as_module, reads)):
@@ -142,6 +152,16 @@ class Leftovers:
         uses = tuple(uses_of(store.value, store.syntax, live))
         certain = not escapes and self._is_seen_running(store.function)
         return Leftover(store.statement, text_of(store.target, store.value), uses, spent, certain)
+
+    def _in_record(self, value: Value) -> list[Value]:
+        """The live tensors of which a record is made: ``Pair(positive, negative)``."""
+        given = value.arguments if makes_record(self.facts, value) else ()
+        return [argument for argument in given if self.flows.live(argument) is not None]
+
+    def _fields_of(self, record: Value) -> list[Place]:
+        """The attributes of the classes of the file of which a record may be."""
+        made = (atom.cls for atom in self.solution.final(record) if isinstance(atom, Instance))
+        return [place for cls in made for place, _ in self.solution.stored_with(cls.root())]
 
     def _is_let_go(self, places: list[Place]) -> bool:
         """Whether another file takes it away from the object that keeps it, as a callback does after each batch."""
@@ -363,6 +383,10 @@ class Leftovers:
         """Whether it is the forward of a layer that is made in a file that also trains, as one of a list of layers."""
         trains = any(not backward.by_contract for backward in self.solution.graph.backwards)
         return trains and is_forward(function) and any(function.owner in made for made in self._made)
+
+
+def _is_text(constant: Value) -> bool:
+    return constant.syntax is not None and isinstance(constant_of(constant.syntax), str)
 
 
 def _has_setter(cls: Class, attribute: str) -> bool:

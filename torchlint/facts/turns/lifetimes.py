@@ -10,7 +10,7 @@ from functools import cached_property
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.forwards import given_object, is_given_anew, is_within_forward
 from torchlint.facts.turns.steps import Steps
-from torchlint.facts.values.domain import Container, sorted_values
+from torchlint.facts.values.domain import ClassReference, Container, sorted_values
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
@@ -79,7 +79,7 @@ class Lifetimes:
         return self._anew[store]
 
     def _sets_anew(self, store: Store) -> bool:
-        if self.flows.live_parts(store.value):
+        if self.flows.live_parts(store.value) or self._is_object_of_live(store.value):
             return False
         targets = targets_of(self.solution, store)
         read = (place for value in store.value.computed_from() for place in places_of(self.solution, value))
@@ -219,6 +219,11 @@ class Lifetimes:
         if outer:
             return [position for container in outer for position in self._births(container, seen)]
         return [_Position(allocation.function, allocation.loop)] if allocation.op in MADE else []
+
+    def _is_object_of_live(self, value: Value) -> bool:
+        """Whether a value is an object of the file that is made of a tensor with a graph."""
+        is_made = value.op is Op.CALL and any(isinstance(a, ClassReference) for a in self.solution.final(value.callee))
+        return is_made and any(self.flows.live(argument) is not None for argument in value.arguments)
 
     @cached_property
     def _kept_in(self) -> dict[Value, list[Value]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.graph import Op, Store, Value
 from torchlint.syntax.tree import arguments_in_order
 
 
@@ -72,7 +72,7 @@ def parts(value: Value, expression: cst.CSTNode | None, wanted: list[Value]) -> 
     Args:
         value: what is kept.
         expression: how it is written there.
-        wanted: ``value`` itself, or items of a literal (of literals) that stands there.
+        wanted: ``value`` itself, or items of a literal, of a call (of several) that stands there.
 
     Returns:
         one use for each of ``wanted``, without an expression for those that were made elsewhere.
@@ -85,6 +85,8 @@ def parts(value: Value, expression: cst.CSTNode | None, wanted: list[Value]) -> 
             written.setdefault(current, node)
         elif current.op is Op.CONTAINER and current.syntax is node:
             pending.extend(_elements(current))
+        elif current.op is Op.CALL and current.syntax is node:
+            pending.extend(_operands(current))
     return [Use(part, written.get(part)) for part in wanted]
 
 
@@ -93,6 +95,18 @@ def text_of(target: cst.CSTNode | None, value: Value) -> str:
     if target is None:
         return value.name or "it"
     return shortened(" ".join(_module_of(value).code_for_node(target).split()))
+
+
+def written_key(store: Store) -> str:
+    """The key of an item as it is written: ``["h"]``, ``[i]``."""
+    if store.key is not None:
+        return f"[{store.key}]" if isinstance(store.key, int) else f'["{store.key}"]'
+    index = store.index
+    if index is None:
+        return "[...]"
+    named = index.name if index.op in (Op.PARAMETER, Op.PHI) else ""
+    written = index.syntax.value if isinstance(index.syntax, cst.Name) else named
+    return f"[{written or '...'}]"
 
 
 def shortened(text: str) -> str:
