@@ -768,3 +768,81 @@ def test_a_callback_of_another_file_keeps_what_the_runner_has_on_itself(
         """,
     }
     assert ("runner.py: TLK105 warning" in Project(tmp_path, files).found()) is leaks
+
+
+LOSS_TRAINED = """
+        loss = self.net(x).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        """
+
+UPDATING = """
+    def update_all(self):
+        self.optimizer.zero_grad()
+        sum(self.rows).backward()
+        self.optimizer.step()
+        self.rows = []
+"""
+
+
+@pytest.mark.parametrize(
+    ("keeps", "step", "kept"),
+    [
+        ("self.total = self.total + value", LOSS_TRAINED + "self.note(loss)", "self.total"),
+        ("self.total += value", LOSS_TRAINED + "self.note(loss)", "self.total"),
+        ("self.rows.append((1, value))", LOSS_TRAINED + "self.note(loss)", "self.rows"),
+        ("self.rows.append(value)", LOSS_TRAINED + "super().note(loss)", "self.rows"),
+        ("self.total = self.total + value", LOSS_TRAINED + "self.note(loss.detach())", ""),
+        ("self.total = self.total + float(value)", LOSS_TRAINED + "self.note(loss)", ""),
+        ("self.total = value", LOSS_TRAINED + "self.note(loss)", ""),
+        ("self.rows.append(value)", LOSS_TRAINED + "self.note(loss); self.reset()", ""),
+        ("self.rows.append(value)", "self.note(self.net(x).mean()); self.update(self.rows)", ""),
+        ("self.total = self.total + value", "self.note(self.net(x).mean()); self.update([self.total])", ""),
+        ("self.rows.append(value)", "self.note(self.net(x).mean()); self.update_all()", ""),
+    ],
+)
+def test_what_a_method_keeps_that_is_inherited_from_another_file(
+    tmp_path: Path, keeps: str, step: str, kept: str
+) -> None:
+    base = f"""
+class Base:
+    def __init__(self):
+        self.total, self.rows = 0.0, []
+
+    def reset(self):
+        self.total, self.rows = 0.0, []
+
+    def note(self, value):
+        {keeps}
+
+"""
+    if "update_all" in step:
+        base += UPDATING
+    trainer = f"""
+import torch
+from torch import nn
+from base import Base
+
+class Trainer(Base):
+    def __init__(self, net):
+        super().__init__()
+        self.net, self.optimizer = net, torch.optim.SGD(net.parameters(), 0.1)
+
+    def update(self, terms):
+        self.optimizer.zero_grad()
+        sum(terms).backward()
+        self.optimizer.step()
+        self.reset()
+
+    def step(self, x):
+        {step.strip()}
+
+trainer = Trainer(nn.Linear(3, 1))
+for _ in range(100):
+    trainer.step(torch.randn(4, 3))
+"""
+    (tmp_path / "base.py").write_text(base, encoding="utf-8")
+    (tmp_path / "trainer.py").write_text(trainer, encoding="utf-8")
+    found = check_paths([tmp_path], settings=Settings(notes=True))
+    assert [(one.code, one.message.split("`")[1]) for one in found] == ([("TLK105", kept)] if kept else [])

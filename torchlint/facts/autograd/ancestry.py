@@ -107,6 +107,8 @@ class Ancestry:
             for source in self.sources(value):
                 if belated and is_belated(self.solution, value, source, belated):
                     continue
+                if unread and _is_receiver(source, value) and value.callee in unread:
+                    continue  # `self.net(x)` needs no more of the object than its network
                 is_here = source.function is value.function
                 # What another method has put into an attribute came from whoever called that.
                 ascends = (through_place and not is_here) or (may_ascend and (is_here or _is_lasting(value, source)))
@@ -218,6 +220,12 @@ class Ancestry:
         places = {place for value in ends for place in places_of(self.solution, value)}
         alike = graph.of(Op.READ, Op.ATTRIBUTE) if places else ()
         return frozenset(ends | {v for v in alike if any(place in places for place in places_of(self.solution, v))})
+
+
+def _is_receiver(source: Value, value: Value) -> bool:
+    """Whether ``source`` is that of which a CALL calls an attribute, and is given to it by no other way."""
+    is_method = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE
+    return is_method and value.callee.inputs[0] is source and source not in value.arguments
 
 
 def _endings(path: str) -> Iterator[str]:

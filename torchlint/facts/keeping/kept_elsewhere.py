@@ -13,7 +13,7 @@ import libcst as cst
 
 from torchlint.facts.summaries.summary import CALLED, KeepSummary, item_named
 from torchlint.facts.values.domain import Atom, Container, FunctionReference
-from torchlint.facts.values.graph import Function, Key, Loop, Place, Value
+from torchlint.facts.values.graph import Function, Key, Loop, Op, Place, Value
 from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.named_methods import callers_through
@@ -143,5 +143,13 @@ def _name(facts: Facts, call: Value, holder: Value | None, keep: KeepSummary) ->
     if holder is call.callee and node is not None:
         return facts.shortly(node)
     if call.callee.inputs and holder is call.callee.inputs[0] and isinstance(node, cst.Attribute):
-        return facts.shortly(node.value)
+        own = _own_object(call, holder) if keep.into == 0 else None
+        return facts.shortly(node.value) if own is None else f"{own.name}.{keep.attribute}"
     return facts.name_in(call, holder)
+
+
+def _own_object(call: Value, holder: Value) -> Value | None:
+    """The ``self`` of the method that calls one which it inherits; None where ``holder`` is another object."""
+    own = call.function.parameters[0] if call.function.owner is not None and call.function.parameters else None
+    is_super = holder.op is Op.CALL and holder.callee.name == "builtins.super"
+    return own if holder is own or is_super else None
