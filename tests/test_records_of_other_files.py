@@ -230,3 +230,62 @@ PUSHES = """
 def test_what_is_written_into_a_tensor_under_a_guard_is_a_copy(tmp_path: Path, guard: str, found: list[str]) -> None:
     files = {"history.py": HISTORY.format(guard=guard), "net.py": PUSHES}
     assert Project(tmp_path, files).found() == found
+
+
+OBJECTIVE = """
+import torch
+import torch.nn.functional as F
+
+def objective(model, x, y):
+    {made}
+    return loss, {{"loss": {kept}, "n": len(y)}}
+"""
+
+LOGGED = """
+import torch
+from torch import nn
+from objective import objective
+
+class Trainer:
+    def __init__(self, model: nn.Module):
+        self.model, self.optimizer = model, torch.optim.SGD(model.parameters(), 0.1)
+
+    def epoch(self, batches):
+        logs = []
+        for x, y in batches:
+            self.optimizer.zero_grad()
+            loss, log = objective(self.model, x, y)
+            loss.backward()
+            self.optimizer.step()
+            logs.append(log)
+        return sum(float(log["loss"]) for log in logs)
+"""
+
+PARTS = {
+    "an item": "out = model(x); loss = F.cross_entropy(out[0], y)",
+    "an item with a name": 'out = model(x); loss = F.cross_entropy(out["logits"], y)',
+    "a slice": "loss = F.cross_entropy(model(x)[:, -1], y)",
+    "an attribute": "loss = F.cross_entropy(model(x).logits, y)",
+    "one of several": "out, mean, size = model(x); loss = F.cross_entropy(out, y)",
+    "a term of it": "out, mean = model(x); size = mean.pow(2).sum(); loss = F.cross_entropy(out, y) + size",
+    "another view": "out = model(x); loss = F.cross_entropy(out.flatten(0, 1), y.flatten())",
+}
+"""Losses of parts of what a network gives of which nothing is known."""
+
+
+@pytest.mark.parametrize("made", PARTS.values(), ids=PARTS)
+@pytest.mark.parametrize(("kept", "leaks"), [("loss", True), ("loss.detach()", False), ("loss.item()", False)])
+def test_a_loss_of_a_part_of_what_a_network_gives_has_its_graph(
+    tmp_path: Path, made: str, kept: str, leaks: bool
+) -> None:
+    files = {"objective.py": OBJECTIVE.format(made=made, kept=kept), "run.py": LOGGED}
+    assert Project(tmp_path, files).found("run.py") == (["run.py: TLK102 warning"] if leaks else [])
+
+
+@pytest.mark.parametrize(
+    "kept", ["out['seen']", "out['seen'] * 2", "out['loss'].shape[0] * 2", "(out['at'] == y).sum()"]
+)
+def test_a_part_that_may_be_a_number_has_none(tmp_path: Path, kept: str) -> None:
+    made = 'out = model(x); loss = F.cross_entropy(out["logits"], y)'
+    files = {"objective.py": OBJECTIVE.format(made=made, kept=kept), "run.py": LOGGED}
+    assert Project(tmp_path, files).found("run.py") == []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint import torch_api
 from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.summaries.shapes import Shapes
 from torchlint.facts.summaries.summary import Part, PartKind, Shape
@@ -80,7 +81,9 @@ class Results:
     def _computed_from(self, value: Value, calls: list[Value]) -> Value | None:
         """The one of ``calls`` from whose result a value is computed by operations of torch: a loss of an output."""
         behind = reached([value], self._operands)
-        return next((one for one in behind if one in calls and not self._only_computes(one)), None)
+        found = [one for one in behind if one in calls and not self._only_computes(one)]
+        # `target.flatten()` computes, too; what is called with it tells more.
+        return next((one for one in found if not self.flows.is_arithmetic(one)), found[0] if found else None)
 
     def _only_computes(self, call: Value) -> bool:
         """Whether a CALL is of a function of the file that gives what operations compute of its arguments alone."""
@@ -96,13 +99,28 @@ class Results:
         """What operations of torch compute a value from."""
         if value.op is Op.CALL and self.flows.is_arithmetic(value):
             receiver = [value.callee.inputs[0]] if value.callee.op is Op.ATTRIBUTE else []
-            return [*receiver, *value.arguments]
+            return [*map(_whole_of, receiver), *map(_whole_of, value.arguments)]
         if self._only_computes(value):
             return value.arguments
         if value.op is Op.SUBSCRIPT:  # of what is computed it is a part, of what is returned maybe a number
             return value.inputs[:1] if self._operands(value.inputs[0]) else ()
         is_part = value.op is Op.ATTRIBUTE and value.name in OF_RESULTS
         return value.inputs if value.op is Op.OPERATION or is_part else ()
+
+
+def _whole_of(operand: Value) -> Value:
+    """The call whose result an operand of torch is a part of: ``out["logits"]``, ``out.logits``, an unpacked item.
+
+    By itself such a part may be a number; what torch computes with is none.
+    """
+    whole = operand
+    while whole.op in (Op.SUBSCRIPT, Op.ELEMENT) or (whole.op is Op.ATTRIBUTE and not _is_of_tensor(whole.name)):
+        whole = whole.inputs[0]
+    return whole if whole.op is Op.CALL else operand
+
+
+def _is_of_tensor(name: str) -> bool:
+    return torch_api.attribute(name) is not None or torch_api.method(name) is not None
 
 
 def path_from_parameter(callee: Value, function: Function) -> tuple[int, tuple[str, ...]]:
