@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from projects import Project, fit
 
+from torchlint import check_paths
+
 ENGINE = """
     from dataclasses import dataclass
     from typing import NamedTuple
@@ -289,3 +291,11 @@ def test_a_part_that_may_be_a_number_has_none(tmp_path: Path, kept: str) -> None
     made = 'out = model(x); loss = F.cross_entropy(out["logits"], y)'
     files = {"objective.py": OBJECTIVE.format(made=made, kept=kept), "run.py": LOGGED}
     assert Project(tmp_path, files).found("run.py") == []
+
+
+def test_an_item_of_another_file_is_named_by_its_key(tmp_path: Path) -> None:
+    made = "out = model(x); loss = F.cross_entropy(out, y)"
+    (tmp_path / "objective.py").write_text(OBJECTIVE.format(made=made, kept="loss"), encoding="utf-8")
+    (tmp_path / "run.py").write_text(LOGGED, encoding="utf-8")
+    (found,) = check_paths([tmp_path])
+    assert '`logs` (made in line 11) keeps the graph of every `["loss"]`' in found.message

@@ -20,6 +20,17 @@ if TYPE_CHECKING:
 __all__ = ["Wording"]
 
 
+def _as_item(value: Value) -> str:
+    """``["loss"]`` of what another file puts into a dictionary under that key; "" for what is in none."""
+    pairs = (
+        (key, item)
+        for user in value.users
+        if user.op is Op.CONTAINER
+        for key, item in zip(user.keys, user.inputs, strict=True)
+    )
+    return next((f'["{key}"]' for key, item in pairs if item is value and isinstance(key, str)), "")
+
+
 def _compared(test: cst.Comparison) -> bool:
     """``self.name == "constant"``."""
     is_string = any(isinstance(c.comparator, cst.SimpleString) for c in test.comparisons)
@@ -95,7 +106,7 @@ class Wording:
             return node.name.value
         if isinstance(node, cst.AugAssign):
             node = node.target
-        text = self.code(node) if node is not None else use.value.name or "it"
+        text = self.code(node) if node is not None else use.value.name or _as_item(use.value) or "it"
         return shortened(text)
 
     def name_in(self, call: Value, value: Value) -> str:
