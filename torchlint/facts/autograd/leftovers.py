@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.records import makes_record
+from torchlint.facts.autograd.saved import Saved
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.turns.handoffs import origins
-from torchlint.facts.values.domain import FunctionReference, Instance, Module, Tensor
+from torchlint.facts.values.domain import FunctionReference, Instance, Module
 from torchlint.facts.values.evidence import MODULE_ONLY
 from torchlint.facts.values.frameworks import is_forward, is_module_class, may_be_module, promises, trains_on_result
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
@@ -32,16 +33,6 @@ if TYPE_CHECKING:
 
 OPEN_BASES = frozenset(["object", "ABC", "Generic", "Protocol", "Dataset"])
 """Bases outside the file that, as those of modules, read no attributes of their own accord; any other may."""
-
-PRODUCTS = ("Multiply", "Divide", "MatrixMultiply")
-"""Operators that keep both of their operands when both have a graph."""
-
-SAVING_NOTHING = frozenset(
-    ["sum", "mean", "add", "sub", "neg", "view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute",
-     "t", "contiguous", "clone", "to", "float", "double", "half", "cpu", "cuda", "expand", "expand_as", "chunk",
-     "split", "unbind", "stack", "cat", "narrow", "select", "index_select", "gather", "type", "view_as"]
-)  # fmt: skip
-"""Operations whose backward needs no tensor of theirs: sums and views."""
 
 NAMESPACES = frozenset(["types.SimpleNamespace", "argparse.Namespace"])
 """Objects that are nothing but their attributes."""
@@ -78,6 +69,7 @@ class Leftovers:
         self.solution, self.flows = facts.solution, facts.flows
         self.steps, self.lifetimes = facts.steps, facts.lifetimes
         self.repetitions = facts.repetitions
+        self._saved = Saved(facts)
 
     def found(self) -> list[Leftover]:
         """Every tensor with a graph that a step leaves behind and that no backward needs."""
@@ -114,7 +106,7 @@ class Leftovers:
             return None
         if self._is_used_here(store, live):
             return None
-        heavy = [part for part in live if self._holds_activations(part)]
+        heavy = [part for part in live if self._saved.holds_activations(part)]
         spent, live = not heavy, heavy or live
         escapes = self.flows.may_be_trained_on(holder) or self.flows.is_shown(holder)
         if not spent and (escapes or not self._is_over(store, places, live)):
@@ -141,7 +133,7 @@ class Leftovers:
             return None
         if any(map(_is_asked_as_module, reads)):
             return None  # what is called makes a network: a class that an attribute holds
-        heavy = [part for part in live if self._holds_activations(part)]
+        heavy = [part for part in live if self._saved.holds_activations(part)]
         escapes = any(read in self.flows.escaped or read in self.flows.shown for read in reads)
         live = heavy or live
         spent = not heavy or (not escapes and self._is_given_to_training(store.function, places, live))
@@ -278,59 +270,13 @@ class Leftovers:
 
     def _is_over(self, store: Store, places: list[Place], live: list[Value]) -> bool:
         """Whether the file shows that no backward comes for a graph over which none has run."""
-        if any(part in self.flows.trained or part in self.flows.escaped for part in map(self._saved_by, live)):
+        if any(part in self.flows.trained or part in self.flows.escaped for part in map(self._saved.saved_by, live)):
             return False
         for place in places:
             bases = place.owner.all_bases() if isinstance(place.owner, Class) else ()
             if not all(promises(base, Holds.MODULE) or base.rpartition(".")[2] in OPEN_BASES for base in bases):
                 return False
         return self._is_seen_running(store.function) or self._is_trained_elsewhere(store.function, places)
-
-    def _holds_activations(self, value: Value) -> bool:
-        """Whether ``value``'s graph keeps more than nodes: no backward runs over it, or not over all of it."""
-        return not self.flows.is_spent(value) or self._saves(value, set())
-
-    def _saves(self, value: Value, seen: set[Value]) -> bool:
-        """Whether something that was computed behind a spent graph saved tensors of its own for a backward."""
-        if value in self.flows.spent_roots or value in seen:
-            return False
-        seen.add(value)
-        sources = [source for source in self.flows.ancestry.sources(value) if self.flows.carries(source)]
-        if self._is_saving(value, sources) and not all(map(self._is_scalar, sources)):
-            return True
-        return any(self._saves(source, seen) for source in sources)
-
-    def _saved_by(self, value: Value) -> Value:
-        """What ``value`` is a sum, a view or a copy of: whoever frees the graph of that leaves nodes of this."""
-        while self._is_part_of_tensor(value) or (
-            value.op is Op.CALL and value.name.rpartition(".")[2] in SAVING_NOTHING
-        ):
-            sources = [source for source in self.flows.ancestry.sources(value) if self.flows.carries(source)]
-            if len(sources) != 1:
-                break
-            value = sources[0]
-        return value
-
-    def _is_part_of_tensor(self, value: Value) -> bool:
-        """``weights[0]``, a view; not what a dict holds under a key."""
-        return value.op is Op.SUBSCRIPT and self.solution.may_be(value.inputs[0], Tensor)
-
-    def _is_saving(self, value: Value, sources: list[Value]) -> bool:
-        """Whether an operation keeps what it was given or what it gave: it is no sum and no view."""
-        if value.op is Op.OPERATION:
-            return value.name.startswith("Power") or (value.name.startswith(PRODUCTS) and len(sources) > 1)
-        name = value.name.rpartition(".")[2]
-        return value.op is Op.CALL and self.flows.is_arithmetic(value) and name not in SAVING_NOTHING
-
-    def _is_scalar(self, value: Value) -> bool:
-        """Whether a spent value is a single number, as far as is seen: a loss, a mean."""
-        if any(backward.root is value for backward in self.solution.graph.backwards):
-            return True
-        bare = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and not value.arguments
-        if bare and value.callee.name in ("sum", "mean", "max", "min", "norm"):
-            return True
-        sources = [source for source in self.flows.ancestry.sources(value) if self.flows.carries(source)]
-        return value.op is Op.OPERATION and all(map(self._is_scalar, sources))
 
     def _is_seen_running(self, function: Function) -> bool:
         """Whether the step that runs a function stands in this file, and not only a layer of some network."""
@@ -364,7 +310,7 @@ class Leftovers:
 
         ``def train(model, loader)`` is hardly written beside a network for any other one.
         """
-        leaves = all(part in self.flows.escaped or self._saved_by(part) in self.flows.escaped for part in live)
+        leaves = all(part in self.flows.escaped or self._saved.saved_by(part) in self.flows.escaped for part in live)
         if not leaves or not any(map(is_forward, self._running(function))):
             return False
         is_shown = any(part in self.flows.shown for part in live)
