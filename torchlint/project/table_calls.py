@@ -90,10 +90,10 @@ def item_calls(tree: ast.Module, guards: frozenset[str]) -> ItemCalls:
                 bindings.append((tuple(map(_written, _targets(target))), source))
     function_at = _functions(tree)
     calls = (
-        _Call(source, function_at(node.lineno), is_guarded)
+        _Call(callee, function_at(node.lineno), is_guarded)
         for part, is_guarded in guarded_parts(tree, guards)
         for node in walk(part)
-        if isinstance(node, ast.Call) and (source := _of_callee(node.func)) is not None
+        if isinstance(node, ast.Call) and (callee := _of_callee(node.func)) is not None
     )
     renamed = tuple((alias.name, alias.asname) for alias in imports if alias.asname)
     return ItemCalls(renamed, tuple(bindings), tuple(dict.fromkeys(calls)))
