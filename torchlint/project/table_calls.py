@@ -88,12 +88,13 @@ def item_calls(tree: ast.Module, guards: frozenset[str]) -> ItemCalls:
             source = _source(value)
             if source.tables or source.items:
                 bindings.append((tuple(map(_written, _targets(target))), source))
-    function_at = _functions(tree)
+    function_at, bound = _functions(tree), {name for targets, _ in bindings for name in targets}
     calls = (
         _Call(callee, function_at(node.lineno), is_guarded)
         for part, is_guarded in guarded_parts(tree, guards)
         for node in walk(part)
         if isinstance(node, ast.Call) and (callee := _of_callee(node.func)) is not None
+        if callee.tables or not bound.isdisjoint(callee.items)  # what is bound to nothing is no item
     )
     renamed = tuple((alias.name, alias.asname) for alias in imports if alias.asname)
     return ItemCalls(renamed, tuple(bindings), tuple(dict.fromkeys(calls)))
