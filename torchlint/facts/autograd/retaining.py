@@ -18,6 +18,7 @@ from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.literals import is_true
 from torchlint.facts.values.parameter_lists import PARAMETERS
 from torchlint.facts.values.reaching import reached
+from torchlint.facts.values.running import run_by
 from torchlint.syntax.tree import dotted, walk_statements
 
 if TYPE_CHECKING:
@@ -161,11 +162,20 @@ def _is_needed(facts: Facts, backward: Backward, call: Value, reach: Reach) -> b
     for other in facts.graph.backwards:
         if other is backward or other.function in facts.solution.functions_of(call):
             continue  # a wrapper of the file runs it
+        if _is_run_by(facts, backward, call, other):
+            continue
         if _runs_before(facts, other, call):
             continue
         if any(reach.values & further.values for further in reaches_of(facts, other)):
             return True
     return False
+
+
+def _is_run_by(facts: Facts, backward: Backward, call: Value, other: Backward) -> bool:
+    """Whether another backward is this one: a method that is called ``backward`` as well, and CALL runs in it."""
+    if other.call is None or other.call is call:
+        return other.call is call
+    return backward.function in run_by(facts, [other.call])
 
 
 def _runs_before(facts: Facts, other: Backward, call: Value) -> bool:
