@@ -111,13 +111,19 @@ def _elsewhere(facts: Facts, forward: UntrainedForward, made: Value) -> Finding:
     """A network that is made in the file, and run by an object of another one."""
     assert forward.backward is not None
     statement, making = facts.statement_of(forward.call), facts.statement_of(made)
+    why = (
+        "whose gradients are zeroed before its optimizer steps"
+        if forward.trained
+        else "which is trained by no optimizer"
+    )
+    advice = "" if forward.trained else "make it with `.requires_grad_(False)`, or "
     return Finding(
         node=statement,
         message=(
-            f"`{forward.name}` runs a network that it was given (line ", LineOf(making), "), which is trained by no"
-            " optimizer, with gradients on: its activations stay until the backward",
+            f"`{forward.name}` runs a network that it was given (line ", LineOf(making), f"), {why},"
+            " with gradients on: its activations stay until the backward",
             *_where(forward.backward), ", which computes gradients for all its parameters; GPU memory peaks;"
-            " make it with `.requires_grad_(False)`, or run it there under `torch.no_grad()`",
+            f" {advice}run it there under `torch.no_grad()`",
         ),
         level=Level.NOTE if forward.supposed else Level.WARNING,
         memory=Memory.PEAK,

@@ -26,18 +26,18 @@ class Discarding:
         self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
         self.optimized = optimized
 
-    def is_discarded(self, module: Value, backward: Backward, network_of: Callable[[Value], Value | None]) -> bool:
+    def is_discarded(self, module: Value, backward: Backward, networks_of: Callable[[Value], list[Value]]) -> bool:
         """Whether gradients of ``backward`` are zeroed before the module's optimizer steps, as far as is seen.
 
         Args:
             module: the module.
             backward: what computes the gradients.
-            network_of: which network a CALL runs.
+            networks_of: which networks a CALL runs.
         """
         if backward.by_contract or backward.retains:
             return False
         events = self._events(module)
-        if self._is_used_by_callee(backward, events) or self._serves_unseen_forward(backward, network_of):
+        if self._is_used_by_callee(backward, events) or self._serves_unseen_forward(backward, networks_of):
             return False
         if not events or not any(zeroes for _, zeroes in events.get(backward.function, [])):
             steps = [found for function, found in events.items() if any(not zeroes for _, zeroes in found)]
@@ -56,14 +56,14 @@ class Discarding:
         later = sorted(one for one in mine if one[0] > at)
         return bool(later) and not later[0][1]
 
-    def _serves_unseen_forward(self, backward: Backward, network_of: Callable[[Value], Value | None]) -> bool:
+    def _serves_unseen_forward(self, backward: Backward, networks_of: Callable[[Value], list[Value]]) -> bool:
         """Whether an optimizer steps on gradients of a module of which no forward is seen in the graph of a backward.
 
         They reach its parameters by a way that is not seen, and so maybe through the module that is asked about.
         """
         at, before = self._index_of_backward(backward), self.flows.ancestry.of(backward.root)
         calls = [call for call in self.facts.calls() if call in before]
-        seen = [module for call in calls if (module := network_of(call)) is not None]
+        seen = [module for call in calls for module in networks_of(call)]
         later = (c for c in self.steps.calls_in(backward.function) if c.callee.name == "step" and c.index > at)
         end = min(
             (index for one in self._beside(backward) if (index := self._index_of_backward(one)) > at), default=None

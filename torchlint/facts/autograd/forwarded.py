@@ -41,11 +41,13 @@ class RunByObject:
         network: the object's attribute, as the value that is called there, or what the function is given.
         given: what the call gives on to the network.
         call: the call of the object or the function.
+        is_whole: True where all that the network is run on there is given by the call, each time.
     """
 
     network: Value
     given: tuple[Value, ...]
     call: Value
+    is_whole: bool = False
 
 
 class Forwarded:
@@ -77,24 +79,50 @@ class Forwarded:
     def by_object(self, call: Value) -> list[RunByObject]:
         """The networks that the object, of another file, of which a CALL runs a method has or is given there."""
         functions = self.solution.functions_of(call)
-        if len(functions) != 1 or not functions[0].is_foreign or functions[0].owner is None:
+        if len(functions) != 1 or not functions[0].is_foreign or _stands_alone(functions[0]):
             return []
         return list(self._run_by(functions[0], self.solution.callers[functions[0]][call], call, HELPERS))
 
     def by_function(self, call: Value) -> list[RunByObject]:
-        """The networks that a CALL hands to a function of another file, where that runs several of them."""
-        functions = self.solution.functions_of(call)
-        if len(functions) != 1 or not functions[0].is_foreign or functions[0].owner is not None:
-            return []
-        passed, found = self.solution.callers[functions[0]][call], dict[Value, RunByObject]()
-        runs = [one for one in self.steps.calls_in(functions[0]) if one.callee in functions[0].parameters]
-        for inner in runs if len({one.callee for one in runs}) > 1 else ():
-            given = [passed.get(argument) for argument in inner.arguments]
-            network, known = passed.get(inner.callee), tuple(one for one in given if one is not None)
-            is_whole = len(known) == len(given) > 0 and inner not in self.solution.graph.foreign.given_more
-            if network is not None and is_whole and inner.mode is Mode.INHERITED:
-                found.setdefault(network, RunByObject(network, known, call))
+        """The networks that a CALL hands to a function of another file which runs them on what it is given."""
+        found: dict[Value, RunByObject] = {}
+        for network, runs in self._runs_of_given(call).items():
+            given = [self._passed(call, inner) for inner in runs]
+            known = next((one for one in given if one is not None), None)
+            if known is not None:
+                found[network] = RunByObject(network, known, call, None not in given)
         return list(found.values())
+
+    def run_elsewhere(self, call: Value) -> list[Value]:
+        """The networks that a function of another file which a CALL runs is handed, or its object has, and runs."""
+        methods = [one for one in self.solution.functions_of(call) if one.is_foreign and not _stands_alone(one)]
+        own = [
+            inner.callee
+            for method in methods
+            for inner in self.steps.calls_in(method)
+            if self._is_own_network(inner, method)
+        ]
+        return [*self._runs_of_given(call), *own]
+
+    def _runs_of_given(self, call: Value) -> dict[Value, list[Value]]:
+        """For each network that a CALL hands to a function of another file the calls of it there."""
+        functions = self.solution.functions_of(call)
+        if len(functions) != 1 or not functions[0].is_foreign or not _stands_alone(functions[0]):
+            return {}
+        passed, found = self.solution.callers[functions[0]][call], dict[Value, list[Value]]()
+        for inner in self.steps.calls_in(functions[0]):
+            network = passed.get(inner.callee) if inner.callee in functions[0].parameters else None
+            if network is not None:
+                found.setdefault(network, []).append(inner)
+        return found
+
+    def _passed(self, call: Value, inner: Value) -> tuple[Value, ...] | None:
+        """What a CALL passes to a call in the function that it runs; None where that is given more, or has a mode."""
+        passed = self.solution.callers[inner.function][call]
+        given = tuple(one for argument in inner.arguments if (one := passed.get(argument)) is not None)
+        is_whole = len(given) == len(inner.arguments) > 0 and inner not in self.solution.graph.foreign.given_more
+        is_kept = inner in self.solution.graph.foreign.leaving and inner.mode is Mode.INHERITED
+        return given if is_whole and is_kept else None
 
     def _run_by(
         self, method: Function, passed: Mapping[Value, Value | None], call: Value, depth: int
@@ -106,7 +134,7 @@ class Forwarded:
             if not known or len(known) < len(given):
                 continue
             if self._is_own_network(inner, method):
-                yield RunByObject(inner.callee, known, call)
+                yield RunByObject(inner.callee, known, call, self._is_wholly_given(inner, method, passed))
                 continue
             if (network := self._handed_to(inner, method, passed)) is not None:
                 yield RunByObject(network, known, call)
@@ -116,6 +144,12 @@ class Forwarded:
                     bound = self.solution.callers[other][inner]
                     handed = {name: passed.get(one) for name, one in bound.items() if one is not None}
                     yield from self._run_by(other, handed, call, depth - 1)
+
+    def _is_wholly_given(self, run: Value, method: Function, passed: Mapping[Value, Value | None]) -> bool:
+        """Whether a method runs the network of a call, whose graph leaves it, on nothing but what it is ``passed``."""
+        runs = [one for one in self.steps.calls_in(method) if one.callee.name == run.callee.name]
+        is_given = (self._is_own_network(one, method) and all(map(passed.get, one.arguments)) for one in runs)
+        return run in self.solution.graph.foreign.leaving and all(is_given)
 
     def _handed_to(self, call: Value, method: Function, passed: Mapping[Value, Value | None]) -> Value | None:
         """The network that a method is given, and that a CALL in it runs under its caller's mode."""
@@ -194,3 +228,8 @@ class Forwarded:
             function.is_foreign and function.owner is not None and is_module_class(function.owner)
             for function in functions
         )
+
+
+def _stands_alone(function: Function) -> bool:
+    """Whether a function runs without an object: one of a file, or a static method."""
+    return function.owner is None or function.is_static

@@ -124,6 +124,16 @@ class Optimized:
     def _functions(self, call: Value) -> list[FunctionReference]:
         return [atom for atom in self.solution.final(call.callee) if isinstance(atom, FunctionReference)]
 
+    def making(self, module: Value) -> Value | None:
+        """The one place of this file where a module is made, be it by a builder elsewhere that makes several."""
+        roots = self.roots(module)
+        made = next(iter(roots)) if len(roots) == 1 else None
+        if not isinstance(made, Value) or made.statement is not None:
+            return made if isinstance(made, Value) else None
+        is_builder = made.function.is_foreign and made.function.owner is None
+        builds = list(self.solution.callers.get(made.function, ())) if is_builder else []
+        return builds[0] if len(builds) == 1 and builds[0].statement is not None else None
+
     # -- what is in it --------------------------------------------------------------------------------------------
 
     def extent(self, module: Value) -> frozenset[Value | Place]:

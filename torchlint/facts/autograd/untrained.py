@@ -121,8 +121,10 @@ class _Search:
 
     def _run_elsewhere(self, run: RunByObject) -> UntrainedForward | None:
         """A network that this file makes, in one place, and an object of another file runs in a training."""
-        made = next(iter(self._roots(run.network)), None) if len(self._roots(run.network)) == 1 else None
-        if not isinstance(made, Value) or made.statement is None or self.optimized.is_trained(run.network):
+        made = self.optimized.making(run.network)
+        if made is None or (not run.is_whole and self.optimized.is_trained(run.network)):
+            return None
+        if not self._may_have_weights(run.network):
             return None
         found = self._judged(run.call, run.network, run.given, made=made)
         return found if found is not None and found.backward is not None else None
@@ -185,12 +187,13 @@ class _Search:
 
     # -- which calls ----------------------------------------------------------------------------------------------
 
-    def _network_of(self, call: Value) -> Value | None:
-        """The network that a CALL runs, itself or by a function that it gives it to."""
-        return self.forwarded.module(call) or self._run_by_helper(call)
+    def _networks_of(self, call: Value) -> list[Value]:
+        """The networks that a CALL runs, itself or by a function that it gives them to."""
+        network = self.forwarded.module(call) or self._run_by_helper(call)
+        return [network] if network is not None else self.forwarded.run_elsewhere(call)
 
     def _is_discarded(self, module: Value, backward: Backward) -> bool:
-        return self.discarding.is_discarded(module, backward, self._network_of)
+        return self.discarding.is_discarded(module, backward, self._networks_of)
 
     def _run_by_helper(self, call: Value) -> Value | None:
         """The network that a CALL hands to a function for many networks.
@@ -353,7 +356,7 @@ class _Search:
         """The other networks through which a backward goes."""
         before = self.flows.ancestry.of(backward.root)
         calls = [call for call in self.facts.calls() if call in before]
-        networks = [self._network_of(call) or call.callee for call in calls]
+        networks = [one for call in calls for one in self._networks_of(call) or [call.callee]]
         elsewhere = (self.forwarded.by_function, self.forwarded.by_object)
         networks += [run.network for call in calls for runs in elsewhere for run in runs(call)]
         return [one for one in networks if one.op is not Op.EXTERNAL and not self.optimized.overlap(module, one)]

@@ -182,10 +182,15 @@ class Shapes:
 
 
 def is_evaluated(value: Value) -> bool:
-    """Whether a network is made where a value is, and ``.eval()`` is called on it there, and ``.train()`` nowhere."""
+    """Whether a network is made where a value is, and ``.eval()`` is called on it there, and ``.train()`` nowhere.
+
+    One that is handed to what makes another thing, ``nn.Sequential(encoder, head)``, may be trained as a part of that.
+    """
     value = before_moves(value)
-    called = {user.name for one in after_moves(value) for user in one.users if user.op is Op.ATTRIBUTE}
-    return value.op is Op.CALL and "eval" in called and "train" not in called
+    users = [user for one in after_moves(value) for user in one.users]
+    called = {user.name for user in users if user.op is Op.ATTRIBUTE}
+    is_part = any(user.op is Op.CALL and user.callee is not value and not user.is_bare for user in users)
+    return value.op is Op.CALL and "eval" in called and "train" not in called and not is_part
 
 
 def _frozen(part: Part) -> Part:
