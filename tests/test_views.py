@@ -365,3 +365,54 @@ def cut(rows, limit):
 
 def test_a_function_that_calls_itself_for_each_row_ends() -> None:
     assert not Program(CUT, head=HEAD).facts.kept_views
+
+
+ARCHIVE = """
+class Archive:
+    def __init__(self, net):
+        self.net, self.rows = net.eval(), {{}}
+
+    def put(self, names, out):
+        for place, name in enumerate(names):
+            self.rows[{key}] = {kept}
+
+    @torch.no_grad()
+    def fill(self, pages):
+        waiting = []
+        for name, page in pages:
+            waiting.append({put})
+            if len(waiting) == 8:
+                self.flush(waiting)
+        if waiting:
+            self.flush(waiting)
+
+    def flush(self, waiting):
+        names, batch = zip(*waiting)
+        self.put(names, self.net(torch.stack(batch)))
+        {after}
+
+def main():
+    archive = Archive(nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 4)))
+    archive.fill(read("pages"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, 1),
+        ({"after": "pass"}, 1),
+        ({"key": "(name, 1)"}, 1),
+        ({"kept": "out[place, 0].clone()"}, 0),
+        ({"kept": "out[place, 0].cpu()"}, 0),
+        ({"kept": "out[place]"}, 0),
+        ({"key": "'last'"}, 0),
+        ({"put": "('page', 3)"}, 0),
+        ({"after": "waiting.clear(); self.rows.clear()"}, 0),
+    ],
+)
+def test_a_name_that_comes_out_of_a_list_is_as_new_as_what_was_put_into_it(
+    options: dict[str, str], expected: int
+) -> None:
+    parts = {"key": "name", "kept": "out[place, 0]", "put": "(name, page)", "after": "waiting.clear()", **options}
+    assert len(Program(ARCHIVE.format(**parts)).facts.kept_views) == expected

@@ -53,9 +53,16 @@ class Gathering:
         if any(self._counts(part, store) for part in parts):
             return True
         for _ in range(HOPS):
-            given = [one for part in parts if part.op is Op.PARAMETER for one in self.solution.arguments_of(part)]
-            parts = list(dict.fromkeys((*parts, *(part for one in given for part in one.computed_from()))))
+            asked = {part.inputs[0] for part in parts if part.op is Op.SUBSCRIPT}
+            further = (one for part in parts for one in self._behind(part, is_asked=part in asked))
+            parts = list(dict.fromkeys((*parts, *(part for one in further for part in one.computed_from()))))
         return isinstance(by, Function) or any(changes_with(part, by) for part in parts)
+
+    def _behind(self, part: Value, *, is_asked: bool) -> list[Value]:
+        """What calls give for a parameter, and what is put into a list of which all, and not one item, is taken."""
+        given = self.solution.arguments_of(part) if part.op is Op.PARAMETER else []
+        made = [] if is_asked else allocations_of(self.solution, part)
+        return [*given, *(item for one in made for _, item in self.solution.held.get(one, ()))]
 
     def _counts(self, part: Value, store: Store) -> bool:
         """``found[len(found)] = out``"""
