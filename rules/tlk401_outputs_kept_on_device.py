@@ -86,6 +86,11 @@ class OutputsKeptOnDevice(Rule):
                 " moves all of them to the host: GPU memory holds the outputs of the whole data set;"
                 f" collect `{on_host}`",
             )  # fmt: skip
+        elif found.way is Collecting.UNTIL_HOST:
+            cost = (
+                f" keeps every `{item}` on the GPU until its class moves all of them to the host: GPU memory holds the"
+                f" outputs of the whole data set; hand over `{on_host}`",
+            )  # fmt: skip
         elif found.way is Collecting.UNTIL_DROPPED:
             if found.end is not None:
                 evidence.append(Step(facts.statement_of(found.end), "on another path all of it goes to the host here"))

@@ -11,6 +11,7 @@ from torchlint.facts.keeping.collection import Collecting, Collection
 from torchlint.facts.keeping.fates import JOINS, VIEWS, End, Fate, Fates
 from torchlint.facts.keeping.gathering import Gathering, calls_parameter
 from torchlint.facts.keeping.joined_in_turn import JoinedInTurn
+from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.keeping.optional_moves import OptionalMoves
 from torchlint.facts.turns.data_passes import cut_through, cuts_samples
 from torchlint.facts.values.domain import Container, External, Plain
@@ -31,7 +32,8 @@ def collections(facts: Facts) -> list[Collection]:
     fates = Fates(facts.flows, residences)
     search = _Search(facts, residences, fates)
     found: dict[cst.CSTNode, Collection] = {}
-    for one in (*JoinedInTurn(facts, residences, fates).found(), *search.inserted(), *search.comprehended()):
+    own = (*JoinedInTurn(facts, residences, fates).found(), *search.inserted(), *search.comprehended())
+    for one in (*own, *search.handed_over()):
         found.setdefault(one.statement, one)
     return list(found.values())
 
@@ -80,6 +82,27 @@ class _Search:
                 continue
             name = text_of(value.syntax, value)
             yield from self._kept(value.statement, name, item, value, loop, written=Use(item, value.syntax.elt))
+
+    def handed_over(self) -> Iterator[Collection]:
+        """``log.update(net(x))`` in a pass, of an object of another file that moves all of it to the host at last."""
+        for kept in kept_elsewhere(self.facts):
+            if not kept.keep.moved_at_end or not kept.is_in_container(self.solution) or self._is_read(kept):
+                continue
+            item, repetition = kept.given.value, self.gathering.repetition(kept.call)
+            if repetition is None or self._is_counted_out(repetition.by) or self.flows.live(item) is not None:
+                continue
+            by, brought = repetition.by, self._brought(item)
+            if not self.gathering.is_over_data(by, item) or (isinstance(by, Loop) and cuts_samples(by)):
+                continue
+            if any(self._is_cheap(one, by) or not self.extents.is_output(one) for one in brought):
+                continue
+            if kept.outlives(self.facts, self.gathering.is_pass):
+                statement = self.facts.statement_of(kept.call)
+                yield Collection(Collecting.UNTIL_HOST, statement, kept.name, kept.given, None, None, by, False)
+
+    def _is_read(self, kept: KeptElsewhere) -> bool:
+        """Whether this file takes what an object of another one keeps from it, for whatever."""
+        return any(value.name == kept.keep.attribute for value in self.facts.graph.of(Op.ATTRIBUTE))
 
     def _kept(
         self, statement: cst.CSTNode, name: str, item: Value, made: Value, by: Loop | Function, *, written: Use

@@ -32,7 +32,7 @@ class Collection:
         name: how the program names what collects.
         item: what is put aside, as it is written there; what ``extend`` takes it from, row by row.
         made: where the collecting began, if that is seen.
-        end: UNTIL_HOST: what moves it.
+        end: UNTIL_HOST: what moves it; None where the object of another file that collects it does.
         repeated_by: what repeats the statement.
         has_graph: True when what is put aside keeps its graph, which costs more and which other rules say.
         by_rows: True for ``extend``, which may be given a list as well as a tensor.

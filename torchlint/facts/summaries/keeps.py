@@ -14,6 +14,7 @@ from torchlint.facts.autograd.insertions import Insertions
 from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.keeping.by_field import ByField
 from torchlint.facts.keeping.lookups import Lookups
+from torchlint.facts.keeping.moved_at_end import MovedAtEnd
 from torchlint.facts.keeping.snapshots import is_cut
 from torchlint.facts.keeping.stripping import replaced_at_once, stripped
 from torchlint.facts.keeping.views import RESHAPED, Views
@@ -46,6 +47,7 @@ class Keeps:
         self._insertions, self._lookups = Insertions(facts.lifetimes), Lookups(facts)
         self._fields, self._reading = ByField(facts), Reading(facts)
         self._views = Views(facts.solution, facts.steps)
+        self._moved = MovedAtEnd(facts)
         self._stores: dict[Function, list[Store]] = defaultdict(list)
         for store in facts.graph.stores:
             self._stores[store.function].append(store)
@@ -105,6 +107,7 @@ class Keeps:
                     cached_under=under, fields=self._fields.fields(kept, parameters[position]),
                     by_field=by_field, asked_by=self._lookups.asking(store, owner) if under and owner else (),
                     view=views.get(position) if is_computed else None,
+                    moved_at_end=shared and into == 0 and self._moved.is_filled_by(store),
                 )  # fmt: skip
 
     def _writes_into_tensor(self, store: Store) -> bool:

@@ -188,6 +188,7 @@ class KeepSummary:
         view: what is kept is a view of a part of the parameter, ``self.firsts.append(hidden[:, 0])``; None otherwise.
         fields: what is kept is a new record that has the parameter under this name, or each of ``*values`` under one.
         by_field: those of the readers that give records on, or what they have, under the same names and no others.
+        moved_at_end: it is put into a container whose items the class moves to the host, and takes nowhere else.
     """
 
     position: int
@@ -209,6 +210,7 @@ class KeepSummary:
     view: ViewSummary | None = None
     fields: tuple[str, ...] = ()
     by_field: tuple[str, ...] = ()
+    moved_at_end: bool = False
 
 
 class EffectKind(Symbol):
