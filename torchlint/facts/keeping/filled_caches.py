@@ -11,6 +11,7 @@ from torchlint.facts.keeping.lookups import Lookups
 from torchlint.facts.keeping.requested import RequestedTexts
 from torchlint.facts.summaries.summary import EffectKind, EffectSummary
 from torchlint.facts.values.graph import Function, Kind, Op, Store, Value
+from torchlint.facts.values.homes import stored_at
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -34,11 +35,22 @@ class FilledCaches:
 
     def _put_in(self, function: Function) -> Iterator[EffectSummary]:
         for store in self._insertions.get(function, ()):
-            if store.index is None or store.holder is None or not self._holds_tensors(store.value):
+            called = self._given_function(store.value, function)
+            if store.index is None or store.holder is None or not (called or self._holds_tensors(store.value)):
                 continue
             name, positions = _name_of(store.holder, function), _given_in(store.index, function)
             if name and positions and self._lookups.of(store.statement, store.holder, store.value) is not None:
-                yield EffectSummary(self._kind(store.value, store.index), name, positions)
+                kind = EffectKind.CACHES_CALLED if called else self._kind(store.value, store.index)
+                yield EffectSummary(kind, f"{called}.{name}" if called else name, positions)
+
+    def _given_function(self, value: Value, function: Function) -> str:
+        """``self.compute(key)``: the attribute by which a method has what it calls, where its object was given that."""
+        callee = value.callee if value.op is Op.CALL else value
+        if callee.op is not Op.ATTRIBUTE or callee is value or function.owner is None:
+            return ""
+        stored = stored_at(self.facts.solution, callee) if callee.inputs[0] in function.parameters[:1] else []
+        is_given = bool(stored) and all(one.op is Op.PARAMETER and one.function.name == "__init__" for one in stored)
+        return callee.name if is_given and not self._holds_tensors(value) else ""
 
     @cached_property
     def _insertions(self) -> dict[Function, list[Store]]:

@@ -14,6 +14,8 @@ from torchlint.facts.keeping.lookups import Lookups
 from torchlint.facts.keeping.requested import RequestedTexts
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.values.choices import choices
+from torchlint.facts.values.domain import FunctionReference
+from torchlint.facts.values.frameworks import may_be_module
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.novelty import Novelty
 from torchlint.facts.values.tensors import Tensors
@@ -21,6 +23,10 @@ from torchlint.facts.values.writing import shortened, text_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+
+
+FILLING = (EffectKind.CACHES, EffectKind.CACHES_OUTPUTS, EffectKind.CACHES_BY_TEXT, EffectKind.CACHES_CALLED)
+"""What a function of another file does that fills a cache of its own."""
 
 
 @dataclass(frozen=True)
@@ -101,27 +107,53 @@ class Memos:
 
     def _filled_elsewhere(self) -> Iterator[Memo]:
         """Functions of other files that this one asks, and that keep what they compute: ``scorer.text(prompt)``."""
-        for kind in (EffectKind.CACHES, EffectKind.CACHES_OUTPUTS, EffectKind.CACHES_BY_TEXT):
+        for kind in FILLING:
             for effect in self.facts.effects.of(kind):
                 call, holder = effect.call, _receiver(effect.call)
-                if _is_made_beside(call, holder) or self._is_emptied(effect.done.name):
+                called, _, name = effect.done.name.rpartition(".")
+                if called and not self._gives_output(effect.function, called):
                     continue
-                name = effect.done.name if holder is None else f"{self.facts.name_in(call, holder)}.{effect.done.name}"
+                if _is_made_beside(call, holder) or self._is_emptied(name):
+                    continue
+                name = name if holder is None else f"{self.facts.name_in(call, holder)}.{name}"
                 statement = self.facts.statement_of(call)
                 for key in effect.given:
                     known = self._asks(key, kind)
-                    # That anybody may ask for outputs is said where they are kept.
-                    others = known or self.texts.read_in(key) or self.texts.taken_in(key)
+                    others = known or self._decides(key, kind)
                     by = known if kind is EffectKind.CACHES else others
                     if by is not None:
                         written = self.facts.name_in(call, key)
                         yield Memo(statement, name, key, written, by, None, statement, unseen=known is None)
                         break
 
+    def _gives_output(self, method: Function, attribute: str) -> bool:
+        """Whether all that this file gives the objects of a class for an attribute gives what a network computes."""
+        given = [
+            kept.given.value
+            for kept in kept_elsewhere(self.facts)
+            if kept.keep.attribute == attribute and _is_of_class(kept.function, method) and not kept.keep.grows
+        ]
+        return bool(given) and all(map(self._runs_network, given))
+
+    def _runs_network(self, given: Value) -> bool:
+        atoms = self.solution.final(given)
+        functions = [atom.function for atom in atoms if isinstance(atom, FunctionReference)]
+        if not functions:
+            return may_be_module(self.solution, given)
+        results = [one.result for one in functions if one.result is not None]
+        is_output = self.facts.extents.is_output
+        return len(results) == len(functions) and all(is_output(r) and self._holds_tensors(r) for r in results)
+
     def _asks(self, key: Value, kind: EffectKind) -> Function | Loop | None:
         """What asks a cache of another file for a new key with each turn or call."""
         known = self._brings(key, is_output=kind is not EffectKind.CACHES)
         return known or (self.texts.handler_giving(key) if kind is EffectKind.CACHES_BY_TEXT else None)
+
+    def _decides(self, key: Value, kind: EffectKind) -> Function | Loop | None:
+        """What decides how many keys there are; that anybody may ask for outputs is said where a network gives them."""
+        if kind is EffectKind.CACHES_CALLED:
+            return self._said_by_others(key)
+        return self.texts.read_in(key) or self.texts.taken_in(key)
 
     def _is_emptied(self, attribute: str) -> bool:
         """Whether this file empties what some object has under the name of an attribute, or sets it anew."""
@@ -204,6 +236,10 @@ class Memos:
         """Whether the dictionary is older than the turns of ``by``."""
         made = [home for home in homes if isinstance(home, Value)]
         return not any(self.novelty.is_made_by(value, by) for value in made)
+
+
+def _is_of_class(one: Function, other: Function) -> bool:
+    return one.owner is not None and other.owner is not None and one.owner.root() is other.owner.root()
 
 
 def _gives(made: Value, filling: Function) -> bool:

@@ -40,8 +40,8 @@ POSSIBLE = (EffectKind.CLOSES, EffectKind.FREES, EffectKind.GIVES_LOADED)
 
 OF_EACH = (
     EffectKind.HOOKS, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS, EffectKind.ZEROES, EffectKind.STARTS,
-    EffectKind.CACHES, EffectKind.CACHES_OUTPUTS, EffectKind.CACHES_BY_TEXT, EffectKind.RETAINS, EffectKind.TIES,
-    EffectKind.TABLES,
+    EffectKind.CACHES, EffectKind.CACHES_OUTPUTS, EffectKind.CACHES_BY_TEXT, EffectKind.CACHES_CALLED,
+    EffectKind.RETAINS, EffectKind.TIES, EffectKind.TABLES,
 )  # fmt: skip
 """What is asked of each function anew, whatever those do that it calls."""
 

@@ -277,6 +277,8 @@ class EffectKind(Symbol):
     """The same with what a network computes."""
     CACHES_BY_TEXT = "caches by text"
     """The same, where the key is a text that a tokenizer reads."""
+    CACHES_CALLED = "caches called"
+    """The same with what a function gives that its object was given: the one before the dot, in the one after it."""
     RETAINS = "retains"
     """It runs a backward over what it is given for the first of the parameters, and keeps the graph; where there is a
     second one, if that is true."""
