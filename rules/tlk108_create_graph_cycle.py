@@ -61,7 +61,7 @@ class CreateGraphCycle(Rule):
     harms = (Harm.BYTES, Harm.NODES)
     symptoms = (Symptom.GROWS_EVERY_STEP, Symptom.NOT_FREED)
     unseen = True
-    triggers = (Trigger(calls=frozenset(["backward"]) | method_names(Holds.BACKWARD)),)
+    triggers = (Trigger(calls=frozenset(["backward"]) | method_names(Holds.BACKWARD)), Trigger(imports=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each backward that leaves a cycle in each step."""
@@ -73,7 +73,8 @@ def _finding(facts: Facts, cycle: GradientCycle) -> Finding:
     call, root = cycle.call, cycle.backward.root
     name = facts.name_in(call, root)
     statement = facts.statement_of(call)
-    evidence = [Step(statement, "the gradients get a graph of their own here")]
+    there = "here" if cycle.by is None else f"in {facts.done_by(call, cycle.by)}"
+    evidence = [Step(statement, f"the gradients get a graph of their own {there}")]
     holder: tuple[str | LineOf, ...] = (f"the parameters behind `{name}` and the graphs of their gradients hold ",)
     advice = "call `zero_grad()` in each step, or use `torch.autograd.grad`"
     if cycle.leaf is not None:

@@ -146,3 +146,94 @@ FITS = """
 def test_an_optimizer_of_another_file_may_take_them_away(tmp_path: Path, end: str, found: list[str]) -> None:
     project = Project(tmp_path, {"curved.py": CURVED.format(end=end), "fits.py": FITS})
     assert [one for one in project.found() if "TLK108" in one] == found
+
+
+TRACE = """
+    import torch
+
+    def trace(net, loss):
+        {run}
+        slopes = [p.grad for p in net.parameters()]
+        total = sum(slope.pow(2).sum().item() for slope in slopes)
+        {end}
+        return total
+"""
+
+SEEDS = """
+    import torch
+    from torch import nn
+    from curvature import trace
+    from fitting import fit
+
+    def sharpness(seed, rows{given}):
+        torch.manual_seed(seed)
+        net = {made}
+        loss = net(rows).pow(2).mean()
+        {use}
+        {end}
+        return found
+"""
+
+FITTING = """
+    import torch
+
+    def fit(net, steps=20):
+        optimizer = torch.optim.Adam(net.parameters())
+        for step in range(steps):
+            loss = net(torch.rand(8, 3)).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return net
+"""
+
+LOST = ["seeds.py: TLK108 error"]
+
+
+def sharpness(folder: Path, **options: str) -> list[str]:
+    """What is said of gradients where another file runs the backward over a loss that it is given."""
+    parts = {
+        "run": "loss.backward(create_graph=True)", "end": "pass", "given": "", "left": "pass",
+        "made": "fit(nn.Linear(3, 3))", "use": "found = trace(net, loss)", **options,
+    }  # fmt: skip
+    files = {
+        "curvature.py": TRACE.format(run=parts["run"], end=parts["left"]),
+        "fitting.py": FITTING,
+        "seeds.py": SEEDS.format(**parts),
+    }
+    return [one for one in Project(folder, files).found() if one.startswith("seeds.py: TLK108")]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"made": "nn.Linear(3, 3)"},
+        {"made": "fit(nn.Linear(3, 3)).eval()"},
+        {"run": "torch.autograd.backward(loss, None, None, True)"},
+        {"use": "loss.backward(create_graph=True)\n        found = [p.grad.sum().item() for p in net.parameters()]"},
+        {"use": "print(loss.item())\n        found = trace(net, loss)"},
+    ],
+)
+def test_a_model_that_is_given_up_stays_where_another_file_gave_its_gradients_a_graph(
+    tmp_path: Path, options: dict[str, str]
+) -> None:
+    assert sharpness(tmp_path, **options) == LOST
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"run": "loss.backward()"},
+        {"run": "slopes = torch.autograd.grad(loss, net.parameters(), create_graph=True)"},
+        {"left": "net.zero_grad()"},
+        {"left": "for p in net.parameters():\n            p.grad = None"},
+        {"end": "net.zero_grad()"},
+        {"end": "for p in net.parameters():\n            p.grad = None"},
+        {"end": "found = net"},
+        {"given": ", net", "made": "fit(net)"},
+        {"given": ", net", "made": "net"},
+    ],
+)
+def test_not_where_they_are_taken_away_or_the_model_is_not_given_up(tmp_path: Path, options: dict[str, str]) -> None:
+    assert sharpness(tmp_path, **options) == []

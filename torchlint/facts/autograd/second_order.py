@@ -7,11 +7,12 @@ collector sees the cycle. Only taking the gradient away breaks it: ``zero_grad()
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchlint.facts.summaries.summary import EffectKind
+from torchlint.facts.summaries.summary import EffectKind, EffectSummary
 from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import ClassReference, History, Instance, Module, Tensor, Tool
 from torchlint.facts.values.graph import Backward, Function, Loop, Op, Value
@@ -21,6 +22,7 @@ from torchlint.facts.values.reaching import reached
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.summaries.effects import Effect
 
 BACKWARD = "torch.autograd.backward"
 
@@ -37,6 +39,7 @@ class GradientCycle:
         dropped: the model that the function of the backward makes and gives up, with its gradients; None where the
             model stays, and only the graphs are lost.
         is_supposed: nobody is seen to run this more than once.
+        by: what runs it, where that stands in another file.
     """
 
     backward: Backward
@@ -45,6 +48,7 @@ class GradientCycle:
     zeroed: Value | None
     dropped: Value | None = None
     is_supposed: bool = False
+    by: Effect | None = None
 
 
 def gradient_cycles(facts: Facts) -> list[GradientCycle]:
@@ -65,7 +69,26 @@ def gradient_cycles(facts: Facts) -> list[GradientCycle]:
             found.append(GradientCycle(backward, call, None, zeroed))
         elif (leaf := _lost_leaf(facts, backward)) is not None:
             found.append(GradientCycle(backward, call, leaf, None))
-    return found
+    return [*found, *_left_elsewhere(facts)]
+
+
+def doubled_in(facts: Facts, function: Function) -> Iterator[EffectSummary]:
+    """That a function runs such a backward over a parameter, in a file that takes no gradients away."""
+    calls = (b.call for b in facts.graph.backwards if b.function is function and b.root in function.parameters)
+    if any(call is not None and _creates_graph(call) for call in calls) and next(gradients_freed(facts), None) is None:
+        roots = (b.root for b in facts.graph.backwards if b.function is function and b.root in function.parameters)
+        yield EffectSummary(EffectKind.DOUBLES, "backward", tuple(map(function.parameters.index, roots)))
+
+
+def _left_elsewhere(facts: Facts) -> Iterator[GradientCycle]:
+    """Losses of models that are given up, handed to functions of other files that run such a backward."""
+    for effect in facts.effects.of(EffectKind.DOUBLES):
+        call = effect.call
+        for root in effect.given[:1] if call.statement is not None else ():
+            assert call.statement is not None
+            backward = Backward(root, True, call.function, call.loop, call.statement, call=call)
+            if (dropped := _dropped_model(facts, backward)) is not None:
+                yield GradientCycle(backward, call, None, None, dropped, by=effect)
 
 
 def _creates_graph(call: Value) -> bool:
@@ -107,19 +130,24 @@ def _is_gradient(value: Value) -> bool:
 
 def gradients_freed(facts: Facts) -> Iterator[tuple[Function, Loop | None]]:
     """Where gradients are taken away, be it by a call of what stands in another file."""
+    yield from ((function, loop) for function, loop, _ in _freed(facts))
+
+
+def _freed(facts: Facts) -> Iterator[tuple[Function, Loop | None, float]]:
+    """The same, each with how far down in its function that is; infinitely where that is not known."""
     for effect in facts.effects.of(EffectKind.FREES):
-        yield effect.call.function, effect.call.loop
+        yield effect.call.function, effect.call.loop, effect.call.index
     for call in facts.calls():
         if call.callee.op is Op.ATTRIBUTE and (
             "zero_grad" in call.name or (call.name == "detach_" and _is_gradient(call.callee.inputs[0]))
         ):
-            yield call.function, call.loop
+            yield call.function, call.loop, call.index
     for store in facts.graph.stores:
         if store.attribute == "grad":
-            yield store.function, store.loop
+            yield store.function, store.loop, math.inf
     for reset in facts.graph.resets:
         if _is_gradient(reset.holder):
-            yield reset.function, reset.loop
+            yield reset.function, reset.loop, math.inf
 
 
 def _is_kept(facts: Facts, backward: Backward, resets: Iterator[tuple[Function, Loop | None]]) -> bool:
@@ -153,23 +181,47 @@ def _dropped_model(facts: Facts, backward: Backward) -> Value | None:
     around = backward.loop.around() if backward.loop is not None else []
     if function.parent is None or any(map(facts.steps.is_step, around)) or _goes_elsewhere(facts, backward):
         return None  # of a model that many steps share, each loses its graph
-    own = (call for call in facts.calls() if call.function is function)
-    within = {function, *(callee for call in own for callee in facts.solution.functions_of(call))}
-    if any(resetting in within for resetting, _ in gradients_freed(facts)):
+    at = backward.call.index if backward.call is not None and backward.loop is None else -1
+    own = (call for call in facts.calls() if call.function is function and call.index >= at)
+    within = {callee for call in own for callee in facts.solution.functions_of(call)}
+    if any(f in within or (f is function and index > at) for f, _, index in _freed(facts)):
         return None
     behind = facts.flows.ancestry.of(backward.root)
     calls = sorted((one for one in behind if facts.steps.calls_module(one)), key=lambda one: one.index)
-    models = [before_moves(called_object(call)) for call in calls]
-    return next((made for made in models if made.function is function and _is_lost(facts, made)), None)
+    models = [_ways_to(facts, called_object(call)) for call in calls]
+    return next((ways[-1] for ways in models if ways[-1].function is function and _is_lost(facts, ways)), None)
 
 
-def _is_lost(facts: Facts, made: Value) -> bool:
-    """Whether a model is made by a call and is gone when its function returns."""
+def _ways_to(facts: Facts, model: Value) -> list[Value]:
+    """A model, what gave it back, ``fit(Net(), loader)``, and last where it is made."""
+    ways = [before_moves(model)]
+    while (given := _given_back(facts, ways[-1])) is not None:
+        ways.append(before_moves(given))
+    return ways
+
+
+def _given_back(facts: Facts, call: Value) -> Value | None:
+    """What a CALL passes for the parameter that its function returns, and keeps nowhere."""
+    functions = facts.solution.functions_of(call) if call.op is Op.CALL else []
+    if len(functions) != 1 or functions[0].result is None or facts.graph.foreign.keeps.get(functions[0]):
+        return None
+    (function,) = functions
+    returned = function.result.inputs if function.result is not None else ()
+    told = facts.graph.foreign.views.get(function)  # of a model, all of it is the model
+    whole = function.parameters[told.position] if told is not None and not told.is_part else None
+    given = [one for one in function.parameters if one is whole or one in returned]
+    kept = any(store.value in given for store in facts.graph.stores)
+    return facts.solution.callers[function][call].get(given[0]) if len(given) == 1 and not kept else None
+
+
+def _is_lost(facts: Facts, ways: list[Value]) -> bool:
+    """Whether a model, on all of its ``ways``, is made by a call and is gone when its function returns."""
+    made = ways[-1]
     final = facts.solution.final(made)
     is_model = made.op is Op.CALL and any(isinstance(a, Module | Instance) for a in final)
     if not is_model or (facts.solution.functions_of(made) and not _is_class(facts, made)):
         return False
-    forms = reached([made], _further_forms)
+    forms = reached(ways, _further_forms)
     returned = made.function.result.inputs if made.function.result is not None else ()
     leaves = {store.value for store in facts.graph.stores}.union(returned)
     leaves.update(item for whole in returned if whole.op is Op.CONTAINER for item in whole.inputs)

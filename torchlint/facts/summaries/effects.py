@@ -11,7 +11,7 @@ import libcst as cst
 
 from torchlint.facts.autograd.gradients import zeroing_at, zeros_for
 from torchlint.facts.autograd.retained_elsewhere import retained_in
-from torchlint.facts.autograd.second_order import gradients_freed
+from torchlint.facts.autograd.second_order import doubled_in, gradients_freed
 from torchlint.facts.keeping.caching import remembered_in
 from torchlint.facts.keeping.filled_caches import FilledCaches
 from torchlint.facts.keeping.joining import joined_by
@@ -41,7 +41,7 @@ POSSIBLE = (EffectKind.CLOSES, EffectKind.FREES, EffectKind.GIVES_LOADED)
 OF_EACH = (
     EffectKind.HOOKS, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS, EffectKind.ZEROES, EffectKind.STARTS,
     EffectKind.CACHES, EffectKind.CACHES_OUTPUTS, EffectKind.CACHES_BY_TEXT, EffectKind.CACHES_CALLED,
-    EffectKind.RETAINS, EffectKind.TIES, EffectKind.TABLES,
+    EffectKind.RETAINS, EffectKind.DOUBLES, EffectKind.TIES, EffectKind.TABLES,
 )  # fmt: skip
 """What is asked of each function anew, whatever those do that it calls."""
 
@@ -146,6 +146,7 @@ class Doings:
                 *self._started_in(function),
                 *self._loaded_in(function),
                 *retained_in(self.facts, function),
+                *doubled_in(self.facts, function),
             )
             done = tuple(dict.fromkeys(done))
             calls = tuple(effect for effect in done if effect.kind is EffectKind.CALLS)

@@ -282,6 +282,8 @@ class EffectKind(Symbol):
     RETAINS = "retains"
     """It runs a backward over what it is given for the first of the parameters, and keeps the graph; where there is a
     second one, if that is true."""
+    DOUBLES = "doubles"
+    """It runs a backward over what it is given for a parameter, whose gradients get a graph that nothing takes away."""
     TABLES = "tables"
     """It puts what it decorates into a table; the function of the name calls what it takes out of that."""
     CALLS = "calls"
