@@ -838,3 +838,67 @@ BOTH = ["both: one listed, two listed"]
 )
 def test_a_list_is_given_up_and_not_the_names_that_its_models_have(later: str, held: list[str]) -> None:
     assert found(LISTED.format(later=later)) == held
+
+
+FITTER = """
+import torch
+from torch import nn
+class Owner:
+    def free(self):
+        self.net = None
+class Fitter(Owner):
+    def __init__(self, net):
+        self.net = net
+        self.optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        self.seen = 0
+    def fit(self, x):
+        self.net(x).sum().backward()
+        self.optimizer.step()
+    {method}
+{function}
+"""
+
+FITTED = """
+import gc
+from torch import nn
+{imports}
+def run(x, later):
+    net = nn.Linear(3, 3)
+    fitter = Fitter(net)
+    fitter.fit(x)
+    {line}
+    del net
+    gc.collect()
+    later(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "function", "line"),
+    [("def close(self):\n        self.net = None\n        del self.optimizer", "", "fitter.close()"),
+     ("def close(self):\n        self.net = self.optimizer = None", "", "fitter.close()"),
+     ("def close(self):\n        self.net, self.optimizer = None, None", "", "fitter.close()"),
+     ("def close(self):\n        self.free()\n        self.optimizer = None", "", "fitter.close()"),
+     ("", "def close(one):\n    one.net = None\n    one.optimizer = None", "close(fitter)"),
+     ("", "", "fitter.optimizer = None\n    fitter.free()")],
+)  # fmt: skip
+def test_who_was_made_with_it_has_it_taken_away(tmp_path: Path, method: str, function: str, line: str) -> None:
+    fitter = FITTER.format(method=method, function=function)
+    assert found(fitter + FITTED.format(imports="", line=line)) == []
+    name = ", close" if function else ""
+    files = {"fitter.py": fitter, "run.py": FITTED.format(imports=f"from fitter import Fitter{name}", line=line)}
+    assert Project(tmp_path, files).found() == []
+
+
+@pytest.mark.parametrize(
+    ("method", "line"),
+    [("def close(self):\n        self.net = None", "fitter.close()"),
+     ("def close(self):\n        self.seen = None", "fitter.close()"),
+     ("def close(self):\n        self.net = self.optimizer = None", "Fitter(nn.Linear(3, 3)).close()"),
+     ("", "fitter.free()")],
+)  # fmt: skip
+def test_who_was_made_with_it_has_the_rest_still(tmp_path: Path, method: str, line: str) -> None:
+    fitter = FITTER.format(method=method, function="")
+    assert found(fitter + FITTED.format(imports="", line=line)) == ["net: fitter wrapper"]
+    files = {"fitter.py": fitter, "run.py": FITTED.format(imports="from fitter import Fitter", line=line)}
+    assert Project(tmp_path, files).found() == ["run.py: TLK408 warning"]

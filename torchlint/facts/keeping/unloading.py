@@ -14,6 +14,7 @@ from torchlint.facts.keeping.given_models import GivenModels, before_rest
 from torchlint.facts.keeping.held_by_parts import HeldByParts
 from torchlint.facts.keeping.holders import Holders, is_none
 from torchlint.facts.keeping.lent_parts import LentParts
+from torchlint.facts.keeping.letting_go import LettingGo
 from torchlint.facts.keeping.reading_on import is_read_after, is_written_after
 from torchlint.facts.keeping.refusing import is_refused_after
 from torchlint.facts.keeping.taken_out import TakenOut
@@ -42,6 +43,7 @@ class Unloadings:
         self.lent = LentParts(facts, self.holders, self.asking)
         self.taken_out = TakenOut(facts, self.asking)
         self.parts = HeldByParts(facts, self.holders)
+        self._letting_go = LettingGo(facts, self.holders)
         self._given = GivenModels(facts, self.asking, self.holders)
 
     def found(self) -> list[Unloading]:
@@ -145,6 +147,8 @@ class Unloadings:
             if how == "itself" and drop.holder is None and not self.holders.is_sure(value, held):
                 continue
             if how == "function" and self.holders.is_let_go(value, held, Place(drop.function, drop.path)):
+                continue
+            if how == "wrapper" and self._letting_go.has_let_go(value, held, drop.function, self._asked_back_at(drop)):
                 continue
             if how == "container":
                 wanted = not collects and is_written_after(name.partition(".")[0], drop)

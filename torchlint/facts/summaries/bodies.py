@@ -77,6 +77,8 @@ class Bodies:
         self._foreign.keeps[function] = summary.keeps
         if summary.holds:
             self._foreign.holds[function] = summary.holds
+        if summary.releases:
+            self._foreign.releases[function] = summary.releases
         if summary.effects:
             self._foreign.effects[function] = followed(
                 summary.effects,

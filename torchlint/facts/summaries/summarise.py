@@ -18,6 +18,7 @@ from torchlint.facts.keeping import loading
 from torchlint.facts.keeping.by_field import asks_for_part
 from torchlint.facts.keeping.copies import Copies
 from torchlint.facts.keeping.holders import Holders
+from torchlint.facts.keeping.letting_go import LettingGo
 from torchlint.facts.keeping.views import Views
 from torchlint.facts.repeated import compiling, reloading
 from torchlint.facts.summaries.effects import Doings
@@ -105,6 +106,7 @@ class _Summariser:
         self._sizes, self._views = Sizes(facts), Views(facts.solution, facts.steps)
         self._doings = Doings(facts, EFFECTS, UNDONE)
         self._circles, self._holders = Circles(facts), Holders(facts)
+        self._letting_go = LettingGo(facts, self._holders)
         self._keeps, self._copies = Keeps(facts), Copies(facts, sees_callers=False)
         self._chains = Chains(facts, is_open=True)
 
@@ -186,6 +188,7 @@ class _Summariser:
             residence=self._residence(function),
             view=self._views.given_by(function),
             holds=self._holders.held_from(function) if function.name == "__init__" else (),
+            releases=self._letting_go.by(function),
             severed=severing_flag(self.solution, function),
             closure=self._closure(function),
         )

@@ -346,6 +346,7 @@ class FunctionSummary:
         view: of what it returns a view, if it does.
         holds: of an initializer, the parameters, from 0, that its object has from then on: themselves, what is made
             around them, or an optimizer of their parameters.
+        releases: the attributes that it takes away, each behind the parameter, from 0, whose object had it.
         severed: the parameter, from 0, by which callers decide that nothing it returns has a graph, and whether that is
             true then; None where no parameter does.
         closure: the function that it makes and returns with each call, where that keeps something: its parameters come
@@ -379,6 +380,7 @@ class FunctionSummary:
     runs: bool = False
     view: ViewSummary | None = None
     holds: tuple[int, ...] = ()
+    releases: tuple[tuple[int, str], ...] = ()
     severed: tuple[int, bool] | None = None
     closure: FunctionSummary | None = None
 

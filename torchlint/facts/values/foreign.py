@@ -28,6 +28,7 @@ class Foreign:
         endings: places that a method of this name sets anew, be it that nobody here asks for it.
         keeps: what functions keep of what they are given.
         holds: the parameters, from 0, that the object of an initializer has from then on.
+        releases: the attributes that functions take away, each behind the parameter, from 0, whose object had it.
         effects: what functions do on each call, of those that do anything of the kind.
         found: where a function that has effects is defined.
         chains: which parameters of a function come back through a module, and as which item; see
@@ -67,6 +68,7 @@ class Foreign:
     endings: list[tuple[Place, str]] = field(default_factory=list)
     keeps: dict[Function, tuple[KeepSummary, ...]] = field(default_factory=dict)
     holds: dict[Function, tuple[int, ...]] = field(default_factory=dict)
+    releases: dict[Function, tuple[tuple[int, str], ...]] = field(default_factory=dict)
     effects: dict[Function, tuple[EffectSummary, ...]] = field(default_factory=dict)
     found: dict[Function, Found] = field(default_factory=dict)
     chains: dict[Function, tuple[tuple[int | str | None, int], ...]] = field(default_factory=dict)
