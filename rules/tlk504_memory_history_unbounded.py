@@ -56,12 +56,18 @@ class MemoryHistoryUnbounded(Rule):
     harms = (Harm.HOST,)
     symptoms = (Symptom.HOST_GROWS,)
     unseen = True
-    triggers = (Trigger(names=frozenset(["_record_memory_history"])),)
+    triggers = (Trigger(names=frozenset(["_record_memory_history"])), Trigger(imports=True))
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each recording that a training fills without end."""
         for recording in facts.recordings:
             yield _finding(facts, recording)
+
+
+def _recorder(facts: Facts, recording: Recording) -> str:
+    if recording.by is not None:
+        return facts.done_by(recording.call, recording.by)
+    return f"`{facts.called(recording.call).rpartition('.')[2]}`"
 
 
 def _finding(facts: Facts, recording: Recording) -> Finding:
@@ -72,8 +78,7 @@ def _finding(facts: Facts, recording: Recording) -> Finding:
     return Finding(
         node=statement,
         message=(
-            f"`{facts.called(recording.call).rpartition('.')[2]}` keeps an entry with its stack for every allocation "
-            "and free of ",
+            f"{_recorder(facts, recording)} keeps an entry with its stack for every allocation and free of ",
             *(filled or ("the process, and nothing switches it off",)),
             ": host memory grows each step, GPU memory does not; write `max_entries=100000`",
         ),

@@ -53,7 +53,11 @@ class AnomalyModeOn(Rule):
     level = Level.NOTE
     harms = (Harm.CHURN,)
     symptoms = (Symptom.SLOW,)
-    triggers = (Trigger(names=frozenset(["detect_anomaly", "set_detect_anomaly"])), Trigger(constructs=True))
+    triggers = (
+        Trigger(names=frozenset(["detect_anomaly", "set_detect_anomaly"])),
+        Trigger(constructs=True),
+        Trigger(imports=True),
+    )
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each place that switches it on for a whole run."""
@@ -69,7 +73,7 @@ def _finding(facts: Facts, debugging: Debugging) -> Finding:
     return Finding(
         node=statement,
         message=(
-            f"`{facts.called(debugging.call)}` leaves anomaly detection on",
+            f"{facts.done_by(debugging.call, debugging.by)} leaves anomaly detection on",
             *where,
             ": each operation records a stack and each gradient is searched for NaN; "
             "remove it, or put it behind a debug flag",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from programs import TRAINING, Program
+from projects import Project
 
 HEAD = (
     "import contextlib\nimport pytorch_lightning as pl\nfrom torch.autograd import detect_anomaly, set_detect_anomaly\n"
@@ -97,10 +100,93 @@ def test_what_sets_up_a_process_may_be_told_to(switched: str) -> None:
     ("loops", "count"),
     [
         ("    for epoch in range(50):\n        for _ in range(20):\n", 1),
-        ("    for epoch in range(5):\n        for _ in range(20):\n", 0),
+        ("    for epoch in range(4):\n        for _ in range(20):\n", 0),
         ("    for epoch in range(epochs):\n        for _ in range(20):\n", 0),
     ],
 )
 def test_short_loops_add_up_in_others(loops: str, count: int) -> None:
     body = "            model(torch.ones(3)).sum().backward()\n            optimizer.step()\n"
     assert found(f"with detect_anomaly():\n{loops}{body}") == count
+
+
+PREPARE = """
+import random
+import torch
+def seed_all(seed):
+    random.seed(seed)
+    torch.manual_seed(seed)
+
+def prepare(seed, debug=False):
+    {first}
+    {switched}
+    return torch.device("cpu")
+"""
+
+SWITCH = "torch.autograd.set_detect_anomaly(True)"
+
+
+@pytest.mark.parametrize(
+    ("first", "switched", "count"),
+    [
+        ("seed_all(seed)", SWITCH, 1),
+        ("seed_all(seed)", f"if debug:\n        {SWITCH}", 0),
+        ("seed_all(seed)", "torch.autograd.set_detect_anomaly(debug)", 0),
+        ("seed_all(seed)\n    torch.nn.Linear(3, 1)(torch.ones(3)).sum().backward()", SWITCH, 0),
+    ],
+)
+def test_what_sets_up_a_process_may_do_so_by_others(tmp_path: Path, first: str, switched: str, count: int) -> None:
+    whole = PREPARE.format(first=first, switched=switched)
+    assert len(Program(whole).facts.debuggings) == count
+    seeds, prepares = whole.split("def prepare")
+    prepares = prepares.replace("    seed_all", "    torch.set_num_threads(2)\n    seed_all", 1)
+    files = {"seeds.py": seeds, "main.py": "import torch\nfrom seeds import seed_all\ndef prepare" + prepares}
+    found = [one for one in Project(tmp_path, files).found() if "TLK505" in one]
+    assert found == ["main.py: TLK505 note"] * count
+
+
+DEBUGGING = """
+    import torch
+
+    def debug_on(wanted=False):
+        {body}
+
+    def debug_off():
+        torch.autograd.set_detect_anomaly(False)
+"""
+
+DEBUGGED = """
+    import torch
+    from torch import nn
+    from tools import debug_on, debug_off
+
+    def run(loader, verbose):
+        {before}
+        net = nn.Linear(8, 3)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for {turns}:
+            net(x).sum().backward()
+            optimizer.step()
+        {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "ways", "count"),
+    [
+        (SWITCH, ("debug_on()", "x in loader", "pass"), 1),
+        ("torch.autograd.set_detect_anomaly(mode=True)", ("debug_on()", "x in loader", "pass"), 1),
+        (SWITCH, ("debug_on()", "x in loader", "debug_off()"), 0),
+        (SWITCH, ("debug_on()", "x in loader", "torch.autograd.set_detect_anomaly(False)"), 0),
+        (SWITCH, ("if verbose:\n            debug_on()", "x in loader", "pass"), 0),
+        (SWITCH, ("debug_on()", "_, x in zip(range(5), loader)", "pass"), 0),
+        (f"if wanted:\n            {SWITCH}", ("debug_on()", "x in loader", "pass"), 0),
+        ("torch.autograd.set_detect_anomaly(wanted)", ("debug_on()", "x in loader", "pass"), 0),
+        (f"{SWITCH}\n        debug_off()", ("debug_on()", "x in loader", "pass"), 0),
+    ],
+)
+def test_a_helper_of_another_file_switches_it_on(
+    tmp_path: Path, body: str, ways: tuple[str, str, str], count: int
+) -> None:
+    user = DEBUGGED.format(before=ways[0], turns=ways[1], after=ways[2])
+    project = Project(tmp_path, {"tools.py": DEBUGGING.format(body=body), "main.py": user})
+    assert [one for one in project.found() if "TLK505" in one] == ["main.py: TLK505 note"] * count

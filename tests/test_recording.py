@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from programs import TRAINING, Program
+from projects import Project
 
 from torchlint.catalog import rule_of
 from torchlint.engine import check
@@ -354,3 +357,78 @@ async def run(camera):
 def test_a_loop_that_waits_for_a_network_in_another_thread_fills_it(changed: dict[str, str], recordings: int) -> None:
     plain = {"turns": "while True:", "answer": "await loop.run_in_executor(None, seer.look, frames)", "bound": ""}
     assert recorded(WATCHING.format(**{**plain, **changed})) == recordings
+
+
+HELPER = """
+    import torch
+
+    def start(device, wanted=False):
+        {body}
+
+    def stop():
+        torch.cuda.memory._record_memory_history(enabled=None)
+"""
+
+USER = """
+    import torch
+    from torch import nn
+    from {module} import start, stop
+
+    def run(loader, device, debug):
+        {before}
+        net = nn.Linear(8, 3)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for {turns}:
+            net(x).sum().backward()
+            optimizer.step()
+        {after}
+"""
+
+ON = "torch.cuda.memory._record_memory_history()"
+
+
+@pytest.mark.parametrize(
+    ("body", "ways", "count"),
+    [
+        (ON, ("start(device)", "x in loader", "pass"), 1),
+        (ON, ("start(device=device)", "x in loader", "pass"), 1),
+        (f"if device.type == 'cuda':\n            {ON}", ("start(device)", "x in loader", "pass"), 1),
+        (f"def inner():\n            {ON}\n        inner()", ("start(device)", "x in loader", "pass"), 1),
+        (ON, ("start(device)", "x in torch.rand(100, 3, 8)", "pass"), 1),
+        (ON, ("start(device)", "x in loader", "stop()"), 0),
+        (ON, ("if debug:\n            start(device)", "x in loader", "pass"), 0),
+        (ON, ("start(device)", "_, x in zip(range(5), loader)", "pass"), 0),
+        (ON, ("pass", "x in loader", "start(device)"), 0),
+        (f"if wanted:\n            {ON}", ("start(device)", "x in loader", "pass"), 0),
+        (f"{ON[:-1]}max_entries=9000)", ("start(device)", "x in loader", "pass"), 0),
+        (f"{ON[:-1]}'state')", ("start(device)", "x in loader", "pass"), 0),
+        (f"{ON}\n        device.warm_up()\n        stop()", ("start(device)", "x in loader", "pass"), 0),
+    ],
+)
+def test_a_helper_of_another_file_begins_to_record(
+    tmp_path: Path, body: str, ways: tuple[str, str, str], count: int
+) -> None:
+    user = USER.format(module="tools", before=ways[0], turns=ways[1], after=ways[2])
+    files = {
+        "tools/__init__.py": "from .watch import start, stop\n",
+        "tools/watch.py": HELPER.format(body=body),
+        "main.py": user,
+    }
+    found = [one for one in Project(tmp_path, files).found() if "TLK504" in one]
+    assert found == ["main.py: TLK504 warning"] * count
+
+
+def test_a_recorder_of_another_file_is_told_once_and_where_it_is_called(tmp_path: Path) -> None:
+    watch = "import torch\nclass Watch:\n    def begin(self):\n        self.open()\n    def open(self):\n"
+    watch += f"        {ON}\n"
+    user = USER.format(module="tools", before="Watch().begin()", turns="x in loader", after="pass")
+    files = {"watch.py": watch, "main.py": user.replace("from tools import start, stop", "from watch import Watch")}
+    assert Project(tmp_path, files).found() == ["main.py: TLK504 warning"]
+    files["watch.py"] += "    def end(self):\n        " + ON[:-1] + "enabled=None)\n"
+    assert Project(tmp_path / "ended", files).found() == []
+
+
+def test_a_hundred_turns_are_many() -> None:
+    loop = "for step in range({}):\n    model(torch.ones(3)).sum().backward()\n    optimizer.step()\n"
+    assert recorded("memory._record_memory_history()\n" + loop.format(100)) == 1
+    assert recorded("memory._record_memory_history()\n" + loop.format(99)) == 0

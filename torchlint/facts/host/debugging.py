@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.host.process import is_optional, prepares_process
+from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.loop_lengths import is_entered_by_stack
 from torchlint.facts.values.frameworks import detects_anomalies, is_module_class, is_start
 from torchlint.facts.values.graph import Function, Loop, Op, Value
@@ -16,6 +17,7 @@ from torchlint.syntax.tree import walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.summaries.effects import Effect
 
 SETTERS = frozenset(["torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly"])
 BLOCKS = frozenset(["torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly"])
@@ -28,15 +30,41 @@ class Debugging:
     Attributes:
         call: what switches it on.
         covered: what runs under it: a loop of steps, a call that trains, a function that a framework calls.
+        by: what the call does by a function of another file; None where it switches it on itself.
     """
 
     call: Value
     covered: cst.CSTNode
+    by: Effect | None = None
 
 
 def debuggings(facts: Facts) -> list[Debugging]:
     """Every place that switches anomaly detection on for a whole run without a condition."""
-    return [found for call in facts.calls() if (found := _of(facts, call)) is not None]
+    found = [found for call in facts.calls() if (found := _of(facts, call)) is not None]
+    by_others = (_by_other(facts, effect) for effect in facts.effects.of(EffectKind.DETECTS))
+    return found + [one for one in by_others if one is not None]
+
+
+def leaves_on(facts: Facts, call: Value) -> bool:
+    """Whether a CALL switches anomaly detection on for whoever runs its function, and not for what its file shows."""
+    if call.callee.name not in SETTERS or not _switches(facts, call, on=True):
+        return False
+    is_told = any(debugging.call is call for debugging in facts.debuggings)
+    return not is_told and not any(switches_off(facts, other) for other in facts.calls())
+
+
+def switches_off(facts: Facts, call: Value) -> bool:
+    """Whether a CALL switches anomaly detection off for certain."""
+    return call.callee.name in SETTERS and _switches(facts, call, on=False)
+
+
+def _by_other(facts: Facts, effect: Effect) -> Debugging | None:
+    """A training behind a call that switches anomaly detection on by a function of another file."""
+    call = effect.call
+    if facts.unit_tests.may_have(call.function) or _is_switched_off(facts):
+        return None
+    covered = facts.loop_lengths.training_after(call)
+    return None if covered is None or is_optional(facts, call, covered) else Debugging(call, covered, effect)
 
 
 def _of(facts: Facts, call: Value) -> Debugging | None:
@@ -45,13 +73,20 @@ def _of(facts: Facts, call: Value) -> Debugging | None:
     block = _block_of(facts, call)
     if block is not None:
         covered = _covered_by_block(facts, call, block)
-    elif any(_switches(facts, other, on=False) for other in facts.calls()):
+    elif _is_switched_off(facts):
         return None
     else:
         covered = _covered_by_statement(facts, call)
     if covered is None or is_optional(facts, call, None if _is_of_process(facts, call, covered) else covered):
         return None
     return Debugging(call, covered)
+
+
+def _is_switched_off(facts: Facts) -> bool:
+    """Whether the file switches anomaly detection off anywhere, by a function of another file as well."""
+    if any(_switches(facts, call, on=False) for call in facts.calls()):
+        return True
+    return any(effect.done.name in SETTERS for effect in facts.effects.of(EffectKind.SWITCHES_OFF))
 
 
 def _is_of_process(facts: Facts, call: Value, covered: cst.CSTNode) -> bool:

@@ -48,17 +48,32 @@ def prepares_process(facts: Facts, function: Function) -> bool:
     """
     if function.parent is None or function.name == "__init__":
         return False
-    calls = facts.steps.calls_in(function)
+    inside = _run_by(facts, function)
+    calls = [call for one in inside for call in facts.steps.calls_in(one)]
     if not all(call.callee.op is not Op.EXTERNAL or _is_of_library(call.callee.name) for call in calls):
         return False
-    if any(facts.solution.functions_of(call) or _works(facts, call) for call in calls):
+    if not all(one.is_foreign or one.owner is None for one in inside[1:]) or any(_works(facts, c) for c in calls):
         return False
     is_set = any(call.callee.op is Op.EXTERNAL and _is_setting(call.callee.name) for call in calls)
-    return is_set or any(_sets_backend(node) for node in walk_scope(function.syntax))
+    return is_set or any(_sets_backend(node) for one in inside for node in walk_scope(one.syntax))
+
+
+def _run_by(facts: Facts, function: Function) -> list[Function]:
+    """A function and those that it calls, by others as well, each once."""
+    found = {function: None}
+    pending = [function]
+    while pending:
+        for call in facts.steps.calls_in(pending.pop()):
+            called = [one for one in facts.solution.functions_of(call) if one not in found]
+            found.update(dict.fromkeys(called))
+            pending += called
+    return list(found)
 
 
 def _works(facts: Facts, call: Value) -> bool:
-    """Whether a call builds or runs a model, or computes a tensor."""
+    """Whether a call builds or runs a model, trains one, or computes a tensor."""
+    if any(one in facts.graph.foreign.running or facts.steps.trains(one) for one in facts.solution.functions_of(call)):
+        return True
     return facts.tensors.is_module(call) or facts.tensors.is_module(call.callee) or facts.tensors.is_tensor(call)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.host.process import is_optional, prepares_process
+from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import Turn
 from torchlint.facts.turns.serving import runs_at_start
 from torchlint.facts.values.frameworks import is_start
@@ -18,6 +19,7 @@ from torchlint.rule import Edit
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.summaries.effects import Effect
 
 RECORDERS = frozenset(
     ["torch.cuda.memory._record_memory_history", "torch.cuda._record_memory_history",
@@ -39,27 +41,44 @@ class Recording:
         call: what switches it on.
         training: the loop that fills it, or the call that runs one; None where all that the process does fills it.
         infers: that loop runs a network, and trains none.
+        by: what the call does by a function of another file; None where it switches the history on itself.
     """
 
     call: Value
     training: cst.CSTNode | None
     infers: bool = False
+    by: Effect | None = None
 
 
 def recordings(facts: Facts) -> list[Recording]:
     """Every unbounded recording over a long training, or for the life of the process, that the file does not end."""
-    calls = [call for call in facts.calls() if call.callee.op is Op.EXTERNAL and call.callee.name in RECORDERS]
-    if any(_switches_off(facts, call) for call in calls):
+    if any(switches_off(facts, call) for call in facts.calls()):
         return []
-    unbounded = [call for call in calls if _is_unbounded(facts, call)]
-    loops = facts.graph.loops if unbounded else ()
-    found = ((call, facts.loop_lengths.training_after(call)) for call in unbounded)
-    inferring = {loop.syntax for loop in loops if facts.repetitions.turn(loop) is Turn.INFERS}
+    own = [(call, None) for call in facts.calls() if _is_unbounded(facts, call)]
+    begun = [*own, *((effect.call, effect) for effect in facts.effects.of(EffectKind.RECORDS))]
+    if not begun or any(effect.done.name in RECORDERS for effect in facts.effects.of(EffectKind.SWITCHES_OFF)):
+        return []
+    inferring = {loop.syntax for loop in facts.graph.loops if facts.repetitions.turn(loop) is Turn.INFERS}
     return [
-        Recording(call, training, training in inferring)
-        for call, training in found
-        if training is not None or _stays_on(facts, call)
+        Recording(call, training, training in inferring, by)
+        for call, by in begun
+        for training in (facts.loop_lengths.training_after(call),)
+        if (_is_left_on_by(facts, call, training) if by is not None else training is not None or _stays_on(facts, call))
     ]
+
+
+def leaves_on(facts: Facts, call: Value) -> bool:
+    """Whether a CALL records for whoever runs its function, and not for what is seen in its file."""
+    if not _is_unbounded(facts, call) or any(switches_off(facts, other) for other in facts.calls()):
+        return False
+    return all(recording.call is not call for recording in facts.recordings)
+
+
+def _is_left_on_by(facts: Facts, call: Value, training: cst.CSTNode | None) -> bool:
+    """Whether what a function of another file switches on is on for a training, or for good, and nobody chose it."""
+    if training is None:
+        return _stays_on(facts, call)
+    return not facts.unit_tests.may_have(call.function) and not is_optional(facts, call, training)
 
 
 def _stays_on(facts: Facts, call: Value) -> bool:
@@ -109,11 +128,18 @@ def _begins_training(function: Function) -> bool:
     return is_start(function) and "init" not in function.name
 
 
-def _switches_off(facts: Facts, call: Value) -> bool:
-    return agreed(facts.solution, call.argument(*ENABLED)) in (None, False)
+def switches_off(facts: Facts, call: Value) -> bool:
+    """Whether a CALL ends the recording."""
+    return _is_recorder(call) and agreed(facts.solution, call.argument(*ENABLED)) in (None, False)
+
+
+def _is_recorder(call: Value) -> bool:
+    return call.callee.op is Op.EXTERNAL and call.callee.name in RECORDERS
 
 
 def _is_unbounded(facts: Facts, call: Value) -> bool:
+    if not _is_recorder(call):
+        return False
     options = spread_options(facts.solution, call)
     if options is None:
         return False  # what a star brings is not known
@@ -128,8 +154,8 @@ def _is_unbounded(facts: Facts, call: Value) -> bool:
 
 
 def bound(recording: Recording) -> Edit | None:
-    """The call with a bound; None where it stands on several lines, or takes its options from a dictionary."""
-    node = recording.call.syntax
+    """The call with a bound; None where it stands elsewhere, on several lines, or takes a dictionary of options."""
+    node = recording.call.syntax if recording.by is None else None
     if not isinstance(node, cst.Call) or "\n" in cst.Module([]).code_for_node(node):
         return None
     if any(argument.star for argument in node.args):

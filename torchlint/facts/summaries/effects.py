@@ -12,6 +12,8 @@ import libcst as cst
 from torchlint.facts.autograd.gradients import zeroing_at, zeros_for
 from torchlint.facts.autograd.retained_elsewhere import retained_in
 from torchlint.facts.autograd.second_order import doubled_in, gradients_freed
+from torchlint.facts.host import debugging, recording
+from torchlint.facts.host.process import is_optional
 from torchlint.facts.keeping.caching import remembered_in
 from torchlint.facts.keeping.filled_caches import FilledCaches
 from torchlint.facts.keeping.joining import joined_by
@@ -35,13 +37,19 @@ MOST_EFFECTS = 8
 """Of a function that does more than this the first things are told."""
 
 
-POSSIBLE = (EffectKind.CLOSES, EffectKind.FREES, EffectKind.GIVES_LOADED)
+POSSIBLE = (EffectKind.CLOSES, EffectKind.FREES, EffectKind.GIVES_LOADED, EffectKind.SWITCHES_OFF)
 """What is told of a function that only may do it."""
+
+SWITCHES: dict[EffectKind, Callable[[Facts, Value], bool]] = {
+    EffectKind.RECORDS: recording.leaves_on,
+    EffectKind.DETECTS: debugging.leaves_on,
+}
+"""What a function leaves switched on for the whole process, with what says so of a call of what is imported."""
 
 OF_EACH = (
     EffectKind.HOOKS, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS, EffectKind.ZEROES, EffectKind.STARTS,
     EffectKind.CACHES, EffectKind.CACHES_OUTPUTS, EffectKind.CACHES_BY_TEXT, EffectKind.CACHES_CALLED,
-    EffectKind.RETAINS, EffectKind.DOUBLES, EffectKind.TIES, EffectKind.TABLES,
+    EffectKind.RETAINS, EffectKind.DOUBLES, EffectKind.TIES, EffectKind.TABLES, *SWITCHES,
 )  # fmt: skip
 """What is asked of each function anew, whatever those do that it calls."""
 
@@ -142,6 +150,7 @@ class Doings:
                 *remembered_in(self.facts, function),
                 *self._filled.by(function),
                 *self._zeroed_in(function),
+                *self._switched_in(function),
                 *self._freed_in(function),
                 *self._started_in(function),
                 *self._loaded_in(function),
@@ -222,6 +231,17 @@ class Doings:
         for load, parameter in self.facts.loads.left_to_callers(function):
             position = function.parameters.index(parameter)
             yield EffectSummary(EffectKind.GIVES_LOADED_UNTOLD, load.name, (position,), is_returned=True)
+
+    def _switched_in(self, function: Function) -> Iterator[EffectSummary]:
+        """What a function leaves switched on, where neither a condition nor who reads its result decides on it."""
+        for call in () if function.is_generator else self.facts.steps.calls_in(function):
+            name = call.callee.name if call.callee.op is Op.EXTERNAL else ""
+            kinds = (kind for kind, leaves_on in SWITCHES.items() if name and leaves_on(self.facts, call))
+            found = [EffectSummary(kind, name) for kind in kinds]
+            for callee in self.facts.solution.functions_of(call):
+                found += [done for done in self.of(callee) if done.kind in SWITCHES]
+            if found and not is_optional(self.facts, call, None, hops=0):
+                yield from found
 
     def _zeroed_in(self, function: Function) -> Iterator[EffectSummary]:
         """The gradients that a function, no step itself, fills with zeros."""

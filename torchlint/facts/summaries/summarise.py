@@ -13,7 +13,7 @@ from torchlint.facts.autograd.chains import Chains
 from torchlint.facts.autograd.insertions import is_bounded
 from torchlint.facts.hooks import own_circles
 from torchlint.facts.hooks.circles import Circles
-from torchlint.facts.host import emptying, figures, profiling
+from torchlint.facts.host import debugging, emptying, figures, profiling, recording
 from torchlint.facts.keeping import loading
 from torchlint.facts.keeping.by_field import asks_for_part
 from torchlint.facts.keeping.copies import Copies
@@ -77,6 +77,7 @@ EFFECTS: dict[EffectKind, Callable[[Facts, Value], bool]] = {
     EffectKind.DRAWS_BY: figures.leaves_given_open,
     EffectKind.CLOSES: figures.may_close_any,
     EffectKind.PROFILES: profiling.records_all,
+    EffectKind.SWITCHES_OFF: lambda facts, call: any(one.switches_off(facts, call) for one in (recording, debugging)),
 }
 """What is told of functions that do it on each call, with what says so of the call of something imported."""
 

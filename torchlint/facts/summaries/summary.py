@@ -286,6 +286,12 @@ class EffectKind(Symbol):
     """It runs a backward over what it is given for a parameter, whose gradients get a graph that nothing takes away."""
     TABLES = "tables"
     """It puts what it decorates into a table; the function of the name calls what it takes out of that."""
+    RECORDS = "records"
+    """It switches the history of the allocator on, without a bound, and leaves it on."""
+    DETECTS = "detects"
+    """It switches anomaly detection on, and leaves it on."""
+    SWITCHES_OFF = "switches off"
+    """It may switch one of these off, by what is named."""
     CALLS = "calls"
     """It calls a function that its file imports, which may do any of these."""
 

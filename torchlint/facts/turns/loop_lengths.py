@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torchlint.facts import Facts
 
 FEW = 100
-"""So many turns are a handful: what each of them leaves is bounded and small."""
+"""Fewer turns than so many are a handful: what each of them leaves is bounded and small."""
 
 DEPTH = 4
 """How many calls down and callers up a training is looked for."""
@@ -91,7 +91,7 @@ class LoopLengths:
     def _adds_up(self, loop: Loop, counts: Callable[[cst.CSTNode], bool]) -> bool:
         """Whether a short loop that only counts runs again and again in others: 200 epochs of 100 steps."""
         around = [self._counted(one) for one in loop.around() if counts(one.syntax)]
-        return None not in around and math.prod(number for number in around if number is not None) > FEW
+        return None not in around and math.prod(number for number in around if number is not None) >= FEW
 
     def _counted(self, loop: Loop) -> int | None:
         """How many turns a loop counts out; None for any other loop, and for one that is left before."""
@@ -119,7 +119,7 @@ class LoopLengths:
 
     def _is_few(self, value: Value, least: int = 0) -> bool:
         number = literal(self.facts.solution, value)
-        return isinstance(number, int) and not isinstance(number, bool) and least <= number <= FEW
+        return isinstance(number, int) and not isinstance(number, bool) and least <= number < FEW
 
     def training_within(self, block: cst.CSTNode, function: Function) -> cst.CSTNode | None:
         """A long training that runs in a part of ``function``: its loop, or the call that has a framework run it."""
