@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from programs import TRAINING, Program
+from projects import Project
 from torchlint.rules.tlk507_gradients_zeroed_not_freed import GradientsZeroedNotFreed
 
 STEP = """
@@ -223,3 +226,81 @@ def fit(net, batches, optimizers):
 def test_several_optimizers_step_in_one_step(first: str, count: int) -> None:
     fit = SEVERAL.format(first=first) + "fit(model, loader, [torch.optim.SGD(model.parameters(), 0.1), optimizer])\n"
     assert len(Program(TRAINING + fit).facts.zeroings) == count
+
+
+SETTINGS = """
+    from dataclasses import dataclass, field
+
+    {settings}
+"""
+
+DATA_CLASS = "@dataclass\n    class Settings:\n        rate: float = 0.1\n        free: bool = False\n"
+PLAIN_CLASS = "class Settings:\n        def __init__(self, rate=0.1, release=False):\n            self.free = release\n"
+NAMES = "class Settings:\n        rate, free = 0.1, False\n"
+NESTED = (
+    "@dataclass\n    class Inner:\n        free: bool = False\n\n    @dataclass\n    class Settings:\n"
+    "        rate: float = 0.1\n        inner: Inner = field(default_factory=Inner)\n"
+)
+
+TRAINER = """
+    import torch
+    from torch import nn
+    from settings import {imported}
+
+    class Trainer:
+        def __init__(self, settings: {said}):
+            self.settings = settings
+            self.net = nn.Linear(3, 1)
+            self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        def step(self, x):
+            self.optimizer.zero_grad(set_to_none={free})
+            self.net(x).sum().backward()
+            self.optimizer.step()
+"""
+
+MAIN = """
+    from settings import Settings
+    from trainer import Trainer
+
+    def main(loader, given):
+        settings = {made}
+        {changed}
+        trainer = Trainer(settings)
+        for x in loader:
+            trainer.step(x)
+"""
+
+DEFAULTS = {"settings": DATA_CLASS, "free": "self.settings.free", "said": "object"}
+DEFAULTS |= {"imported": "Settings", "made": "Settings()", "changed": "pass"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "count"),
+    [
+        ({}, 1),
+        ({"said": "Settings"}, 1),
+        ({"settings": PLAIN_CLASS}, 1),
+        ({"settings": NAMES}, 1),
+        ({"settings": NESTED, "free": "self.settings.inner.free"}, 1),
+        ({"settings": f"FREE = False\n    {DATA_CLASS}", "imported": "FREE", "free": "FREE"}, 1),
+        ({"made": "Settings(0.5)"}, 1),
+        ({"made": "Settings(free=False)"}, 1),
+        ({"made": "Settings(0.5, False)"}, 1),
+        ({"made": "Settings(free=True)"}, 0),
+        ({"made": "Settings(0.5, True)"}, 0),
+        ({"made": "Settings(**given)"}, 0),
+        ({"made": "given(Settings)"}, 0),
+        ({"changed": "settings.free = given"}, 0),
+        ({"changed": "setattr(settings, 'free', given)"}, 0),
+        ({"settings": DATA_CLASS.replace("False", "True")}, 0),
+        ({"settings": DATA_CLASS.replace(" = False", "")}, 0),
+        ({"settings": PLAIN_CLASS, "made": "Settings(release=given)"}, 0),
+        ({"settings": NAMES + "\n    Settings.free = True\n"}, 0),
+    ],
+)
+def test_a_setting_of_another_file_decides(tmp_path: Path, changes: dict[str, str], count: int) -> None:
+    named = {**DEFAULTS, **changes}
+    files = {"settings.py": SETTINGS, "trainer.py": TRAINER, "main.py": MAIN}
+    project = Project(tmp_path, {name: text.format(**named) for name, text in files.items()})
+    assert [one for one in project.found() if "TLK507" in one] == ["trainer.py: TLK507 note"] * count

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from torchlint.project.batches import batches_passed
-from torchlint.project.given import given_arguments
+from torchlint.project.given import given_arguments, gives_another, sets_attribute
 from torchlint.project.given_files import GivenFiles
 from torchlint.project.loaders import LOADER, reads_with_workers
 from torchlint.project.loops import called_in_loops
@@ -96,6 +96,19 @@ class Callers:
             found = [None if tree is None else given_arguments(tree, name) for tree in trees]
             known = [given for given in found if given is not None]
             return frozenset().union(*known) if len(known) == len(found) else None
+
+    def leave_constant(self, path: str, cls: str, attribute: str, parameter: tuple[int, str], constant: object) -> bool:
+        """Whether no file makes the ``attribute`` of objects of ``cls``, of the file ``path``, anything but a constant.
+
+        ``parameter``: which decides on it, by position, from 0 and without ``self``, and name; -1 where none does.
+        """
+        with self._files.asked():
+            texts = map(self._files.text_of, (*self._files.mentioning_others(path, attribute), path))
+            if any(sets_attribute(text, attribute) for text in texts):
+                return False
+            callers = (*self._files.mentioning_others(path, cls), path) if parameter[0] >= 0 else ()
+            trees = map(self._files.tree_of, callers)
+            return not any(tree is None or gives_another(tree, cls, parameter, constant) for tree in trees)
 
     def call_once(self, path: str, name: str, parameters: Sequence[Parameter] = ()) -> bool:
         """Whether other files that import ``path`` call ``name``, and each of them once as a program runs.

@@ -45,6 +45,9 @@ class FileImports:
     def given_arguments(self, name: str) -> frozenset[int | str] | None:
         return self.project.callers.given_arguments(self.path, name)
 
+    def leave_constant(self, cls: str, attribute: str, parameter: tuple[int, str], constant: object) -> bool:
+        return self.project.callers.leave_constant(self.path, cls, attribute, parameter, constant)
+
     def call_once(self, name: str, parameters: Sequence[tuple[int, str]] = ()) -> bool:
         return self.project.callers.call_once(self.path, name, parameters)
 

@@ -15,7 +15,7 @@ from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Backward, Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.literals import literal
-from torchlint.facts.values.origins import agreed, spread_options
+from torchlint.facts.values.origins import agreed, origins, spread_options
 from torchlint.fix.edits import replace
 from torchlint.frameworks import Holds, method_names
 from torchlint.rule import Edit
@@ -75,7 +75,9 @@ def zeroing_at(facts: Facts, call: Value) -> Zeroing | None:
     by = _in_step(facts, call, call.callee.inputs[0]) if argument is not None else None
     if argument is None or by is None:
         return None
-    is_passed_in = literal(facts.solution, call.arguments[argument]) is not False
+    asking = call.arguments[argument]
+    is_elsewhere = any(origin.op is Op.GIVEN for origin in origins(facts.solution, asking))
+    is_passed_in = is_elsewhere or literal(facts.solution, asking) is not False
     return Zeroing(call, argument, by, is_passed_in)
 
 

@@ -90,6 +90,12 @@ class Imports(Protocol):
     def given_arguments(self, name: str) -> frozenset[int | str] | None:
         """The arguments, by position or keyword, that any call of a function in other files gives; None if unclear."""
 
+    def leave_constant(self, cls: str, attribute: str, parameter: tuple[int, str], constant: object) -> bool:
+        """Whether no file of the run makes an attribute of objects of a class of this one anything but a constant.
+
+        Be it by the parameter that decides on it, with its position, from 0 and without ``self``, or -1 for none.
+        """
+
     def call_once(self, name: str, parameters: Sequence[tuple[int, str]] = ()) -> bool:
         """Whether other files of the run call a function or a class of this one, each of them once in a program.
 
@@ -160,6 +166,10 @@ class NoImports:
     def given_arguments(self, name: str) -> frozenset[int | str] | None:
         """Nobody else is seen."""
         return None
+
+    def leave_constant(self, cls: str, attribute: str, parameter: tuple[int, str], constant: object) -> bool:
+        """Nobody else is seen."""
+        return False
 
     def call_once(self, name: str, parameters: Sequence[tuple[int, str]] = ()) -> bool:
         """Nobody else is seen."""

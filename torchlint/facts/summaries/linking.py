@@ -6,6 +6,7 @@ resolve to it, but nobody who walks over the file's own functions and stores mee
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Sequence
 from functools import partial
@@ -17,7 +18,7 @@ from torchlint.facts.summaries.atoms import Atoms
 from torchlint.facts.summaries.bodies import Bodies
 from torchlint.facts.summaries.imports import Found, Imports, Kind, Passing
 from torchlint.facts.summaries.skeletons import class_named, class_syntax, function_named
-from torchlint.facts.summaries.summary import FunctionSummary, Part, PartKind, Shape
+from torchlint.facts.summaries.summary import ClassSummary, FunctionSummary, Part, PartKind, Shape
 from torchlint.facts.summaries.units import Methods, Unit
 from torchlint.facts.values.domain import UNKNOWN, Abstract
 from torchlint.facts.values.foreign import Foreign
@@ -72,6 +73,7 @@ class Linker:
         linked = self._linked_here(name)
         if linked is not None and isinstance(linked[0], tuple):
             self._shapes[value] = (linked[0], linked[1])
+            self._say_constant(value, linked[0], linked[1], name.rpartition(".")[2], ClassSummary(""))
 
     def passed_to(self, function: Function) -> None:
         """Say what other files pass to a function of this one, as far as they show it; the first that does counts."""
@@ -200,7 +202,9 @@ class Linker:
         cls.methods = Methods(summary, lambda method: self._method(method, cls, unit))
         root = cls.root()
         for attribute, shape in summary.attributes:
-            self.foreign.attributes += [(Place(root, attribute), value) for value in self._kept(shape, cls, unit)]
+            kept = self._kept(shape, cls, unit)
+            self._say_constant(kept[0], shape, unit, attribute, summary)
+            self.foreign.attributes += [(Place(root, attribute), value) for value in kept]
         for method in summary.methods:
             self.foreign.endings += [(Place(root, attribute), method.name) for attribute in method.resets]
 
@@ -213,6 +217,16 @@ class Linker:
             return [self.value_of(shape, unit, unit.module)]
         kept = [maker.parameters[part.position] for part in given]
         return [*kept, self.value_of(others, unit, unit.module)] if others else kept
+
+    def _say_constant(self, value: Value, shape: Shape, unit: Unit, attribute: str, cls: ClassSummary) -> None:
+        """Say that a value is a constant, if the shape of what has it says so, and as long as nobody changes it."""
+        part = shape[0] if len(shape) == 1 else Part(PartKind.UNKNOWN)
+        if part.kind is PartKind.PLAIN and part.name:
+            makers = [method for method in cls.methods if method.name == "__init__"]
+            parameter = makers[0].parameters[part.position].name if part.position and makers else ""
+            constant, imports = ast.literal_eval(part.name), unit.found.imports
+            is_left = partial(imports.leave_constant, cls.name, attribute, (part.position - 1, parameter), constant)
+            self.foreign.constants[value] = constant, is_left
 
     def _method(self, summary: FunctionSummary, cls: Class, unit: Unit) -> Function:
         made = self.new_function(summary.name, cls, unit)

@@ -29,6 +29,7 @@ from torchlint.facts.values.domain import (
     sorted_values,
 )
 from torchlint.facts.values.graph import Class, Function, Op, Value
+from torchlint.facts.values.literals import UNWRITTEN, literal
 from torchlint.facts.values.parameters import after_moves, before_moves, is_frozen
 
 NESTING = 3
@@ -69,6 +70,15 @@ class Shapes:
         used = (atom for atom in sorted_values(self.solution.final(value)) if isinstance(atom, Module))
         parts = (*made, *(Part(PartKind.MODULE, flag=atom.has_parameters) for atom in used))
         return self._as_made(tuple(dict.fromkeys(parts)), [value])
+
+    def constant(self, values: Sequence[Value]) -> Part | None:
+        """The one number or truth that an attribute is, or that an initializer gives it where it is given nothing."""
+        given = [value for value in values if value.op is Op.PARAMETER and value.function.name == "__init__"]
+        written = [value.inputs[0] if value in given and value.inputs else value for value in values]
+        known = {literal(self.solution, one) if one.op is Op.CONSTANT else UNWRITTEN for one in written}
+        constant = known.pop() if len(known) == 1 and len(given) < 2 else UNWRITTEN
+        position = given[0].function.parameters.index(given[0]) if given else 0
+        return Part(PartKind.PLAIN, repr(constant), position) if isinstance(constant, int) else None
 
     def _handed_in(self, value: Value) -> Shape:
         """The parameter of an initializer that is used as a network: whoever makes the object says which it is."""

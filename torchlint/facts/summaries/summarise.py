@@ -129,7 +129,9 @@ class _Summariser:
 
     def _stored(self, place: Place) -> Shape:
         """What a global or an attribute may hold."""
-        parts = [part for value in self.solution.stored.get(place, ()) for part in self.shapes.of(value)]
+        stored = self.solution.stored.get(place, ())
+        constant = self.shapes.constant(stored)
+        parts = [part for value in stored for part in self.shapes.of(value)] if constant is None else [constant]
         evidence = frozenset(self.solution.evidence.get(place, ()))
         if evidence:
             parts = [part for part in parts if part.kind is not PartKind.UNKNOWN]

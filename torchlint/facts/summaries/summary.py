@@ -19,6 +19,8 @@ class PartKind(Symbol):
     """Which alternative of an abstract value a part stands for; see ``values/domain.py``."""
 
     PLAIN = "plain"
+    """``name``: the number or the truth that an attribute is, be it where nothing is given for the parameter of
+    ``__init__`` at ``position``, if that is not 0."""
     UNKNOWN = "unknown"
     TENSOR = "tensor"
     """``name``: its history; ``by``: the function whose callers decide on the grad mode."""

@@ -54,6 +54,8 @@ class Foreign:
         leaving: calls whose graph leaves the function that they stand in.
         hands_on: parameters that are handed on to code that is not seen.
         files: the name of the file in which a function stands.
+        constants: values that are constants there, each with the constant, and with what says whether nobody else gives
+            what has them something else.
         called_elsewhere: how the other files of the run call a function.
         nodes: the syntax that was made up for all of these; nothing of it stands in the file.
         passed: parameters of the file's own functions of which is known what other files pass.
@@ -92,6 +94,7 @@ class Foreign:
     leaving: set[Value] = field(default_factory=set)
     hands_on: set[Value] = field(default_factory=set)
     files: dict[Function, str] = field(default_factory=dict)
+    constants: dict[Value, tuple[object, Callable[[], bool]]] = field(default_factory=dict)
     called_elsewhere: dict[Function, Callable[[], Guarding]] = field(default_factory=dict)
     nodes: set[cst.CSTNode] = field(default_factory=set)
     passed: set[Value] = field(default_factory=set)

@@ -34,6 +34,9 @@ def literal(solution: Solution, value: Value | None) -> object:
             return UNWRITTEN
         if value.op is Op.CONSTANT:
             return _evaluated(value)
+        if value.op is Op.GIVEN:
+            constant, is_left = solution.graph.foreign.constants.get(value, (UNWRITTEN, bool))
+            return constant if constant is not UNWRITTEN and is_left() else UNWRITTEN
         if value.op is Op.PARAMETER:
             value = None if solution.arguments_of(value) or not value.inputs else value.inputs[0]
             continue

@@ -74,7 +74,7 @@ def _constant(solution: Solution, origin: Value) -> object:
     if origin.op in (Op.COMPARISON, Op.OPERATION) and origin.name == "Not":
         denied = agreed(solution, origin.inputs[0])
         return not denied if isinstance(denied, bool) else UNWRITTEN
-    return literal(solution, origin) if origin.op is Op.CONSTANT else UNWRITTEN
+    return literal(solution, origin) if origin.op in (Op.CONSTANT, Op.GIVEN) else UNWRITTEN
 
 
 def spread_options(solution: Solution, call: Value) -> dict[str, Value] | None:
