@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from programs import Program
+from projects import Project
 from torchlint.rules.tlk305_compiled_in_step import CompiledInStep
 
 from torchlint.facts.summaries.imports import NoImports
@@ -181,3 +184,64 @@ class Sampler:
 def test_what_is_compiled_is_found_again_by_its_code(made: str, level: Level) -> None:
     facts = Program(LOOP.replace("BODY", f"quick = {made}"), head=HEAD).facts
     assert [found.level for found in CompiledInStep().check(facts)] == [level]
+
+
+EXPORT = """
+    import functools
+    import torch
+
+    {decorator}
+    def quicken(net, example):
+        net.eval()
+        {made}
+        return quick
+"""
+
+LISTENER = """
+    import torch
+    from torch import nn
+    from export import quicken
+
+    class Listener:
+        def __init__(self):
+            self.net, self.quick = nn.Linear(3, 3), None
+
+        @torch.no_grad()
+        def hear(self, chunk):
+            {each}
+            return quick(chunk).argmax(-1).tolist()
+"""
+
+LISTENING = """
+    import torch
+    from listener import Listener
+
+    def main(chunks):
+        listener = Listener()
+        {turns}
+            print(listener.hear(chunk))
+"""
+
+FROZEN = "traced = torch.jit.trace(net, example)\n        quick = torch.jit.freeze(traced)"
+EACH = "quick = quicken(self.net, chunk)"
+
+
+@pytest.mark.parametrize(
+    ("changes", "count"),
+    [
+        ({}, 1),
+        ({"each": "quick = quicken(net=self.net, example=chunk)"}, 1),
+        ({"made": "quick = torch.jit.optimize_for_inference(torch.jit.script(net))"}, 1),
+        ({"made": "quick = torch.compile(net)"}, 1),
+        ({"turns": "if chunks:\n            chunk = chunks[0]"}, 0),
+        ({"decorator": "@functools.lru_cache(maxsize=1)"}, 0),
+        ({"each": f"if self.quick is None:\n                self.{EACH}\n            quick = self.quick"}, 0),
+        ({"made": "quick = net"}, 0),
+    ],
+)
+def test_a_helper_of_another_file_compiles_in_each_call(tmp_path: Path, changes: dict[str, str], count: int) -> None:
+    named = {"made": FROZEN, "each": EACH, "turns": "for chunk in chunks:", "decorator": "", **changes}
+    texts = {"export.py": EXPORT, "listener.py": LISTENER, "main.py": LISTENING}
+    project = Project(tmp_path, {name: text.format(**named) for name, text in texts.items()})
+    told = [one for one in project.found() if "TLK305" in one]
+    assert [one.partition(":")[0] for one in told] == ["listener.py"] * count

@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.forwards import is_within_forward
 from torchlint.facts.values.domain import Atom, FunctionReference, Instance, Module, Tool
 from torchlint.facts.values.externals import TABULATED
@@ -230,13 +231,23 @@ class Steps:
 
         So is what was compiled before, whatever that is: a network, or what runs one.
         """
-        if self.calls_module(call) or _calls_compiled(call):
+        if self.calls_module(call) or self._calls_compiled(call):
             return True
         if call.op is not Op.CALL or call.callee.op is not Op.ATTRIBUTE:
             return False
         if call.callee.name not in method_names(Holds.GUARDED):
             return False
         return may_be_module(self.solution, call.callee.inputs[0])
+
+    def _calls_compiled(self, call: Value) -> bool:
+        """Whether a CALL is of what ``torch.compile``, or a function of another file that compiles, has just given."""
+        made = called_object(call).unnarrowed() if call.op is Op.CALL else call
+        if made is call or made.op is not Op.CALL:
+            return False
+        effects = self.solution.graph.foreign.effects
+        done = (effect for function in self.solution.functions_of(made) for effect in effects.get(function, ()))
+        is_compiled = any(effect.kind is EffectKind.COMPILES and effect.is_returned for effect in done)
+        return made.callee.name == COMPILER or is_compiled
 
     def calls_network(self, call: Value) -> bool:
         """Whether what is called is an object of a class that the project defines and that has parameters."""
@@ -325,12 +336,6 @@ def applies_tables(call: Value) -> bool:
     """Whether a CALL is of a transform for which its function has just computed tables: ``Resample(8000)(wave)``."""
     made = before_moves(called_object(call)).unnarrowed()
     return made.op is Op.CALL and made.function is call.function and made.callee.name in TABULATED
-
-
-def _calls_compiled(call: Value) -> bool:
-    """Whether a CALL is of what ``torch.compile`` has just given."""
-    made = called_object(call).unnarrowed() if call.op is Op.CALL else call
-    return made is not call and made.op is Op.CALL and made.callee.name == COMPILER
 
 
 def _steps_what_it_zeroes(call: Value) -> bool:
