@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
+from projects import Project
 
 from torchlint import check_paths
 from torchlint.config import Settings
@@ -141,3 +142,98 @@ def test_without_workers_or_without_many_objects_there_is_nothing(
     tmp_path: Path, source: str, workers: str, names: tuple[str, ...]
 ) -> None:
     assert found(tmp_path, source, workers, *names) == []
+
+
+WORDS = """
+    from torch.utils.data import Dataset
+
+    class Cached(Dataset):
+        def __init__(self, size):
+            self.size, self.kept = size, {{}}
+        def __len__(self):
+            return self.size
+        def make(self, index):
+            raise NotImplementedError
+        def __getitem__(self, index):
+            if index not in self.kept:
+                self.kept[index] = self.make(index)
+            return self.kept[index]
+    {more}
+"""
+
+SPOKEN = """
+    import torch
+    from words import Cached
+
+    class Spoken(Cached):
+        def make(self, index):
+            return torch.rand(16)
+        {reads}
+    {more}
+"""
+
+BATCHES = """
+    from dataclasses import dataclass
+    from torch.utils.data import DataLoader, Subset
+
+    @dataclass
+    class Options:
+        size: int = 8
+        workers: int = {workers}
+
+    def batches(data, options):
+        some = Subset(data, range(9))
+        return DataLoader({given}, options.size, num_workers=options.workers)
+
+    def few(data, workers=0):
+        return DataLoader(data, num_workers=workers)
+"""
+
+RUN = """
+    from spoken import Spoken
+    from batches import Options, batches, few
+
+    def run():
+        for x in {loader}:
+            print(x)
+"""
+
+NAMES = {"more": "", "reads": "", "workers": "2", "given": "data", "loader": "batches(Spoken(9), Options(size=4))"}
+DIRECT = "\n    from torch.utils.data import DataLoader\n\n    loader = DataLoader({}(9), num_workers=2)\n"
+
+
+@pytest.mark.parametrize(
+    ("changes", "count"),
+    [
+        ({}, 1),
+        ({"given": "some"}, 1),
+        ({"loader": "batches(options=Options(), data=Spoken(9))"}, 1),
+        ({"loader": "few(Spoken(9), 4)"}, 1),
+        ({"loader": "few(Spoken(9), workers=4)"}, 1),
+        ({"loader": "few(Spoken(9))"}, 0),
+        ({"loader": "few(Spoken(9), workers=0)"}, 0),
+        ({"loader": "few(range(9), workers=4)"}, 0),
+        ({"loader": "range(9)"}, 0),
+        ({"workers": "0"}, 0),
+        ({"workers": "0", "loader": "batches(Spoken(9), Options(workers=2))"}, 1),
+        ({"reads": "def __getitem__(self, index):\n            return self.make(index)"}, 0),
+    ],
+)
+def test_a_third_file_makes_the_loader_of_what_derives_from_it(
+    tmp_path: Path, changes: dict[str, str], count: int
+) -> None:
+    texts = {"words.py": WORDS, "spoken.py": SPOKEN, "batches.py": BATCHES, "run.py": RUN}
+    project = Project(tmp_path, {name: text.format(**{**NAMES, **changes}) for name, text in texts.items()})
+    assert [one for one in project.found() if "TLK501" in one] == ["words.py: TLK501 warning"] * count
+
+
+def test_the_file_of_what_derives_from_it_makes_the_loader(tmp_path: Path) -> None:
+    files = {"words.py": WORDS.format(more=""), "spoken.py": SPOKEN.format(reads="", more=DIRECT.format("Spoken"))}
+    assert Project(tmp_path, files).found() == ["words.py: TLK501 warning"]
+
+
+def test_its_own_file_gives_it_to_a_function_of_another_one(tmp_path: Path) -> None:
+    used = "\n    from batches import few\n    class Short(Cached):\n        pass\n    loader = few(Short(9), {})\n"
+    for workers, found in (("2", ["words.py: TLK501 warning"]), ("0", [])):
+        files = {"words.py": WORDS.format(more=used.format(workers)), "batches.py": BATCHES.format(**NAMES)}
+        assert Project(tmp_path / workers, files).found() == found

@@ -33,6 +33,7 @@ class Solved(Repairs):
         module: the parsed file.
         graph: its value graph.
         solution: the abstract value of each value.
+        derived_elsewhere: the classes of the other files of the run that derive from one of this, by its name.
         loaded_in: the other file of the run in which workers read a data set of this one, by its name.
         repeats: whether another file of the run calls a function of this one, by its name, in a loop.
         others_call_once: whether other files of the run call what this one defines by a name, each of them once.
@@ -58,6 +59,7 @@ class Solved(Repairs):
         if frozen:
             self.solution = self.solution.anew(frozen)
         self.loaded_in = project.loaded_in
+        self.derived_elsewhere = project.subclasses
         self.repeats = project.repeats
         self.others_call_once = project.call_once
         self.others_mention = project.mention

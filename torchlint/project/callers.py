@@ -28,16 +28,24 @@ class Callers:
         self._called_in_loops: dict[str, dict[str, list[tuple[int, ...]]]] = {}
         self._batches_passed: dict[tuple[str, str], frozenset[int | str]] = {}
 
-    def loaded_in(self, path: str, name: str) -> str | None:
-        """The first of the other files in which workers read a data set ``name``, a class of the file ``path``."""
+    def loaded_in(self, path: str, name: str, *, or_here: bool = False) -> str | None:
+        """The first of the other files in which workers read a data set ``name``, a class of the file ``path``.
+
+        Be it by a function of a third file that makes the loader; ``or_here``: or that file itself.
+        """
         with self._files.asked():
-            for other in self._files.others(path):
-                text = self._files.text_of(other)
-                if LOADER in text and name in text and self._files.imports(other, path):
-                    tree = self._files.tree_of(other)
-                    if tree is not None and reads_with_workers(tree, name):
+            for other in [*self._files.others(path), *([path] if or_here else ())]:
+                if name in self._files.text_of(other) and (other == path or self._files.imports(other, path)):
+                    known = self._with_loaders(other)
+                    tree = self._files.tree_of(other) if known else None
+                    if tree is not None and reads_with_workers(tree, name, [one for one in known if one is not tree]):
                         return other
         return None
+
+    def _with_loaders(self, path: str) -> list[ast.Module]:
+        """What a file and those that it reaches say, as far as they make loaders."""
+        reached = (one for one in sorted(self._files.reached_by(path)) if LOADER in self._files.text_of(one))
+        return [tree for one in reached if (tree := self._files.tree_of(one)) is not None]
 
     def repeats(self, path: str, name: str, without: Sequence[str] = (), *, is_open: bool = False) -> bool:
         """Whether another file that reaches ``path``, and no other definition of ``name``, calls that in a loop.

@@ -33,8 +33,8 @@ class FileImports:
     def guarding(self, name: str) -> Guarding:
         return self.project.guarding(self.path, name)
 
-    def loaded_in(self, name: str) -> str | None:
-        return self.project.callers.loaded_in(self.path, name)
+    def loaded_in(self, name: str, *, or_here: bool = False) -> str | None:
+        return self.project.callers.loaded_in(self.path, name, or_here=or_here)
 
     def trains_without(self, attribute: str) -> bool:
         return self.project.readers.trains_without(self.path, attribute)

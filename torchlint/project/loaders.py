@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchlint.syntax.python_tree import last_name, walk
 
@@ -15,11 +15,15 @@ DATASET, NUM_WORKERS = (0, "dataset"), (5, "num_workers")
 """Parameters of the loader, by position and by keyword."""
 
 
-def reads_with_workers(tree: ast.Module, name: str) -> bool:
-    """Whether a file gives an instance of the class ``name``, or what it makes of one, to a loader with workers."""
+def reads_with_workers(tree: ast.Module, name: str, others: Sequence[ast.Module] = ()) -> bool:
+    """Whether a file gives an instance of the class ``name``, or what it makes of one, to a loader with workers.
+
+    ``others``: the files of which it may call functions that make the loader.
+    """
     loaders = [node for node in walk(tree) if isinstance(node, ast.Call) and last_name(node.func) == LOADER]
     loaders = [call for call in loaders if _has_workers(call) or _has_workers_by_spread(tree, call)]
     given = [dataset for call in loaders if (dataset := _argument(call, *DATASET)) is not None]
+    given += [value for other in others for value in _handed_to(tree, other)]
     return bool(given) and _reaches(tree, name, given)
 
 
@@ -81,6 +85,41 @@ def _passed(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
             yield from given.items()
 
 
+def _handed_to(tree: ast.Module, other: ast.Module) -> Iterator[ast.expr]:
+    """What a file gives functions of another one that make a loader of it with workers."""
+    makers = {name: function for name, function in _functions(other) if _loaders_in(function)}
+    calls = (node for node in walk(tree) if isinstance(node, ast.Call) and last_name(node.func) in makers)
+    for call in calls:
+        function = makers[last_name(call.func)]
+        given, assigned = _bound(call, function), [*_assigned(function)]
+        for loader in _loaders_in(function):
+            workers, dataset = _argument(loader, *NUM_WORKERS), _argument(loader, *DATASET)
+            if isinstance(workers, ast.Name):
+                workers = given.get(workers.id, workers)
+            if dataset is None or _is_none_by_default(workers, (tree, other)):
+                continue
+            read = _names_in(dataset)
+            read |= {name for target, value in assigned if target in read for name in _names_in(value)}
+            yield from (value for parameter, value in given.items() if parameter in read)
+
+
+def _names_in(node: ast.expr) -> set[str]:
+    return {one.id for one in walk(node) if isinstance(one, ast.Name)}
+
+
+def _is_none_by_default(workers: ast.expr | None, trees: Sequence[ast.Module]) -> bool:
+    """Whether no workers are asked for: ``0``, or ``config.workers`` of which a class says so and no call otherwise."""
+    if isinstance(workers, ast.Constant):
+        return workers.value in (0, None)
+    if not isinstance(workers, ast.Attribute):
+        return False
+    nodes = [node for tree in trees for node in walk(tree)]
+    if any(isinstance(node, ast.keyword) and node.arg == workers.attr for node in nodes):
+        return False
+    fields = (value for tree in trees for target, value in _assigned(tree) if target == workers.attr)
+    return any(isinstance(value, ast.Constant) and value.value in (0, None) for value in fields)
+
+
 def _returned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
     """The name of each function, with what it returns."""
     for name, function in _functions(tree):
@@ -115,7 +154,7 @@ def _bound(call: ast.Call, function: ast.FunctionDef) -> dict[str, ast.expr]:
     return bound | {one.arg: one.value for one in call.keywords if one.arg is not None}
 
 
-def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+def _assigned(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     """The last name of each variable or attribute that is assigned, with what it gets."""
     for node in walk(tree):
         if not isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) or node.value is None:

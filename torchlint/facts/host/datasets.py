@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -25,6 +26,7 @@ from torchlint.syntax.tree import walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.summaries.imports import Found
 
 READING = ("__getitem__", "__getitems__", "__iter__")
 """Methods by which a worker reads a data set."""
@@ -88,17 +90,39 @@ def _is_dataset(cls: Class) -> bool:
 def _read_elsewhere(facts: Facts, cls: Class) -> list[Hoard]:
     """The hoards of a data set whose loader stands in another file; that is only looked for where there are any."""
     kept = list(_Reading(facts, cls, None).hoards())
-    path = facts.loaded_in(cls.name) if kept else None
+    path = _loaded_in(facts, cls) if kept else None
     return [] if path is None else [replace(hoard, elsewhere=os.path.basename(path)) for hoard in kept]
+
+
+def _loaded_in(facts: Facts, cls: Class) -> str | None:
+    """The other file in which workers read a data set, or one that derives from it and is read as it is."""
+    own = (one for one in facts.graph.classes if cls in one.lineage())
+    alike = (one for one in own if all(one.method(name) is cls.method(name) for name in READING))
+    or_here = not any(_makes_loader(call) for call in facts.calls())  # what it makes itself is known better
+    here = (facts.loaded_in(one.name, or_here=or_here) for one in alike)
+    derived = (found for found in facts.derived_elsewhere(cls.name) if not _reads_otherwise(found))
+    paths = chain(here, (found.imports.loaded_in(found.name, or_here=True) for found in derived))
+    return next((path for path in paths if path is not None), None)
+
+
+def _reads_otherwise(found: Found) -> bool:
+    """Whether a class of another file has methods of its own by which workers read, or is not known."""
+    summary = found.summarise()
+    classes = [cls for cls in summary.classes if cls.name == found.name] if summary is not None else []
+    return not classes or any(method.name in READING for cls in classes for method in cls.methods)
 
 
 def _has_workers(facts: Facts, call: Value) -> bool:
     """Whether a CALL makes a loader that starts workers; a number that is not written there counts as some."""
-    made = torch_api.torch_class(call.callee.name) if call.callee.op is Op.EXTERNAL else None
-    if made is None or made.kind != "loader" or None in call.keys[1:]:
+    if not _makes_loader(call) or None in call.keys[1:]:
         return False
     workers = call.argument(*NUM_WORKERS)
     return workers is not None and literal(facts.solution, workers) not in (0, None)
+
+
+def _makes_loader(call: Value) -> bool:
+    made = torch_api.torch_class(call.callee.name) if call.callee.op is Op.EXTERNAL else None
+    return made is not None and made.kind == "loader"
 
 
 def _datasets_of(facts: Facts, loader: Value) -> list[Class]:

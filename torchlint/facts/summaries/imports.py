@@ -78,8 +78,8 @@ class Imports(Protocol):
     def guarding(self, name: str) -> Guarding:
         """How the other files of the run call a function or a method of this one."""
 
-    def loaded_in(self, name: str) -> str | None:
-        """The other file of the run, if any, in which workers of a loader read a data set of this one."""
+    def loaded_in(self, name: str, *, or_here: bool = False) -> str | None:
+        """The other file of the run, or this one, if any, in which workers of a loader read a data set of this one."""
 
     def trains_without(self, attribute: str) -> bool:
         """Whether another file of the run that reaches this one trains, and none uses such an attribute of objects."""
@@ -151,7 +151,7 @@ class NoImports:
         """Nobody else is seen."""
         return Guarding.UNSEEN
 
-    def loaded_in(self, name: str) -> str | None:
+    def loaded_in(self, name: str, *, or_here: bool = False) -> str | None:
         """Nobody else is seen."""
         return None
 
