@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from programs import HEAD, TRAINING, Program
+from projects import Project
 
 NET = """
 class Net(nn.Module):
@@ -260,3 +263,93 @@ REGISTERED = "self.register_buffer(name, torch.zeros(size, 3, device=device))\nr
 def test_one_for_each_size_is_made_once(known: str, adds: bool) -> None:
     body = f"{known}\n{REGISTERED}".replace("\n", "\n        ")
     assert grown(TABLES.replace("BODY", body)) == (["self"] if adds else [])
+
+
+STARTED = """
+    import torch
+    from torch import nn
+
+    def start(optimizer, size, rate=0.1):
+        code = {made}
+        optimizer.add_param_group({{"params": [code], "lr": rate}})
+        {more}
+        return code
+"""
+
+FIT = """
+    import torch
+    from torch import nn
+    {imported}
+
+    def fit(net, optimizer, target):
+        code = start(optimizer, 3)
+        for _ in range(50):
+            loss = (net(code) - target).abs().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        {last}
+        return {result}
+"""
+
+DRIVE = """
+    import torch
+    from torch import nn
+    {imported}
+
+    def main(targets):
+        net, codes = nn.Linear(3, 3), []
+        optimizer = torch.optim.Adam(net.parameters())
+        {turns}:
+            {each}
+            print(fit(net, optimizer, target))
+"""
+
+PIECES = {"made": "nn.Parameter(torch.zeros(size))", "more": "pass", "last": "pass", "result": "loss.item()"}
+PIECES |= {"turns": "for target in targets", "each": "pass"}
+
+LAYOUTS = {
+    "one": {"drive.py": (STARTED, FIT, DRIVE)},
+    "start": {"start.py": (STARTED,), "drive.py": (FIT, DRIVE)},
+    "fit": {"fit.py": (STARTED, FIT), "drive.py": (DRIVE,)},
+    "three": {"start.py": (STARTED,), "fit.py": (FIT,), "drive.py": (DRIVE,)},
+}
+"""Which pieces stand in which file."""
+
+
+def written(layout: str, changes: dict[str, str]) -> dict[str, str]:
+    """The files of a layout, each with the imports that it needs."""
+    files = LAYOUTS[layout]
+    imports = [f"from {file[:-3]} import {file[:-3]}" for file in files if file != "drive.py"]
+    return {
+        file: "".join(
+            piece.format(**{**PIECES, **changes, "imported": "\n    ".join(i for i in imports if file[:-3] not in i)})
+            for piece in pieces
+        )
+        for file, pieces in files.items()
+    }
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    ("changes", "grows"),
+    [
+        ({}, True),
+        ({"made": "torch.zeros(size, requires_grad=True)"}, True),
+        ({"last": "del optimizer.param_groups[-1]"}, False),
+        ({"turns": "if target := targets[0]"}, False),
+        ({"each": "optimizer = torch.optim.Adam(net.parameters())"}, False),
+        ({"more": "KEPT.append(code)\n\n    KEPT = []\n    def unused(code):"}, False),
+    ],
+)
+def test_a_helper_starts_what_is_trained_for_one_turn(
+    tmp_path: Path, layout: str, changes: dict[str, str], grows: bool
+) -> None:
+    found = [one for one in Project(tmp_path, written(layout, changes)).found() if "TLK304" in one]
+    assert bool(found) == grows, found
+    assert len(found) < 2
+
+
+def test_what_the_caller_of_the_training_is_given_may_be_kept(tmp_path: Path) -> None:
+    files = written("three", {"result": "code"})
+    assert not [one for one in Project(tmp_path, files).found() if "TLK304" in one]

@@ -34,7 +34,7 @@ class Callers:
         Be it by a function of a third file that makes the loader; ``or_here``: or that file itself.
         """
         with self._files.asked():
-            for other in [*self._files.others(path), *([path] if or_here else ())]:
+            for other in self._files.others(path) + ([path] if or_here else []):
                 if name in self._files.text_of(other) and (other == path or self._files.imports(other, path)):
                     known = self._with_loaders(other)
                     tree = self._files.tree_of(other) if known else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,17 +10,15 @@ import libcst as cst
 
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.repeated.builders import builders, built_by
+from torchlint.facts.repeated.grouped import behind, kept_for_good, made_for_group
 from torchlint.facts.summaries.effects import GROUPING, Effect
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import Repetition, Turn
-from torchlint.facts.values.choices import held_in
-from torchlint.facts.values.domain import History, Instance, Tensor, Tool
+from torchlint.facts.values.domain import Instance, Tool
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of, targets_of
-from torchlint.facts.values.loss_forms import is_made_a_leaf
 from torchlint.facts.values.making import ADDING
-from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.writing import text_of
 from torchlint.syntax.tree import dotted, walk
 
@@ -30,6 +28,12 @@ if TYPE_CHECKING:
 LISTS = frozenset(["torch.nn.ModuleList", "torch.nn.ParameterList", "torch.nn.Sequential"])
 DICTS = frozenset(["torch.nn.ModuleDict", "torch.nn.ParameterDict"])
 """Containers of torch whose contents belong to the module that holds them."""
+
+HOPS = 4
+"""So many callers up it is asked whether one keeps what a helper gives it."""
+
+OPTIMIZERS = ("Adam", "AdamW", "SGD", "RMSprop", "Adagrad", "Adamax", "NAdam", "RAdam", "LBFGS", "Adadelta")
+"""A loop that calls one of these may have an optimizer for each turn."""
 
 REGISTERING = ADDING | {"register_parameter", "register_buffer"}
 """Methods of a module that give it something under a name, and replace what had that name."""
@@ -73,12 +77,7 @@ def growths(facts: Facts) -> list[Growth]:
 
 def made_for(growth: Growth) -> frozenset[Value]:
     """The calls that make what is added: the layer, or the one whose parameters a group has."""
-    return _behind(growth.added)
-
-
-def _behind(added: Value) -> frozenset[Value]:
-    """What is added and all that it is there: the items of a literal, the layer whose parameters a group has."""
-    return held_in(added, SAME_OBJECT | {"parameters"})
+    return behind(growth.added)
 
 
 @dataclass(frozen=True)
@@ -113,6 +112,7 @@ class _Search:
         found = [
             *map(self._of_call, self.facts.calls()),
             *map(self._of_effect, self.facts.effects.of(EffectKind.GROWS)),
+            *map(self._of_effect, self.facts.effects.of(EffectKind.GROWS_ANEW)),
         ]
         yield from (addition for addition in found if addition is not None)
 
@@ -167,6 +167,8 @@ class _Search:
         """What a function of another file adds to the optimizer that it is given."""
         holder, *added = effect.given
         made = [value for value in added if value.op is not Op.CONSTANT]
+        if effect.done.kind is EffectKind.GROWS_ANEW:
+            made = [effect.call]
         if not made or not self._is_optimizer(holder):
             return None
         statement = self.facts.statement_of(effect.call)
@@ -212,11 +214,35 @@ class _Search:
         found = self.facts.repetitions.of(addition.at, lambda at: _hands_out(at.function, made))
         if found is None and addition.is_optimizer and (trial := self.facts.repetitions.trial_of(addition.at)):
             return Repetition(trial, Turn.HOLDS, (addition.at,))
+        if found is None and addition.is_optimizer and (training := self._asked_by_others(addition)):
+            return Repetition(training, Turn.HOLDS, (addition.at,))
         if found is not None or not is_forward(function) or not self.facts.tensors.is_module(addition.added):
             return found
         if self.facts.skipping.is_skipped(addition.at, function, by_data=False):
             return None
         return Repetition(function, Turn.INFERS, (addition.at,))
+
+    def _asked_by_others(self, addition: _Addition) -> Function | None:
+        """The whole training, a function that other files call in a loop for one and the same optimizer."""
+        at, holder = addition.at, addition.holder
+        for _ in range(HOPS):
+            if at.loop is not None or holder.op is not Op.PARAMETER or self.facts.skipping.is_skipped(at, at.function):
+                return None
+            callers = self.solution.callers.get(at.function, {})
+            if not callers:
+                break
+            caller, given = min(callers.items(), key=lambda item: item[0].index)
+            passed = given.get(holder) if len(callers) == 1 else None
+            if passed is None:
+                return None
+            at, holder = caller, passed
+        training, facts = at.function, self.facts
+        if training.owner is not None or holder not in training.parameters or not facts.repetitions.holds(training):
+            return None
+        parameter = (training.parameters.index(holder), holder.name)
+        if facts.others_call_once(training.name, (parameter,)) or not facts.repeats(training.name, OPTIMIZERS):
+            return None
+        return training
 
     def _by_data(self, addition: _Addition) -> Repetition | None:
         """The loop of steps in some turns of which a number of the step asks for a layer more, and always may again."""
@@ -247,26 +273,31 @@ class _Search:
 
     def _is_given_up(self, addition: _Addition, repetition: Repetition) -> bool:
         """Whether each turn makes the parameters that it adds, and keeps them nowhere else: a code for each scan."""
-        parts, loop, there = _behind(addition.added), repetition.by, addition.at.function
-        new = [made for part in parts if part.op is Op.CALL and (made := self._trained(part)) is not None]
-        given = [part for part in parts if part.op not in (Op.CALL, Op.CONTAINER, Op.PHI, Op.CONSTANT)]
-        if not new or given or not isinstance(loop, Loop) or not addition.is_optimizer:
+        loop, there = repetition.by, addition.at.function
+        is_new = addition.by is not None and addition.by.done.kind is EffectKind.GROWS_ANEW
+        new = frozenset([addition.at]) if is_new else made_for_group(self.facts, addition.added)
+        if not new or not addition.is_optimizer:
             return False
-        is_helper = there is not loop.function  # each call makes its own
+        is_helper = not isinstance(loop, Loop) or there is not loop.function  # each call makes its own
         if not all(p.function is there and (is_helper or loop in _around(p)) for p in new):
             return False
-        kept = {value for store in self.facts.graph.stores if _is_lasting(store) for value in _behind(store.value)}
-        returned = _behind(there.result) if is_helper and there.result is not None else frozenset()
-        return (kept | returned).isdisjoint(new)
+        turns = loop.function if isinstance(loop, Loop) else None
+        return self._is_lost(new, there, turns, kept_for_good(self.facts), HOPS)
 
-    def _trained(self, part: Value) -> Value | None:
-        """The CALL that makes what an optimizer changes, a parameter or a module; None where a CALL gives none."""
-        roots = self.facts.identity.roots(part)
-        made = next(iter(roots)) if len(roots) == 1 else part
-        if made.op is not Op.CALL or made.callee.op is Op.ATTRIBUTE:
-            return None
-        is_leaf = Tensor(History.LEAF) in self.solution.final(made) or _becomes_leaf(part)
-        return made if is_leaf or self.facts.tensors.is_module(made) else None
+    def _is_lost(self, made: Set[Value], there: Function, turns: Function | None, kept: Set[Value], hops: int) -> bool:
+        """Whether what a function makes is kept by nobody, be it that its callers get it, up to who has the turns."""
+        if not kept.isdisjoint(made):
+            return False
+        if there is turns or there.result is None or behind(there.result).isdisjoint(made):
+            return True
+        if self.facts.repetitions.holds(there):
+            return False  # what a training gives is meant to stay
+        callers = self.solution.callers.get(there, ())
+        return (
+            bool(callers)
+            and hops > 0
+            and all(self._is_lost(frozenset([call]), call.function, turns, kept, hops - 1) for call in callers)
+        )
 
     def _outlives(self, addition: _Addition, repetition: Repetition) -> bool:
         """Whether what grows was there before the turn, and nothing sets it anew in it."""
@@ -274,6 +305,8 @@ class _Search:
         homes: list[Place | Value] = [*places_of(self.solution, addition.holder), *made]
         if self.facts.lifetimes.outlives(homes, addition.at.function, addition.at.loop):
             return True
+        if isinstance(repetition.by, Function) and repetition.turn is Turn.HOLDS:
+            return True  # who calls the training has it
         loop = repetition.by if isinstance(repetition.by, Loop) else None
         within = {call.function for call in repetition.chain[: -1 if loop is not None else None]}
         if loop is not None and addition.at.function is not loop.function:
@@ -304,15 +337,27 @@ class _Search:
     def _is_taken_back(self, addition: _Addition, repetition: Repetition) -> bool:
         """Whether the same turn takes something out again: ``delattr``, ``del optimizer.param_groups[-1]``."""
         names = {addition.name, f"{addition.name}.param_groups", f"{addition.name}._modules"}
-        for node in walk(repetition.by.syntax):
-            if isinstance(node, cst.Del):
-                if any(dotted(inner) in names for inner in walk(node.target)):
-                    return True
-            elif isinstance(node, cst.Call):
-                called = dotted(node.func) or ""
-                if called == "delattr" or (called.rpartition(".")[0] in names and called.endswith((".pop", ".clear"))):
-                    return True
-        return False
+        if any(_takes_out(node, names) for node in walk(repetition.by.syntax)):
+            return True
+        way = [addition.at.function, *self.solution.callers_above([addition.at.function])]
+        between = (one for one in way if addition.is_optimizer and one.parent is not None and not one.is_foreign)
+        return any(_takes_group(node) for one in between for node in walk(one.syntax))
+
+
+def _takes_out(node: cst.CSTNode, names: Set[str]) -> bool:
+    """``del layers[0]``, ``layers.pop()``, ``delattr(net, name)``"""
+    if isinstance(node, cst.Del):
+        return any(dotted(inner) in names for inner in walk(node.target))
+    called = (dotted(node.func) or "") if isinstance(node, cst.Call) else ""
+    return called == "delattr" or (called.rpartition(".")[0] in names and called.endswith((".pop", ".clear")))
+
+
+def _takes_group(node: cst.CSTNode) -> bool:
+    """``del optimizer.param_groups[-1]``, whatever the optimizer is called there, and the like."""
+    if isinstance(node, cst.AssignTarget | cst.Del):
+        return any((dotted(inner) or "").endswith(".param_groups") for inner in walk(node.target))
+    called = (dotted(node.func) or "") if isinstance(node, cst.Call) else ""
+    return called.endswith((".param_groups.pop", ".param_groups.clear", ".param_groups.remove"))
 
 
 def _is_slice(value: Value) -> bool:
@@ -327,17 +372,6 @@ def _asks_number(test: cst.BaseExpression) -> bool:
 
 def _around(value: Value) -> list[Loop]:
     return value.loop.around() if value.loop is not None else []
-
-
-def _becomes_leaf(value: Value) -> bool:
-    """``code.requires_grad_()``, be it a statement of its own"""
-    return any(is_made_a_leaf(call) for user in value.users for call in user.users)
-
-
-def _is_lasting(store: Store) -> bool:
-    """Whether a store puts something into an attribute, a container or a variable of another function."""
-    is_elsewhere = store.place is not None and store.place.owner is not store.function
-    return store.kind is Kind.INSERT or bool(store.attribute) or is_elsewhere
 
 
 def _hands_out(function: Function, made: list[Value]) -> bool:

@@ -17,6 +17,7 @@ from torchlint.facts.host.process import is_optional
 from torchlint.facts.keeping.caching import remembered_in
 from torchlint.facts.keeping.filled_caches import FilledCaches
 from torchlint.facts.keeping.joining import joined_by
+from torchlint.facts.repeated.grouped import kept_for_good, made_for_group
 from torchlint.facts.repeated.products import drawn_anew
 from torchlint.facts.summaries.passing import may_be_followed, passed_on
 from torchlint.facts.summaries.summary import WORKERS, EffectKind, EffectSummary
@@ -48,6 +49,7 @@ SWITCHES: dict[EffectKind, Callable[[Facts, Value], bool]] = {
 
 OF_EACH = (
     EffectKind.HOOKS, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS, EffectKind.ZEROES, EffectKind.STARTS,
+    EffectKind.GROWS_ANEW,
     EffectKind.CACHES, EffectKind.CACHES_OUTPUTS, EffectKind.CACHES_BY_TEXT, EffectKind.CACHES_CALLED,
     EffectKind.RETAINS, EffectKind.DOUBLES, EffectKind.TIES, EffectKind.TABLES, *SWITCHES,
 )  # fmt: skip
@@ -209,6 +211,10 @@ class Doings:
             ):
                 continue
             first = function.parameters.index(optimizer)
+            made = made_for_group(self.facts, call.arguments[0]) if call.arguments else frozenset()
+            if made and kept_for_good(self.facts).isdisjoint(made):
+                yield EffectSummary(EffectKind.GROWS_ANEW, call.callee.name, (first,))
+                continue
             added = (position for position in _behind(call.arguments, function) if position != first)
             yield EffectSummary(EffectKind.GROWS, call.callee.name, (first, *added))
 

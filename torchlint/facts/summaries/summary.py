@@ -245,6 +245,8 @@ class EffectKind(Symbol):
     it is given."""
     GROWS = "grows"
     """It adds a group of parameters to an optimizer that it is given, the first of those that are named."""
+    GROWS_ANEW = "grows anew"
+    """The same, with parameters that it makes each time and leaves to nobody but its caller."""
     ZEROES = "zeroes"
     """It fills the gradients of an optimizer or a model that it is given with zeros, where they could be freed."""
     FREES = "frees"
