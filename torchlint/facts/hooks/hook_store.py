@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -11,13 +11,14 @@ import libcst as cst
 
 from torchlint.facts.autograd.flows import GRAPH_READERS
 from torchlint.facts.autograd.insertions import is_bounded
+from torchlint.facts.autograd.object_parts import kept_arguments
 from torchlint.facts.hooks.forward_hooks import Hook
 from torchlint.facts.turns.skipping import last_of
 from torchlint.facts.values.domain import Argument, Container, Derived, sorted_values
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.library_calls import CONTAINER_READERS
-from torchlint.facts.values.reaching import ends
+from torchlint.facts.values.reaching import ends, reached
 from torchlint.facts.values.writing import Use, operands, parts, text_of
 
 if TYPE_CHECKING:
@@ -168,15 +169,19 @@ class Search:
         return any(place in targets for v in store.value.computed_from() for place in places_of(self.solution, v))
 
     def _parts(self, value: Value, tensors: tuple[Value, ...]) -> list[Value]:
-        if self._is_given(value, tensors, set()):
-            return [value]
-        return [
-            item
-            for atom in sorted_values(self.solution.final(value))
-            if isinstance(atom, Container)
-            for item in atom.allocation.inputs
-            if atom.allocation.op is Op.CONTAINER and self._is_given(item, tensors, set())
-        ]
+        """What of ``tensors`` is in ``value``: itself, or items of containers and objects that are made there."""
+        found = reached([value], lambda one: () if self._is_given(one, tensors, set()) else [*self._items(one)][::-1])
+        return [one for one in found if self._is_given(one, tensors, set())]
+
+    def _items(self, value: Value) -> Iterator[Value]:
+        """What a literal, or the object that a CALL makes, is given, or has set on it."""
+        for atom in sorted_values(self.solution.final(value)):
+            if isinstance(atom, Container) and atom.allocation.op is Op.CONTAINER:
+                yield from atom.allocation.inputs
+        yield from kept_arguments(self.facts, value)
+        for store in self.facts.graph.stores if value.op is Op.CALL else ():
+            if store.kind is Kind.ASSIGN and store.holder is value and store.attribute:
+                yield store.value
 
     def _is_given(self, value: Value, tensors: tuple[Value, ...], seen: set[Value]) -> bool:
         """Whether ``value`` is an input or output of the hooked module, or computed from one with gradients on."""
@@ -210,8 +215,17 @@ class Search:
         if (store.kind is Kind.INSERT or store.is_item) and store.holder is not None:
             homes = [home for root in self._roots(hook, store.holder) for home in homes_of(self.solution, root)[1:]]
         else:
-            homes = targets_of(self.solution, store)
+            homes = [] if self._is_of_new_object(store) else targets_of(self.solution, store)
         return [] if all(map(self._is_made_in_hook, homes)) else list(dict.fromkeys(homes))
+
+    def _is_of_new_object(self, store: Store) -> bool:
+        """Whether an attribute is set of an object that each forward makes anew: where that is put, it is kept."""
+        holder, function = store.holder, store.function
+        if holder is None or not store.attribute:
+            return False
+        is_made = function.name == "__init__" and holder in function.parameters[:1]
+        roots = self.facts.identity.roots(holder)
+        return is_made or all(root.op is Op.CALL and root.function in self._functions for root in roots)
 
     def _innermost(self, store: Store) -> list[Place | Value]:
         """The list itself into which something is put, of those that a dictionary has: ``self.outputs[name]``."""

@@ -72,7 +72,7 @@ def parts(value: Value, expression: cst.CSTNode | None, wanted: list[Value]) -> 
     Args:
         value: what is kept.
         expression: how it is written there.
-        wanted: ``value`` itself, or items of a literal, of a call (of several) that stands there.
+        wanted: ``value`` itself, or items of a literal, or arguments of a call (of several), that stands there.
 
     Returns:
         one use for each of ``wanted``, without an expression for those that were made elsewhere.
@@ -83,9 +83,7 @@ def parts(value: Value, expression: cst.CSTNode | None, wanted: list[Value]) -> 
         current, node = pending.pop(0)
         if current in wanted:
             written.setdefault(current, node)
-        elif current.op is Op.CONTAINER and current.syntax is node:
-            pending.extend(_elements(current))
-        elif current.op is Op.CALL and current.syntax is node:
+        elif current.op in (Op.CONTAINER, Op.CALL) and current.syntax is node:
             pending.extend(_operands(current))
     return [Use(part, written.get(part)) for part in wanted]
 
