@@ -15,10 +15,10 @@ from torchlint.facts.building.names import assigned_in
 from torchlint.facts.hooks.handles import Handles
 from torchlint.facts.hooks.passed_subjects import is_another_each_time, is_made_for_it, runs_once
 from torchlint.facts.hooks.refusing import refuses_again
-from torchlint.facts.hooks.subjects import Subjects, gives_part
+from torchlint.facts.hooks.staying import stays
+from torchlint.facts.hooks.subjects import Subjects
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import HOPS, Repetition, Turn
-from torchlint.facts.values.domain import History, Instance, Module, Tensor
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
 from torchlint.facts.values.homes import stored_at
@@ -142,7 +142,7 @@ class HookLifetimes:
         entered = [link for link in repetition.chain if call in self.facts.identity.roots(link)]
         if any(map(self.handles.is_managed, entered)) or self.handles.is_removed(call, repetition):
             return None
-        if not self._stays(registration, repetition):
+        if not stays(self.facts, registration, repetition):
             return None
         is_for_some = self._repetition(call, registration.subject, for_some=False) is None
         rare = not is_for_some and self._repetition(call, registration.subject, now_and_then=False) is None
@@ -252,7 +252,7 @@ class HookLifetimes:
             return None
         if self.handles.is_managed(call):
             return None
-        if self.solution.callers.get(function) or not self._stays(registration, repetition):
+        if self.solution.callers.get(function) or not stays(self.facts, registration, repetition):
             return None
         later = [other for other in self.facts.steps.calls_in(function) if other.index > call.index]
         handed = {value for value in self.subjects.way(registration.subject, (call,)) if value.op is Op.PARAMETER}
@@ -280,7 +280,9 @@ class HookLifetimes:
         if self._is_chosen(at, function.syntax) or at.loop is not None or call.is_bare:
             return None
         removing = sorted(method.name for method in _methods(owner) if _removes(method))
-        is_left = function.name not in removing and self._stays(registration, Repetition(function, Turn.OTHER, (call,)))
+        is_left = function.name not in removing and stays(
+            self.facts, registration, Repetition(function, Turn.OTHER, (call,))
+        )
         if not is_left or not self.facts.repeats(function.name, removing):
             return None
         return PiledHook(registration, self._subject(registration), function, is_supposed=True, kept=True)
@@ -336,38 +338,6 @@ class HookLifetimes:
         """Whether the hook, or another method of its class, takes hooks away: by tables, by a name, by handles."""
         owner = call.function.owner
         return owner is not None and any(map(_removes, _methods(owner)))
-
-    # -- on what --------------------------------------------------------------------------------------------------
-
-    def _stays(self, registration: Registration, repetition: Repetition) -> bool:
-        """Whether the object with the hook is the same in each turn."""
-        subject, by = registration.subject, repetition.by
-        if subject is None:
-            return True
-        way = list(self.subjects.way(subject, repetition.chain))
-        if registration.is_of_tensor and not self._is_lasting_leaf(subject, way):
-            return False
-        outer = by.function if isinstance(by, Loop) else None
-        inner = {call.function for call in repetition.chain if call.function is not outer}
-        for value in way:
-            if isinstance(by, Loop) and value.op is Op.ELEMENT and value.loop is by:
-                return False  # another object in each turn
-            is_made = value.op is Op.CALL and not gives_part(value) and not self.subjects.looked_up_in(value)
-            in_loop = isinstance(by, Loop) and value.loop is not None and by in value.loop.around()
-            if is_made and (value.function in inner or in_loop):
-                return False
-        return True
-
-    def _is_lasting_leaf(self, subject: Value, way: list[Value]) -> bool:
-        """Whether a tensor is a parameter, or another leaf made before; what is computed goes with its step."""
-        atoms = self.solution.final(subject)
-        if not all(isinstance(atom, Tensor) and atom.history is History.LEAF for atom in atoms):
-            return False
-        taken = any(v.op in (Op.ELEMENT, Op.SUBSCRIPT) and not self._is_module(v) for v in way)
-        return not taken or any(value.op is Op.CALL and value.callee.name.endswith("parameters") for value in way)
-
-    def _is_module(self, value: Value) -> bool:
-        return all(isinstance(atom, Module | Instance) for atom in self.solution.final(value))
 
 
 def _methods(owner: Class) -> list[Function]:

@@ -30,10 +30,20 @@ class Subjects:
         """The values from ``subject`` back to the object that it is a part of, through the calls of ``chain``."""
         return reached([subject], partial(self._one_back, chain))
 
+    def inside(self, call: Value) -> Iterator[Value]:
+        """The values on the way in the functions of the file in which a CALL looks something up, however deep."""
+        return reached(self._result_of(call), lambda one: [*self._one_back((), one), *self._result_of(one)])
+
+    def _result_of(self, value: Value) -> list[Value]:
+        functions = self.solution.functions_of(value) if value.op is Op.CALL and self.looked_up_in(value) else []
+        return [function.result for function in functions if function.result is not None]
+
     def _one_back(self, chain: tuple[Value, ...], value: Value) -> Sequence[Value]:
         if value.op in (Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT):
             return value.inputs[:1]
-        if value.op in (Op.PHI, Op.CONTAINER):
+        if value.op is Op.CONTAINER:
+            return [*value.inputs, *(item for _, item in self.solution.held.get(value, ()) if item not in value.inputs)]
+        if value.op is Op.PHI:
             return value.inputs
         if value.op is Op.PARAMETER:
             bindings = self.solution.callers.get(value.function, {})
@@ -45,7 +55,10 @@ class Subjects:
         return self.looked_up_in(value) if value.op is Op.CALL else ()
 
     def looked_up_in(self, call: Value) -> list[Value]:
-        """What a CALL gives a function of the file that returns a part of it, and makes nothing new."""
+        """What a CALL gives a function of the file that returns a part of it, and makes nothing new.
+
+        A method is given its object: ``self.layers()``.
+        """
         functions = self.solution.functions_of(call)
         if len(functions) != 1 or functions[0].result is None or call in self._followed:
             return []
@@ -55,8 +68,9 @@ class Subjects:
         self._followed.discard(call)
         if makes:
             return []
-        binding = self.solution.callers[functions[0]][call]
-        return [given for v in way if v.op is Op.PARAMETER and (given := binding.get(v)) is not None]
+        positions = (position for position, one in enumerate(functions[0].parameters) if one in way)
+        passed = (self.solution.passed(call, functions[0], position) for position in positions)
+        return [given for given in passed if given is not None]
 
 
 def gives_part(call: Value) -> bool:
