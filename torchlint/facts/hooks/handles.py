@@ -45,9 +45,10 @@ class Handles:
     def is_left(self, call: Value) -> bool:
         """Whether a function drops the handle, or only its caller has it: by itself, or in a list that it returns.
 
-        Nor is a handle ever removed that only an object has which does not remove it.
+        A variable or a list of the function goes with it. Nor is a handle ever removed that only an object has which
+        does not remove it.
         """
-        function, result = call.function, call.function.result
+        function = call.function
         if self.lets_go(call):
             return False
         if call.is_bare:
@@ -55,15 +56,13 @@ class Handles:
         homes = {home for home, items in self.solution.held.items() for _, item in items if item is call}
         if self._is_hidden(function, homes):
             return True
-        if result is None or any(home.function is not function for home in homes):
+        is_put_where_unknown = not homes and any(store.value is call for store in self.facts.graph.stores)
+        if is_put_where_unknown or any(home.function is not function for home in homes):
             return False
         kept = [value for values in self.solution.stored.values() for value in values]
         atoms = {atom for value in kept for atom in self.solution.final(value)}
-        if call in kept or any(isinstance(atom, Container) and atom.allocation in homes for atom in atoms):
-            return False
-        returned = self.solution.final(result)
-        is_inside = any(isinstance(atom, Container) and atom.allocation in homes for atom in returned)
-        return is_inside or call in self.facts.identity.roots(result)
+        is_kept = any(isinstance(atom, Container) and atom.allocation in homes for atom in atoms)
+        return call not in kept and not is_kept
 
     def _is_hidden(self, function: Function, homes: set[Value]) -> bool:
         """Whether a list of handles is an object's own affair: ``self._handles``, of which no base class knows."""

@@ -220,12 +220,12 @@ class HookLifetimes:
         """What a registration on many parts goes over: which parts it chooses is no matter of how often it runs."""
         at = call
         way = self.subjects.way(subject, ()) if subject is not None else ()
-        walked = {value.loop for value in way if value.op is Op.ELEMENT}
+        walked = {one.loop for value in way for one in (value, *self.subjects.chosen_by(value)) if _is_item(one)}
         for loop in call.loop.around() if call.loop is not None else ():
             if loop not in walked or loop.iterable is None or self.repetitions.turn(loop) is not Turn.OTHER:
                 break
-            if self._asks_for_earlier(call, loop):
-                break
+            if loop.iterable.loop is not loop.parent or self._asks_for_earlier(call, loop):
+                break  # the list was made before the loops around
             at = loop.iterable
         return at
 
@@ -347,6 +347,11 @@ def _methods(owner: Class) -> list[Function]:
 def _removes(method: Function) -> bool:
     """Whether a method calls ``remove`` of anything."""
     return any(isinstance(node, cst.Attribute) and node.attr.value == "remove" for node in walk(method.syntax))
+
+
+def _is_item(value: Value) -> bool:
+    """Whether a value is what a loop goes over: an element, or a number that it counts."""
+    return value.op is Op.ELEMENT or (value.op is Op.CONSTANT and value.syntax is None)
 
 
 def _asks_for_type(test: cst.BaseExpression) -> bool:

@@ -30,6 +30,15 @@ class Subjects:
         """The values from ``subject`` back to the object that it is a part of, through the calls of ``chain``."""
         return reached([subject], partial(self._one_back, chain))
 
+    def chosen_by(self, part: Value) -> Iterator[Value]:
+        """What says which part of an object a value is: ``parts[name]``, ``model.get_submodule(f"layers.{i}")``."""
+        named: tuple[Value, ...] = ()
+        if part.op is Op.SUBSCRIPT:
+            named = self.solution.graph.indices.get(part, ())
+        elif part.op is Op.CALL and gives_part(part):
+            named = part.arguments if part.callee.op is Op.ATTRIBUTE else part.arguments[1:]
+        return (source for one in named for source in one.computed_from())
+
     def inside(self, call: Value) -> Iterator[Value]:
         """The values on the way in the functions of the file in which a CALL looks something up, however deep."""
         return reached(self._result_of(call), lambda one: [*self._one_back((), one), *self._result_of(one)])
