@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.facts.turns.repetition import Repetition
 from torchlint.facts.values.domain import Container
-from torchlint.facts.values.graph import Function, Kind, Loop, Op, Value
+from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Value
 from torchlint.facts.values.overrides import has_unseen_base
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.running import run_by
@@ -63,6 +63,15 @@ class Handles:
         atoms = {atom for value in kept for atom in self.solution.final(value)}
         is_kept = any(isinstance(atom, Container) and atom.allocation in homes for atom in atoms)
         return call not in kept and not is_kept
+
+    def is_kept_by_object(self, call: Value) -> bool:
+        """Whether only the object of a method, which hooks what it holds, has the handle, and no method removes any."""
+        owner = call.function.owner
+        if owner is None or has_unseen_base(owner) or self.lets_go(call) or any(map(removes, methods_of(owner))):
+            return False
+        homes = {home for home, items in self.solution.held.items() for _, item in items if item is call}
+        places = [place for place, stored in self.solution.stored.items() if not {call, *homes}.isdisjoint(stored)]
+        return bool(places) and all(place.owner is owner.root() for place in places)
 
     def _is_hidden(self, function: Function, homes: set[Value]) -> bool:
         """Whether a list of handles is an object's own affair: ``self._handles``, of which no base class knows."""
@@ -134,6 +143,11 @@ class Handles:
         """Where ``remove`` of this handle is read, whether it is called there or handed on."""
         return [read for read, handles in self._removers.items() if call in handles]
 
+    @property
+    def are_removed(self) -> bool:
+        """Whether the file removes anything: it may be handles that an object of another file keeps."""
+        return bool(self._removers)
+
     @cached_property
     def _removers(self) -> dict[Value, set[Value]]:
         """For each ``x.remove`` all that ``x`` may be."""
@@ -169,3 +183,13 @@ class Handles:
         """The functions that run in a turn of ``loop``."""
         calls = [c for c in self.facts.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around()]
         return set(run_by(self.facts, calls))
+
+
+def methods_of(owner: Class) -> list[Function]:
+    """The methods of a class and its bases."""
+    return [method for cls in owner.lineage() for method in cls.methods.values()]
+
+
+def removes(method: Function) -> bool:
+    """Whether a method calls ``remove`` of anything."""
+    return any(isinstance(node, cst.Attribute) and node.attr.value == "remove" for node in walk(method.syntax))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import assigned_in
-from torchlint.facts.hooks.handles import Handles
+from torchlint.facts.hooks.handles import Handles, methods_of, removes
 from torchlint.facts.hooks.passed_subjects import is_another_each_time, is_made_for_it, runs_once
 from torchlint.facts.hooks.refusing import refuses_again
 from torchlint.facts.hooks.staying import stays
@@ -20,7 +20,7 @@ from torchlint.facts.hooks.subjects import Subjects
 from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.repetition import HOPS, Repetition, Turn
 from torchlint.facts.values.frameworks import is_module_class
-from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
+from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.homes import stored_at
 from torchlint.syntax.tree import dotted, walk
 from torchlint.torch_api.hook_names import OF_ALL, OF_OBJECTS, OF_TENSORS
@@ -47,6 +47,11 @@ class Registration:
     hook: Value | None
     is_of_tensor: bool
     by: Effect | None = None
+
+    @property
+    def is_of_keeper(self) -> bool:
+        """Whether an object of another file hooks what it holds, and keeps the handle."""
+        return self.by is not None and self.by.done.kind is EffectKind.HOOKS_OWN
 
 
 @dataclass(frozen=True)
@@ -86,11 +91,15 @@ def registrations(facts: Facts) -> list[Registration]:
 
 
 def registrations_elsewhere(facts: Facts) -> list[Registration]:
-    """The calls of the file by which functions of other files register hooks on what they are given."""
+    """The calls of the file by which functions of other files register hooks on what they are given.
+
+    What an object keeps the handles of is told where that stands; but not if a base class of another file does it.
+    """
     return [
         Registration(effect.call, effect.given[0], None, is_of_tensor=False, by=effect)
-        for effect in facts.effects.of(EffectKind.HOOKS)
-        if effect.given
+        for kind in (EffectKind.HOOKS, EffectKind.HOOKS_OWN)
+        for effect in facts.effects.of(kind)
+        if effect.given and (kind is EffectKind.HOOKS or effect.given[0] in effect.call.function.parameters[:1])
     ]
 
 
@@ -133,9 +142,11 @@ class HookLifetimes:
         gives_handle = registration.by is None or registration.by.done.is_returned
         if self.handles.mentions_tables or (gives_handle and self.handles.escapes(call)):
             return None
+        if registration.is_of_keeper and self.handles.are_removed:
+            return None
         repetition = self._repetition(call, registration.subject)
         if repetition is None and registration.by is not None:
-            return None
+            return self._repeated_by_others(registration)
         if repetition is None:
             ways = (self._supposed, self._repeated_by_others, self._left_by_object)
             return next((found for way in ways if (found := way(registration)) is not None), None)
@@ -148,7 +159,8 @@ class HookLifetimes:
         rare = not is_for_some and self._repetition(call, registration.subject, now_and_then=False) is None
         subject, kept = self._subject(registration), not call.is_bare
         if registration.by is not None:
-            subject, kept = self._given(registration), kept and registration.by.done.is_returned
+            given_back = kept and registration.by.done.is_returned
+            subject, kept = self._given(registration), given_back or registration.is_of_keeper
         of_some = {"is_now_and_then": rare, "is_for_some": is_for_some}
         return PiledHook(registration, subject, repetition.by, False, kept, **of_some)
 
@@ -267,25 +279,42 @@ class HookLifetimes:
     def _repeated_by_others(self, registration: Registration) -> PiledHook | None:
         """A method that hooks what its object holds, keeps the handle, and is called in a loop of another file.
 
-        Where that loop also calls a method which takes hooks away, nothing is said. That the handle is dropped is said
-        there.
+        Or one that calls such a method of its object. Where that loop also calls a method which takes hooks away,
+        nothing is said. That the handle is dropped is said there, if that file sees it.
         """
-        call, function = registration.call, registration.call.function
+        call, chain = registration.call, self._up_to_others(registration)
+        function = chain[-1].function
         owner = function.owner
         if registration.subject is None or registration.is_of_tensor or owner is None or is_module_class(owner):
             return None
         if function.name.startswith("__") or self.solution.callers.get(function) or self.handles.is_managed(call):
             return None
-        at = self.walk_over(call, registration.subject)
-        if self._is_chosen(at, function.syntax) or at.loop is not None or call.is_bare:
+        is_far, is_own = len(chain) > 1, registration.by is None
+        is_seen_there = is_own and (call.is_bare or (is_far and self.handles.is_left(call)))
+        is_let_go = is_far and bool(self.handles.removals(call))
+        if (
+            is_seen_there
+            or is_let_go
+            or any(self._is_chosen(at, at.function.syntax) or at.loop is not None for at in chain)
+        ):
             return None
-        removing = sorted(method.name for method in _methods(owner) if _removes(method))
+        removing = sorted(method.name for method in methods_of(owner) if removes(method))
         is_left = function.name not in removing and stays(
-            self.facts, registration, Repetition(function, Turn.OTHER, (call,))
+            self.facts, registration, Repetition(function, Turn.OTHER, (call, *chain[1:]))
         )
-        if not is_left or not self.facts.repeats(function.name, removing):
+        making = [owner.name] if is_far or not is_own else []
+        if not is_left or not self.facts.repeats(function.name, [*removing, *making, "remove"]):
             return None
-        return PiledHook(registration, self._subject(registration), function, is_supposed=True, kept=True)
+        subject = self._subject(registration) if is_own else self._given(registration)
+        kept = is_own or registration.is_of_keeper
+        return PiledHook(registration, subject, function, is_supposed=True, kept=kept)
+
+    def _up_to_others(self, registration: Registration) -> tuple[Value, ...]:
+        """Where a hook is registered, the call of the method in which that is, and so on, as long as it has one."""
+        chain: tuple[Value, ...] = (self.walk_over(registration.call, registration.subject),)
+        while len(chain) <= HOPS and len(callers := self.solution.callers.get(chain[-1].function, {})) == 1:
+            chain = (*chain, *callers)
+        return chain
 
     def _is_of(self, callee: Value, function: Function) -> bool:
         """Whether what is called is an object that an attribute of ``self`` holds: ``self.model(x)``."""
@@ -337,16 +366,7 @@ class HookLifetimes:
     def _is_ended(self, call: Value) -> bool:
         """Whether the hook, or another method of its class, takes hooks away: by tables, by a name, by handles."""
         owner = call.function.owner
-        return owner is not None and any(map(_removes, _methods(owner)))
-
-
-def _methods(owner: Class) -> list[Function]:
-    return [method for cls in owner.lineage() for method in cls.methods.values()]
-
-
-def _removes(method: Function) -> bool:
-    """Whether a method calls ``remove`` of anything."""
-    return any(isinstance(node, cst.Attribute) and node.attr.value == "remove" for node in walk(method.syntax))
+        return owner is not None and any(map(removes, methods_of(owner)))
 
 
 def _is_item(value: Value) -> bool:

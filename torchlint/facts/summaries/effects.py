@@ -47,8 +47,11 @@ SWITCHES: dict[EffectKind, Callable[[Facts, Value], bool]] = {
 }
 """What a function leaves switched on for the whole process, with what says so of a call of what is imported."""
 
+HOOKING = (EffectKind.HOOKS, EffectKind.HOOKS_OWN)
+"""What leaves hooks."""
+
 OF_EACH = (
-    EffectKind.HOOKS, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS, EffectKind.ZEROES, EffectKind.STARTS,
+    *HOOKING, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS, EffectKind.ZEROES, EffectKind.STARTS,
     EffectKind.GROWS_ANEW,
     EffectKind.CACHES, EffectKind.CACHES_OUTPUTS, EffectKind.CACHES_BY_TEXT, EffectKind.CACHES_CALLED,
     EffectKind.RETAINS, EffectKind.DOUBLES, EffectKind.TIES, EffectKind.TABLES, *SWITCHES,
@@ -285,25 +288,28 @@ class Doings:
         """The hooks that a function leaves on what it is given, be it one for each of many parts."""
         lifetimes = self.facts.hook_lifetimes
         for call in self.facts.steps.calls_in(function):
-            for name, subject, has_handle in self._hooks_at(call):
+            for hooked, subject in self._hooks_at(call):
                 way = set(lifetimes.subjects.way(subject, ()))
                 of = tuple(i for i, parameter in enumerate(function.parameters) if parameter in way)
-                is_left = not has_handle or lifetimes.handles.is_left(call)
+                gives_handle, kind = hooked.is_returned, hooked.kind
+                if gives_handle and not lifetimes.handles.is_left(call):
+                    kind, gives_handle = EffectKind.HOOKS_OWN, False
+                    of = of if lifetimes.handles.is_kept_by_object(call) else ()
                 walk = lifetimes.walk_over(call, subject)
-                if len(of) == 1 and is_left and self._is_sure(walk, function, EffectKind.HOOKS):
-                    yield EffectSummary(EffectKind.HOOKS, name, of, has_handle and not call.is_bare)
+                if len(of) == 1 and self._is_sure(walk, function, kind):
+                    yield EffectSummary(kind, hooked.name, of, gives_handle and not call.is_bare)
 
-    def _hooks_at(self, call: Value) -> Iterator[tuple[str, Value, bool]]:
-        """(the method that registers a hook, the object on which, whether ``call`` gives the handle)."""
+    def _hooks_at(self, call: Value) -> Iterator[tuple[EffectSummary, Value]]:
+        """What a CALL does, which registers a hook, and the object on which it does."""
         found = self._registered.get(call)
         if found is not None and found.subject is not None:
             of_parameters = any(map(_gives_parameters, self.facts.hook_lifetimes.subjects.way(found.subject, ())))
             if of_parameters or not found.is_of_tensor:
-                yield call.callee.name, found.subject, True
+                yield EffectSummary(EffectKind.HOOKS, call.callee.name, is_returned=True), found.subject
         for callee in self.facts.solution.functions_of(call):
             for done in self.of(callee):
-                for given in _given(self.facts.solution, call, callee, done) if done.kind is EffectKind.HOOKS else ():
-                    yield done.name, given, done.is_returned
+                for given in _given(self.facts.solution, call, callee, done) if done.kind in HOOKING else ():
+                    yield done, given
 
     @cached_property
     def _registered(self) -> dict[Value, Registration]:

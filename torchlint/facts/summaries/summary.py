@@ -270,6 +270,8 @@ class EffectKind(Symbol):
     """It returns a function that holds what it is given, be it its own object."""
     HOOKS = "hooks"
     """It registers a hook on a module that it is given, or on parts of it, and returns the handle or drops it."""
+    HOOKS_OWN = "hooks_own"
+    """It registers a hook on what its object holds, which keeps the handle, and whose class takes no hook off."""
     TAPS = "taps"
     """It registers a forward hook which takes tensors out, or which is not seen; of an initializer, any method does."""
     REMEMBERS = "remembers"
