@@ -223,7 +223,9 @@ class Linker:
         part = shape[0] if len(shape) == 1 else Part(PartKind.UNKNOWN)
         if part.kind is PartKind.PLAIN and part.name:
             makers = [method for method in cls.methods if method.name == "__init__"]
-            parameter = makers[0].parameters[part.position].name if part.position and makers else ""
+            if part.position and (not makers or part.position >= len(makers[0].parameters)):
+                return
+            parameter = makers[0].parameters[part.position].name if part.position else ""
             constant, imports = ast.literal_eval(part.name), unit.found.imports
             is_left = partial(imports.leave_constant, cls.name, attribute, (part.position - 1, parameter), constant)
             self.foreign.constants[value] = constant, is_left

@@ -71,12 +71,13 @@ class Shapes:
         parts = (*made, *(Part(PartKind.MODULE, flag=atom.has_parameters) for atom in used))
         return self._as_made(tuple(dict.fromkeys(parts)), [value])
 
-    def constant(self, values: Sequence[Value]) -> Part | None:
+    def constant(self, values: Sequence[Value], owner: Class | Function | Value) -> Part | None:
         """The one number or truth that an attribute is, or that an initializer gives it where it is given nothing."""
         given = [value for value in values if value.op is Op.PARAMETER and value.function.name == "__init__"]
         written = [value.inputs[0] if value in given and value.inputs else value for value in values]
         known = {literal(self.solution, one) if one.op is Op.CONSTANT else UNWRITTEN for one in written}
-        constant = known.pop() if len(known) == 1 and len(given) < 2 else UNWRITTEN
+        is_own = len(given) < 2 and all(one.function.owner is owner for one in given)
+        constant = known.pop() if len(known) == 1 and is_own else UNWRITTEN
         position = given[0].function.parameters.index(given[0]) if given else 0
         return Part(PartKind.PLAIN, repr(constant), position) if isinstance(constant, int) else None
 

@@ -130,7 +130,7 @@ class _Summariser:
     def _stored(self, place: Place) -> Shape:
         """What a global or an attribute may hold."""
         stored = self.solution.stored.get(place, ())
-        constant = self.shapes.constant(stored)
+        constant = self.shapes.constant(stored, place.owner)
         parts = [part for value in stored for part in self.shapes.of(value)] if constant is None else [constant]
         evidence = frozenset(self.solution.evidence.get(place, ()))
         if evidence:
