@@ -35,11 +35,34 @@ def closed_by(search: Circles, initializer: Function) -> list[tuple[str, tuple[i
 
 
 def _run_on_itself(search: Circles, initializer: Function) -> Iterator[Function]:
-    """The methods that an ``__init__`` calls on its object, each time: ``self._watch()``."""
+    """The methods that an ``__init__`` calls on its object, each time: ``self._watch()``, ``super().__init__()``.
+
+    And what the ``__init__`` of a base class calls in turn.
+    """
     for call in search.facts.steps.calls_in(initializer):
         is_own = call.callee.op is Op.ATTRIBUTE and call.callee.inputs[0] is initializer.parameters[0]
-        if is_own and not search.facts.skipping.is_skipped(call, initializer):
-            yield from (method for method in search.solution.functions_of(call) if method.parameters)
+        if (is_own or _is_of_base(call)) and not search.facts.skipping.is_skipped(call, initializer):
+            methods = [method for method in search.solution.functions_of(call) if method.parameters]
+            yield from methods
+            yield from (one for method in methods if not is_own for one in _run_on_itself(search, method))
+
+
+def _is_of_base(call: Value) -> bool:
+    """``super().__init__(...)``."""
+    callee = call.callee
+    if callee.op is not Op.ATTRIBUTE or callee.name != "__init__":
+        return False
+    return callee.inputs[0].op is Op.CALL and callee.inputs[0].callee.name == "builtins.super"
+
+
+def is_built_on_unseen(search: Circles, initializer: Function) -> bool:
+    """Whether an ``__init__`` calls, each time, that of a base class which is not seen."""
+    return any(
+        _is_of_base(call)
+        and not search.solution.functions_of(call)
+        and not search.facts.skipping.is_skipped(call, initializer)
+        for call in search.facts.steps.calls_in(initializer)
+    )
 
 
 def _hooked_on_given(search: Circles, registration: Registration) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -76,9 +99,7 @@ def closed_around_given(search: Circles, initializer: Function) -> Iterator[tupl
 def _given_to_base(search: Circles, initializer: Function, parameter: Value) -> Iterator[int]:
     """The positions at which the ``__init__`` of a base class that is not seen is given a parameter."""
     for call in search.facts.steps.calls_in(initializer):
-        above = call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE and call.callee.name == "__init__" else None
-        is_above = above is not None and above.op is Op.CALL and above.callee.name == "builtins.super"
-        if is_above and not search.solution.functions_of(call):
+        if _is_of_base(call) and not search.solution.functions_of(call):
             given = zip(call.keys[1:], call.arguments, strict=True)
             yield from (key + 1 for key, argument in given if isinstance(key, int) and argument is parameter)
 

@@ -85,7 +85,8 @@ class Bodies:
                 partial(self._effects_of, unit),
                 partial(self._keeps_of, function.owner),
                 partial(self._done_by, function.owner),
-                partial(self._held_above, function.owner),
+                held_above=partial(self._held_above, function.owner),
+                done_above=partial(self._done_above, function.owner),
             )
             self._foreign.found[function] = unit.found
         if summary.chains:
@@ -151,8 +152,13 @@ class Bodies:
 
     def _held_above(self, cls: Class | None) -> tuple[int, ...]:
         """What the object of the next ``__init__`` above that of a class has, of what this is given."""
-        above = [one.methods["__init__"] for one in cls.lineage()[1:] if "__init__" in one.methods] if cls else []
-        return self._foreign.holds.get(above[0], ()) if above else ()
+        above = _next_initializer(cls)
+        return self._foreign.holds.get(above, ()) if above is not None else ()
+
+    def _done_above(self, cls: Class | None) -> tuple[EffectSummary, ...]:
+        """What the next ``__init__`` above that of a class does."""
+        above = _next_initializer(cls)
+        return self._foreign.effects.get(above, ()) if above is not None else ()
 
     def _parameter(self, summary: ParameterSummary, position: int, function: Function, unit: Unit) -> Value:
         inputs = (self._linker.value_of(summary.default, unit, function),) if summary.default else ()
@@ -213,3 +219,9 @@ def _comes_of_calls(part: Part) -> bool:
     if part.kind is PartKind.RESULT:
         return True
     return part.kind is PartKind.CONTAINER and any(_comes_of_calls(one) for _, shape in part.items for one in shape)
+
+
+def _next_initializer(cls: Class | None) -> Function | None:
+    """The ``__init__`` that a class would have without its own."""
+    bases = cls.lineage()[1:] if cls is not None else []
+    return next((one.methods["__init__"] for one in bases if "__init__" in one.methods), None)

@@ -13,7 +13,9 @@ def followed(
     effects_of: Callable[[str], tuple[EffectSummary, ...]],
     keeps_of: Callable[[str], tuple[KeepSummary, ...]],
     done_by: Callable[[str], tuple[EffectSummary, ...]],
+    *,
     held_above: Callable[[], tuple[int, ...]],
+    done_above: Callable[[], tuple[EffectSummary, ...]],
 ) -> tuple[EffectSummary, ...]:
     """Effects, of which none is only a name any more.
 
@@ -23,6 +25,7 @@ def followed(
         keeps_of: what the method of its object keeps that has a name.
         done_by: what that method does.
         held_above: what the ``__init__`` of the base class is given, by position, and its object has from then on.
+        done_above: what that ``__init__`` does.
     """
     found: list[EffectSummary] = []
     for done in effects:
@@ -39,6 +42,8 @@ def followed(
         elif done.kind is EffectKind.HANDS_UP:
             module, passed_as = done.of
             found += [replace(done, kind=EffectKind.ENCLOSES, of=(module,))] if passed_as in held_above() else []
+        elif done.kind is EffectKind.BUILDS_ON:
+            found += [one for one in done_above() if one.kind is EffectKind.CIRCLES and not one.of]
         elif done.kind is not EffectKind.DRAWS_BY:
             found.append(done)
         elif any(inner.kind is EffectKind.DRAWS and inner.is_returned for inner in effects_of(done.name)):

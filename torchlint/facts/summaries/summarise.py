@@ -232,6 +232,8 @@ class _Summariser:
             yield EffectSummary(EffectKind.HANDS_ITSELF, name, (position,))
         for name, position, is_returned in own_circles.parts_handed_to_itself(self._circles, function):
             yield EffectSummary(EffectKind.HANDS_PART, name, (position,), is_returned)
+        if function.owner is not None and own_circles.is_built_on_unseen(self._circles, function):
+            yield EffectSummary(EffectKind.BUILDS_ON, function.name)
         for attribute, of in own_circles.closed_by(self._circles, function):
             yield EffectSummary(EffectKind.CIRCLES, attribute, of)
         for name, of in own_circles.closed_around_given(self._circles, function):

@@ -266,6 +266,8 @@ class EffectKind(Symbol):
     """Its object keeps a module that it is given, with a hook on that which holds the object."""
     HANDS_UP = "hands up"
     """The same, if a base class keeps what its ``__init__`` is given for the second parameter that is named."""
+    BUILDS_ON = "builds on"
+    """It calls, each time, the ``__init__`` of a base class that is not seen, whose circles are then its own."""
     BINDS = "binds"
     """It returns a function that holds what it is given, be it its own object."""
     HOOKS = "hooks"
