@@ -60,7 +60,7 @@ def _kept(facts: Facts, search: Search, hook: Hook, keep: KeepSummary) -> HookEl
         and tensor in facts.hooks.with_graph(hook, forward)
         and facts.lifetimes.outlives(homes, forward.function, forward.loop)
     ]
-    if not lasting or search.is_dropped_by_hooks(homes):
+    if not lasting or search.is_dropped_by_hooks(homes) or _is_refilled(facts, homes, lasting):
         return None
     read = [*_reads(facts, hook, keep, homes), *(home for home in homes if isinstance(home, Value))]
     spent = all(map(facts.flows.is_spent, lasting))
@@ -70,6 +70,20 @@ def _kept(facts: Facts, search: Search, hook: Hook, keep: KeepSummary) -> HookEl
         return None
     file, seen_at = facts.graph.foreign.files[hook.function], facts.hooks.seen_at(lasting[0])
     return HookElsewhere(hook, file, tensor, lasting[0], seen_at, spent)
+
+
+def _is_refilled(facts: Facts, homes: list[Place | Value], forwards: list[Value]) -> bool:
+    """Whether an item of what keeps it is made anew in the loop of a forward: ``kept["head"] = []``."""
+    loops = {forward.loop for forward in forwards if forward.loop is not None}
+    return any(
+        store.is_item
+        and store.value.op is Op.CONTAINER
+        and store.holder is not None
+        and store.loop is not None
+        and any(home in homes for home in homes_of(facts.solution, store.holder)[1:])
+        and any(loop in loops and not facts.skipping.is_skipped(store.value, loop) for loop in store.loop.around())
+        for store in facts.graph.stores
+    )
 
 
 def _homes(facts: Facts, hook: Hook, keep: KeepSummary) -> Iterator[Place | Value]:
