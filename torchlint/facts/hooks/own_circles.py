@@ -34,17 +34,22 @@ def closed_by(search: Circles, initializer: Function) -> list[tuple[str, tuple[i
     return [*((name, ()) for name in own), *dict.fromkeys(on_tensors)]
 
 
-def _run_on_itself(search: Circles, initializer: Function) -> Iterator[Function]:
+def _run_on_itself(search: Circles, initializer: Function) -> list[Function]:
     """The methods that an ``__init__`` calls on its object, each time: ``self._watch()``, ``super().__init__()``.
 
     And what the ``__init__`` of a base class calls in turn.
     """
-    for call in search.facts.steps.calls_in(initializer):
-        is_own = call.callee.op is Op.ATTRIBUTE and call.callee.inputs[0] is initializer.parameters[0]
-        if (is_own or _is_of_base(call)) and not search.facts.skipping.is_skipped(call, initializer):
-            methods = [method for method in search.solution.functions_of(call) if method.parameters]
-            yield from methods
-            yield from (one for method in methods if not is_own for one in _run_on_itself(search, method))
+    found, pending = dict[Function, None](), [initializer]
+    while pending:
+        current = pending.pop()
+        for call in search.facts.steps.calls_in(current):
+            is_own = call.callee.op is Op.ATTRIBUTE and call.callee.inputs[0] is current.parameters[0]
+            if (is_own or _is_of_base(call)) and not search.facts.skipping.is_skipped(call, current):
+                methods = [method for method in search.solution.functions_of(call) if method.parameters]
+                # By its name a base class may be taken for the class itself.
+                pending += [method for method in methods if not is_own and method not in found]
+                found.update(dict.fromkeys(methods))
+    return list(found)
 
 
 def _is_of_base(call: Value) -> bool:
