@@ -374,3 +374,29 @@ def test_networks_that_another_file_makes_and_puts_into_evaluation_mode(
                 self.optimizer.step()
     """
     assert Project(tmp_path, {"nets.py": nets, "train.py": train}).found("train.py") == found
+
+
+def test_what_an_inner_function_captures_is_given_by_no_call(tmp_path: Path) -> None:
+    rows = """
+        def padded(values, size, pad, end=None):
+            rows = values[0].new(len(values), size).fill_(pad)
+
+            def copy(row, into):
+                if end is None:
+                    into[0] = row[-1]
+                else:
+                    into[0] = end
+                into[1:] = row[:-1]
+
+            for place, value in enumerate(values):
+                copy(value, rows[place][: len(value)])
+            return rows
+    """
+    use = """
+        import torch
+        from rows import padded
+
+        print(padded([torch.ones(2)], 3, 0))
+    """
+    project = Project(tmp_path, {"rows.py": rows, "use.py": use})
+    assert project.found("use.py") == []

@@ -194,7 +194,9 @@ class Keeps:
         """What a function keeps by calling another that keeps."""
         binding = self.solution.callers[callee][call]
         for keep in self.of(callee):
-            arguments = self.solution.given_by(call, parameters_with_captured(callee)[keep.position])
+            kept = parameters_with_captured(callee)[keep.position]
+            # What is captured is given by no call: it is that of the function around.
+            arguments = self.solution.given_by(call, kept) if kept.function is callee else [kept]
             target = self._target_through(keep, call, callee)
             if not arguments or target is None:
                 continue
