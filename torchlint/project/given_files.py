@@ -20,6 +20,9 @@ _DEFINITION = re.compile(r"\bdef\s+(\w+)")
 
 _CALL = re.compile(r"\b(\w+)[ \t]*\(")
 
+FEW = 8
+"""So many files are looked through as fast one after the other."""
+
 IMPORT_STEPS = 3
 """So many imports lie between a file that calls a method and the one that defines it, at most."""
 
@@ -63,11 +66,11 @@ class GivenFiles:
 
     def calling_others(self, path: str, name: str) -> list[str]:
         """The files but one that call or define what has a name."""
-        return sorted(self.calling.get(name, set()) - {path})
+        return sorted(other for other in self.calling.get(name, ()) if other != path)
 
     def defining_others(self, path: str, name: str) -> set[str]:
         """The files but one that define a function of a name."""
-        return self.defining.get(name, set()) - {path}
+        return {other for other in self.defining.get(name, ()) if other != path}
 
     def mentioning_others(self, path: str, name: str) -> list[str]:
         """The files but one in which a name stands."""
@@ -132,23 +135,23 @@ class GivenFiles:
         return path in self.calling.get(name, ())
 
     @cached_property
-    def calling(self) -> dict[str, set[str]]:
+    def calling(self) -> dict[str, Collection[str]]:
         """The files that call or define what has a name, by that name."""
-        found: dict[str, set[str]] = defaultdict(set)
         with self.sights.unnoted():
-            for path in self.given:
-                for name in set(_CALL.findall(self.text_of(path))):
-                    found[name].add(path)
-        return found
+            return self._by_name(_CALL)
 
     @cached_property
-    def defining(self) -> dict[str, set[str]]:
+    def defining(self) -> dict[str, Collection[str]]:
         """The files that define a function, by its name."""
-        found: dict[str, set[str]] = defaultdict(set)
+        return self._by_name(_DEFINITION)
+
+    def _by_name(self, pattern: re.Pattern[str]) -> dict[str, Collection[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
         for path in self.given:
-            for name in _DEFINITION.findall(self.text_of(path)):
-                found[name].add(path)
-        return found
+            for name in set(pattern.findall(self.text_of(path))):
+                found[name].append(path)
+        # Most names stand in a file or two, and a set takes four times as much as what holds so few.
+        return {name: tuple(paths) if len(paths) < FEW else frozenset(paths) for name, paths in found.items()}
 
     @cached_property
     def state(self) -> str:
