@@ -79,8 +79,11 @@ class Caught:
             kept += [given for parameter, given in binding.items() if given is not None and parameter in stored]
         return kept
 
-    def _stored_by(self, initializer: Function) -> set[Value]:
-        """The parameters that an initializer, or one of a base, keeps on its object as they are."""
+    def _stored_by(self, initializer: Function, below: frozenset[Function] = frozenset()) -> set[Value]:
+        """The parameters that an initializer, or one of a base, keeps on its object as they are.
+
+        ``below`` are those that have called it: a base class may be taken for the class itself.
+        """
         graph, replaced = self.facts.graph, replaced_at_once(self.facts.graph, initializer)
         if initializer.is_foreign:
             keeps = graph.foreign.keeps.get(initializer, ())
@@ -89,9 +92,10 @@ class Caught:
         stores = (store for store in graph.stores if store.function is initializer and store.attribute)
         stored = {store.value for store in stores if store.attribute not in replaced}
         for call in self.facts.steps.calls_in(initializer):
-            for base in self.solution.functions_of(call) if call.callee.name == "__init__" else ():
-                binding = self.solution.callers[base][call]
-                stored.update(given for kept in self._stored_by(base) if (given := binding.get(kept)) is not None)
+            bases = self.solution.functions_of(call) if call.callee.name == "__init__" else ()
+            for base in (one for one in bases if one is not initializer and one not in below):
+                binding, kept_by = self.solution.callers[base][call], self._stored_by(base, below | {initializer})
+                stored.update(given for kept in kept_by if (given := binding.get(kept)) is not None)
         return stored
 
     @cached_property

@@ -216,6 +216,8 @@ class Memos:
         for target in _targets(store.statement):
             if isinstance(target, cst.Subscript) and isinstance(target.slice[-1].slice, cst.Index):
                 node = target.slice[-1].slice.value
+        if isinstance(node, cst.Param):
+            return node.name.value
         text = self.facts.code(node) if node is not None else store.index.name or "it"
         return shortened(text)
 
