@@ -119,8 +119,9 @@ class Leftovers:
         places = [target for target in targets_of(self.solution, store) if isinstance(target, Place)]
         if not places or not all(self._is_lasting(place, store) for place in places):
             return None
-        fields = self._in_record(store.value)
-        live = self.flows.live_parts(store.value) or fields
+        live = self.flows.live_parts(store.value)
+        fields = self._in_record(store.value) if not live else []
+        live = live or fields
         if not live or self._continues(store, places) or self._is_deleted_here(store):
             return None
         if any(self._may_be_network(part) for part in live):

@@ -19,7 +19,7 @@ from torchlint.facts.values.frameworks import may_be_module
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.novelty import Novelty
 from torchlint.facts.values.tensors import Tensors
-from torchlint.facts.values.writing import shortened, text_of
+from torchlint.facts.values.writing import Use, text_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -212,14 +212,11 @@ class Memos:
 
     def _text(self, store: Store) -> str:
         assert store.index is not None
-        node = store.index.syntax
+        node: cst.BaseExpression | None = None
         for target in _targets(store.statement):
             if isinstance(target, cst.Subscript) and isinstance(target.slice[-1].slice, cst.Index):
                 node = target.slice[-1].slice.value
-        if isinstance(node, cst.Param):
-            return node.name.value
-        text = self.facts.code(node) if node is not None else store.index.name or "it"
-        return shortened(text)
+        return self.facts.name_of(Use(store.index, node))
 
     # -- how long it lives --------------------------------------------------------------------------------------------
 

@@ -371,8 +371,10 @@ class Calls:
                 return UNKNOWN
             argument = binding.get(atom.parameter)
             given = self.solution.of(argument) if argument is not None else self._default(atom.parameter)
-            if isinstance(atom, Argument) or not given:
-                return handed_back(self.solution, function, atom, given) if isinstance(atom, Argument) else given
+            if isinstance(atom, Argument):
+                return handed_back(self.solution, function, atom, given)
+            if not given:
+                return given
             return _derived(value, contents_of(self.solution, value, given), inherits=atom.inherits is function)
         if isinstance(atom, Tensor) and (atom.inherits is function or _is_supposed_of(atom, function)):
             if self.records_nothing(value, function):
