@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.values.frameworks import is_start
 from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.running import run_by
 from torchlint.syntax.tree import dotted, walk, walk_scope
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def prepares_process(facts: Facts, function: Function) -> bool:
     """
     if function.parent is None or function.name == "__init__":
         return False
-    inside = _run_by(facts, function)
+    inside = [function, *(one for one in run_by(facts, facts.steps.calls_in(function)) if one is not function)]
     calls = [call for one in inside for call in facts.steps.calls_in(one)]
     if not all(call.callee.op is not Op.EXTERNAL or _is_of_library(call.callee.name) for call in calls):
         return False
@@ -56,18 +57,6 @@ def prepares_process(facts: Facts, function: Function) -> bool:
         return False
     is_set = any(call.callee.op is Op.EXTERNAL and _is_setting(call.callee.name) for call in calls)
     return is_set or any(_sets_backend(node) for one in inside for node in walk_scope(one.syntax))
-
-
-def _run_by(facts: Facts, function: Function) -> list[Function]:
-    """A function and those that it calls, by others as well, each once."""
-    found = {function: None}
-    pending = [function]
-    while pending:
-        for call in facts.steps.calls_in(pending.pop()):
-            called = [one for one in facts.solution.functions_of(call) if one not in found]
-            found.update(dict.fromkeys(called))
-            pending += called
-    return list(found)
 
 
 def _works(facts: Facts, call: Value) -> bool:
