@@ -12,10 +12,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import takewhile
 from typing import Any, NamedTuple
 
 from torchlint.project.bindings import FUNCTIONS, WRAPPERS, bindings, dotted_name, own_nodes
+from torchlint.project.passed_containers import emptied_names, is_older, kind_of_container
 from torchlint.syntax.python_tree import children, last_name
 
 __all__ = ["Maker", "PassedArguments", "passed_arguments"]
@@ -24,6 +26,8 @@ ITSELF = frozenset(["to", "cuda", "cpu", "eval", "train", "half", "float", "doub
 """Methods of a module that return it."""
 
 EVALUATES, TRAINS = "eval", "train"
+
+INITIALIZER = "__init__"
 
 FREEZING = "requires_grad_"
 
@@ -47,11 +51,13 @@ class Maker(NamedTuple):
     """What was called to make a value.
 
     Attributes:
-        name: a dotted name, as the file writes it.
+        name: a dotted name, as the file writes it; "" for a list or a dictionary.
         item: which item of what the call returns is meant, from 0; -1 for all of it.
         in_list: whether it is one of a list that is passed.
         in_evaluation: whether it is put into evaluation mode where it is passed.
         is_frozen: whether its parameters are told there not to require gradients.
+        container: "list" or "dict" for one that the file makes, and takes nothing out of; "" for all else.
+        is_older: whether a container is made before the loop begins in which it is passed.
     """
 
     name: str
@@ -59,6 +65,8 @@ class Maker(NamedTuple):
     in_list: bool = False
     in_evaluation: bool = False
     is_frozen: bool = False
+    container: str = ""
+    is_older: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,6 +92,7 @@ class _Scope:
         bound: what its names are bound to; None stands for what no call made.
         cls: the class around it.
         own: how a method calls the object that it belongs to.
+        is_initializer: whether it is the ``__init__`` of a class.
         evaluated: the names of what is put into evaluation mode, and not back into training mode.
         frozen: the names of what is told not to require gradients.
     """
@@ -91,6 +100,7 @@ class _Scope:
     bound: dict[str, list[ast.expr | None]]
     cls: ast.ClassDef | None
     own: str | None
+    is_initializer: bool
     evaluated: frozenset[str]
     frozen: frozenset[str]
 
@@ -157,9 +167,32 @@ class _Makers:
         given: list[tuple[int | str, ast.expr]] = list(enumerate(takewhile(_is_no_star, call.args)))
         given += [(one.arg, one.value) for one in call.keywords if one.arg is not None]
         for key, argument in given:
-            names = self._makers(argument, scope, frozenset())
+            names = self._container(argument, call, where, scope) or self._makers(argument, scope, frozenset())
             if names and len(names) <= MOST_MAKERS:
                 yield key, tuple(sorted(names))
+
+    def _container(self, argument: ast.expr, call: ast.Call, where: ast.AST, scope: _Scope) -> frozenset[Maker] | None:
+        """A list or a dictionary that a variable or an attribute has, out of which the file takes nothing."""
+        name = dotted_name(argument) if isinstance(argument, ast.Name | ast.Attribute) else None
+        if name is None:
+            return None
+        bound, is_own = scope.bound.get(name), name in scope.bound
+        if bound is None:
+            bound = self._begun(name, scope) if "." in name else self._scope(self._tree, None).bound.get(name)
+        kinds = {kind_of_container(one) for one in bound or ()}
+        if len(kinds) != 1 or "" in kinds or name in self._emptied:
+            return None
+        made = [one for one in bound or () if one is not None]
+        return frozenset([Maker("", container=kinds.pop(), is_older=not is_own or is_older(call, where, made))])
+
+    def _begun(self, name: str, scope: _Scope) -> list[ast.expr | None]:
+        """What ``__init__`` alone assigns to an attribute of the object of a method; nothing where others do, too."""
+        assigned = list(self._attributes(name, scope.cls)) if name.partition(".")[0] == scope.own else []
+        return [value for value, there in assigned] if all(there.is_initializer for _, there in assigned) else []
+
+    @cached_property
+    def _emptied(self) -> frozenset[str]:
+        return emptied_names(self._tree)
 
     def of_receiver(self, call: ast.Call, where: ast.AST, cls: ast.ClassDef | None) -> str:
         """The name of what made the object whose method is called; "" where that is not known, or no argument is."""
@@ -242,7 +275,9 @@ class _Makers:
             for name, value in bindings(where, nodes):
                 bound.setdefault(name, []).append(value)
             modes = _put_into_evaluation(nodes), _told_to_freeze(nodes)
-            self._scopes[where] = _Scope(bound, cls, _own_name(where, cls), *modes)
+            own = _own_name(where, cls)
+            is_initializer = own is not None and isinstance(where, FUNCTIONS) and where.name == INITIALIZER
+            self._scopes[where] = _Scope(bound, cls, own, is_initializer, *modes)
         return self._scopes[where]
 
 

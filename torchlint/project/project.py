@@ -230,8 +230,11 @@ class Project:
         """The arguments of a call of which all makers are known, these by the names that the caller imports."""
         found = []
         for key, makers in call.makers:
-            named = [maker._replace(name=self._full_name(caller, maker.name) or "") for maker in makers]
-            found += [(key, tuple(named))] if all(maker.name for maker in named) else []
+            named = [
+                maker if maker.container else maker._replace(name=self._full_name(caller, maker.name) or "")
+                for maker in makers
+            ]
+            found += [(key, tuple(named))] if all(maker.name or maker.container for maker in named) else []
         return tuple(found)
 
     def _full_name(self, path: str, name: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.summaries.summary import FunctionSummary, Part, PartKind, Shape
+from torchlint.facts.summaries.summary import OLDER, FunctionSummary, Part, PartKind, Shape
 from torchlint.facts.summaries.units import Unit
 from torchlint.facts.values.domain import (
     Argument,
@@ -97,8 +97,9 @@ class Atoms:
             items = tuple(self._linker.value_of(shape, unit, value.function) for _, shape in part.items)
             keys = tuple(key for key, _ in part.items)
             # What a dictionary on an object is for, and what takes things out of it, is that file's business.
-            syntax = cst.Dict([]) if part.flag and is_global else None
-            function = unit.module if is_global else value.function
+            is_known = is_global or (value.op is Op.PARAMETER and not part.items)
+            syntax = cst.Dict([]) if part.flag and is_known else None
+            function = unit.module if is_global or part.name == OLDER else value.function
             made[owner, part] = self._linker.make(Op.CONTAINER, items, function, keys=keys, syntax=syntax)
             for name in unit.found.emptied_by if is_global else ():
                 self._linker.empties(name, made[owner, part], unit)

@@ -18,7 +18,7 @@ from torchlint.facts.summaries.atoms import Atoms
 from torchlint.facts.summaries.bodies import Bodies
 from torchlint.facts.summaries.imports import Found, Imports, Kind, Passing
 from torchlint.facts.summaries.skeletons import class_named, class_syntax, function_named
-from torchlint.facts.summaries.summary import ClassSummary, FunctionSummary, Part, PartKind, Shape
+from torchlint.facts.summaries.summary import OLDER, ClassSummary, FunctionSummary, Part, PartKind, Shape
 from torchlint.facts.summaries.units import Methods, Unit
 from torchlint.facts.values.domain import UNKNOWN, Abstract
 from torchlint.facts.values.foreign import Foreign
@@ -344,4 +344,6 @@ def _passed_shape(makers: Sequence[Maker]) -> Shape:
 
 
 def _made(maker: Maker) -> Part:
+    if maker.container:
+        return Part(PartKind.CONTAINER, OLDER if maker.is_older else "", flag=maker.container == "dict")
     return Part(PartKind.MADE, maker.name, max(maker.item, 0), flag=maker.item >= 0)

@@ -37,6 +37,7 @@ class PartKind(Symbol):
     MADE = "made"
     """What calling the imported ``name`` gives."""
     CONTAINER = "container"
+    """``flag``: it is a dictionary; ``name``: :data:`OLDER` for one that is passed and is older than the call."""
     GIVEN = "given"
     """What the caller passes for the parameter at ``position`` of the function ``name``."""
     COMPUTED = "computed"
@@ -54,9 +55,8 @@ class PartKind(Symbol):
 class Part:
     """One alternative of a :data:`Shape`; which fields count depends on the kind.
 
-    ``flag`` of a container says that it is a dictionary; of what is made, that the item at ``position`` of what is
-    returned is meant. ``is_evaluated``: it is made in this file and put into
-    evaluation mode. ``is_spent``: a backward has run over all of its graph.
+    ``flag`` of what is made says that the item at ``position`` of what is returned is meant. ``is_evaluated``: it is
+    made in this file and put into evaluation mode. ``is_spent``: a backward has run over all of its graph.
     """
 
     kind: PartKind
@@ -71,6 +71,8 @@ class Part:
 
 Shape: TypeAlias = "tuple[Part, ...]"
 """An abstract value without a graph to point into: its alternatives, in a fixed order."""
+
+OLDER = "older"
 
 UNKNOWN: Shape = (Part(PartKind.UNKNOWN),)
 
