@@ -1090,3 +1090,51 @@ def run(model, optimizer, pairs):
         optimizer.step()
 """
     assert built(source) == (["nn.AdaptiveAvgPool1d by loop"] if is_same else [])
+
+
+FROZEN_LOSS = """
+    from torch import nn
+    from torch.nn import functional as F
+
+
+    class TextureLoss(nn.Module):
+        def __init__(self, size=3):
+            super().__init__()
+            self.bank = {bank}
+            self.bank.requires_grad_(False)
+
+        def forward(self, image, target):
+            return F.l1_loss(self.bank(image), self.bank(target))
+
+
+    def loss_for(kind, **options):
+        return TextureLoss(**options) if kind == "texture" else nn.L1Loss()
+"""
+
+PAINTER = """
+    import torch
+
+    from losses import loss_for
+
+
+    class Painter:
+        def __init__(self, net, kind):
+            self.net, self.kind = net, kind
+            self.optimizer = torch.optim.Adam(net.parameters())
+
+        def step(self, image, target):
+            objective = loss_for(self.kind)
+            self.optimizer.zero_grad()
+            loss = objective(self.net(image), target)
+            loss.backward()
+            self.optimizer.step()
+            return loss.item()
+"""
+
+
+@pytest.mark.parametrize(("bank", "level"), [("nn.Conv2d(3, 32, size)", "warning"), ("nn.AvgPool2d(size)", "note")])
+def test_what_a_function_of_another_file_makes_of_frozen_weights_weighs(
+    tmp_path: Path, bank: str, level: str
+) -> None:
+    project = Project(tmp_path, {"losses.py": FROZEN_LOSS.format(bank=bank), "painter.py": PAINTER})
+    assert f"painter.py: TLK301 {level}" in project.found()

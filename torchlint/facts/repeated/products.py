@@ -180,7 +180,8 @@ class Products:
 
     def _holds_frozen_weights(self, cls: Class) -> bool:
         kept = self.solution.stored_with(cls.root())
-        return any(has_frozen_weights(value) for _, values in kept for value in values)
+        elsewhere = self.solution.graph.foreign.frozen_weights
+        return any(value in elsewhere or has_frozen_weights(value) for _, values in kept for value in values)
 
     def made_by(self, function: Function) -> Product | None:
         """What a builder builds: a function each of whose results is fresh. None for any other function."""

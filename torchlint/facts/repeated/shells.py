@@ -71,7 +71,8 @@ class Shells:
         family = {ancestor.root() for ancestor in cls.lineage()}
         kept = (value for owner in family for _, values in self.solution.stored_with(owner) for value in values)
         own = (value for value in kept if not (was_there(self.solution, value) or self._is_passed(value)))
-        return any(may_train(self.solution, value) or has_frozen_weights(value) for value in own)
+        elsewhere = self.solution.graph.foreign.frozen_weights
+        return any(v in elsewhere or may_train(self.solution, v) or has_frozen_weights(v) for v in own)
 
     def _is_passed(self, kept: Value) -> bool:
         """Whether what a class of another file keeps is what it is given, and nothing else."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.summaries.summary import OLDER, FunctionSummary, Part, PartKind, Shape
+from torchlint.facts.summaries.summary import FROZEN, OLDER, FunctionSummary, Part, PartKind, Shape
 from torchlint.facts.summaries.units import Unit
 from torchlint.facts.values.domain import (
     Argument,
@@ -52,6 +52,11 @@ class Atoms:
     def _tensor(self, part: Part, unit: Unit, value: Value) -> Atom:
         history = History(part.name)
         return Tensor(history, value if history is History.LIVE else None, self._decider(part, unit))
+
+    def _module(self, part: Part, unit: Unit, value: Value) -> Atom:
+        if part.name == FROZEN:
+            self._linker.foreign.frozen_weights.add(value)
+        return Module(part.flag)
 
     def _decider(self, part: Part, unit: Unit) -> Function | None:
         return self._linker.function(part.by, unit) if part.by else None
@@ -127,7 +132,7 @@ class Atoms:
 
     _ATOMS: dict[PartKind, Callable[[Atoms, Part, Unit, Value], Atom]] = {
         PartKind.PLAIN: lambda *_: Plain(),
-        PartKind.MODULE: lambda _, part, *__: Module(part.flag),
+        PartKind.MODULE: _module,
         PartKind.TOOL: lambda _, part, *__: Tool(part.name),
         PartKind.DIFFERENTIABLE: lambda *_: Differentiable(),
         PartKind.TENSOR: _tensor,

@@ -8,7 +8,8 @@ from dataclasses import replace
 import libcst as cst
 
 from torchlint.facts.autograd.flows import Flows
-from torchlint.facts.summaries.summary import UNKNOWN, Part, PartKind, Shape
+from torchlint.facts.repeated.shells import has_frozen_weights
+from torchlint.facts.summaries.summary import FROZEN, UNKNOWN, Part, PartKind, Shape
 from torchlint.facts.values.dictionaries import is_dictionary
 from torchlint.facts.values.domain import (
     Abstract,
@@ -186,7 +187,8 @@ class Shapes:
     def _as_made(self, shape: Shape, values: Sequence[Value]) -> Shape:
         """A shape, with what is done here to the networks and tensors among the values that it stands for."""
         if values and all(is_frozen(self.solution, value) for value in values):
-            shape = tuple(map(_frozen, shape))
+            weighs = any(map(has_frozen_weights, values))
+            shape = tuple(_frozen(part, FROZEN if weighs else "") for part in shape)
         if values and any(map(_is_live, shape)) and all(map(self.flows.is_spent, values)):
             shape = tuple(replace(part, is_spent=True) if _is_live(part) else part for part in shape)
         return tuple(map(_evaluated, shape)) if values and all(map(is_evaluated, values)) else shape
@@ -204,9 +206,9 @@ def is_evaluated(value: Value) -> bool:
     return value.op is Op.CALL and "eval" in called and "train" not in called and not is_part
 
 
-def _frozen(part: Part) -> Part:
-    """A module whose parameters do not require grad is to others one without."""
-    return Part(PartKind.MODULE) if part.kind in NETWORKS else part
+def _frozen(part: Part, name: str) -> Part:
+    """A module whose parameters do not require grad is to others one without, but for what it weighs."""
+    return Part(PartKind.MODULE, name) if part.kind in NETWORKS else part
 
 
 def _is_live(part: Part) -> bool:

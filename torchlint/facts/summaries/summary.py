@@ -25,7 +25,7 @@ class PartKind(Symbol):
     TENSOR = "tensor"
     """``name``: its history; ``by``: the function whose callers decide on the grad mode."""
     MODULE = "module"
-    """``flag``: it has parameters."""
+    """``flag``: it has parameters that may be trained; ``name``: :data:`FROZEN` for one that has others."""
     TOOL = "tool"
     INSTANCE = "instance"
     """Of the class ``name`` of the same file."""
@@ -72,7 +72,7 @@ class Part:
 Shape: TypeAlias = "tuple[Part, ...]"
 """An abstract value without a graph to point into: its alternatives, in a fixed order."""
 
-OLDER = "older"
+OLDER, FROZEN = "older", "frozen"
 
 UNKNOWN: Shape = (Part(PartKind.UNKNOWN),)
 

@@ -48,6 +48,7 @@ class Foreign:
         modules: parameters that are used as modules.
         frozen: parameters that are modules and are told not to require grad.
         parts: the attributes of parameters that are trained on or go on, of those that are asked for nothing else.
+        frozen_weights: networks with weights that nothing trains.
         given_frozen: parameters that are given networks which were told so before.
         evaluated: networks that are made there and put into evaluation mode.
         given_more: calls that are given more than parameters of the function that they stand in.
@@ -88,6 +89,7 @@ class Foreign:
     modules: list[Value] = field(default_factory=list)
     frozen: list[Value] = field(default_factory=list)
     parts: dict[Value, frozenset[str]] = field(default_factory=dict)
+    frozen_weights: set[Value] = field(default_factory=set)
     given_frozen: set[Value] = field(default_factory=set)
     evaluated: set[Value] = field(default_factory=set)
     given_more: set[Value] = field(default_factory=set)
