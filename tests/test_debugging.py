@@ -100,7 +100,7 @@ def test_what_sets_up_a_process_may_be_told_to(switched: str) -> None:
     ("loops", "count"),
     [
         ("    for epoch in range(50):\n        for _ in range(20):\n", 1),
-        ("    for epoch in range(4):\n        for _ in range(20):\n", 0),
+        ("    for epoch in range(4):\n        for _ in range(7):\n", 0),
         ("    for epoch in range(epochs):\n        for _ in range(20):\n", 0),
     ],
 )

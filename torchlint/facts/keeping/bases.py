@@ -24,6 +24,9 @@ RECURRENT = frozenset(f"torch.nn.{name}" for name in ("RNN", "GRU", "LSTM"))
 OF_EACH_TOKEN = "last_hidden_state"
 """https://huggingface.co/docs/transformers/main_classes/output"""
 
+DEPTH = 9
+"""So many operations and functions back it is asked what makes a value."""
+
 WHOLE = -1
 """What a function gives, by itself and not as an item of it."""
 
@@ -47,7 +50,7 @@ class Bases:
         self.solution = solution
         self.steps = steps
 
-    def is_tensor(self, value: Value, depth: int = 6) -> bool:
+    def is_tensor(self, value: Value, depth: int = DEPTH) -> bool:
         """Whether ``value`` is a tensor for certain, by what makes it or by what is done with it."""
         if any(user.op is Op.ATTRIBUTE and user.name in ONLY_OF_TENSORS for user in value.users):
             return True

@@ -29,7 +29,7 @@ def number_behind(solution: Solution, index: Value, entered: Mapping[Function, V
     for _ in range(HOPS):
         index = unpacked(index)
         if index.op is not Op.PARAMETER:
-            return index if _is_number(index) or _counts(solution, index) else None
+            return index if _is_number(solution, index) or _counts(solution, index) else None
         call = entered.get(index.function)
         every = solution.arguments_of(index)
         given = solution.callers[index.function].get(call, {}).get(index) if call is not None else None
@@ -47,16 +47,23 @@ def _counts(solution: Solution, index: Value) -> bool:
     return bool(ranges) and all(one.op is Op.CALL and one.callee.name == "builtins.range" for one in ranges)
 
 
-def _is_number(value: Value) -> bool:
-    """``int(scores.argmax())``, ``scores.argmax().item()``, ``len(x) - 1``, what ``range`` or ``enumerate`` counts."""
+def _is_number(solution: Solution, value: Value, hops: int = HOPS) -> bool:
+    """``int(scores.argmax())``, ``scores.argmax().item()``, ``len(x) - 1``, what ``range`` or ``enumerate`` counts.
+
+    And what functions of the file give, where that is such a number on every path.
+    """
     if value.op is Op.CONSTANT:
         return value.name == WHOLE_NUMBER
     if value.op is Op.OPERATION:
-        return all(part.op is Op.CONSTANT or _is_number(part) for part in value.inputs)
+        return all(part.op is Op.CONSTANT or _is_number(solution, part, hops) for part in value.inputs)
     if value.op is not Op.CALL:
         return False
     callee = value.callee
-    return callee.name in GIVING if callee.op is Op.EXTERNAL else callee.op is Op.ATTRIBUTE and callee.name == "item"
+    if callee.op is Op.EXTERNAL or (callee.op is Op.ATTRIBUTE and callee.name == "item"):
+        return callee.name in GIVING or callee.op is Op.ATTRIBUTE
+    results = [function.result for function in solution.functions_of(value) if not function.is_generator]
+    given = [one for result in results if result is not None for one in result.inputs]
+    return bool(given and hops and None not in results) and all(_is_number(solution, one, hops - 1) for one in given)
 
 
 def is_known_with(number: Value, value: Value) -> bool:

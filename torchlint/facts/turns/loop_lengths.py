@@ -17,7 +17,7 @@ from torchlint.syntax.tree import walk
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
-FEW = 100
+FEW = 30
 """Fewer turns than so many are a handful: what each of them leaves is bounded and small."""
 
 DEPTH = 4
