@@ -177,6 +177,7 @@ class KeepSummary:
         readers: methods of the class whose results may hold what is kept, or that train on it.
         merges: the values of a dict are kept, ``rows.update(values)``.
         averages: what is kept already goes into what replaces it, and so do parameters that require grad.
+        is_state: that is scaled as it goes in, or is a buffer of a module: a running state and no sum.
         is_shared: on some path what is kept is the object that is given, or has its memory; a copy has not, nor
             an exception whose frames are taken from it.
         bounded: it is put into what has room for so many only: ``deque(maxlen=9)``, a list that is filled in a ring.
@@ -202,6 +203,7 @@ class KeepSummary:
     readers: tuple[str, ...] = ()
     merges: bool = False
     averages: bool = False
+    is_state: bool = False
     is_shared: bool = False
     bounded: bool = False
     keyed: bool = False
