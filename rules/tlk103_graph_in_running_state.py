@@ -142,8 +142,8 @@ def _supposed_elsewhere(facts: Facts, kept: KeptElsewhere) -> Finding:
         node=statement,
         message=(
             f"`{facts.called(kept.call)}` updates a state from itself and `{facts.name_of(use)}` with gradients on:"
-            f" where that has a graph, the state's own grows with every step; hand over `{facts.detached(use)}` or call it"
-            " under `torch.no_grad()`",
+            f" where that has a graph, the state's own grows with every step; hand over `{facts.detached(use)}` or call"
+            " it under `torch.no_grad()`",
         ),
         level=Level.NOTE,
         memory=Memory.HOST_GROWS,

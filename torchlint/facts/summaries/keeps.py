@@ -321,7 +321,7 @@ class Keeps:
         yield from found.items()
 
     def _added_to(self, store: Store) -> list[Value]:
-        """What was kept, as it is read in ``self.total = self.total + value``, ``totals[name] = totals[name] + value``."""
+        """What was kept, as it is read in ``self.sum = self.sum + value``, ``sums[name] = sums[name] + value``."""
         targets = targets_of(self.solution, store)
         if store.is_item and store.holder is not None:
             targets = list(places_of(self.solution, store.holder))
