@@ -36,7 +36,7 @@ OTHER_LIBRARIES = frozenset(
 
 _OF_TENSORS = (
     ".eval()", ".detach(", ".item()", ".unsqueeze(", ".squeeze(", ".argmax(", ".softmax(", ".sigmoid(", ".cpu()",
-    ".cuda(", ".parameters()", ".named_parameters()", ".requires_grad", ".zero_grad(",
+    ".cuda(", ".load_state_dict(", ".parameters()", ".named_parameters()", ".requires_grad", ".zero_grad(",
 )  # fmt: skip
 """What tensors, modules and optimizers are asked for; those of other libraries have some of it, too."""
 
