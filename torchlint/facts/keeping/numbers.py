@@ -48,15 +48,23 @@ def _counts(solution: Solution, index: Value) -> bool:
 
 
 def _is_number(value: Value) -> bool:
-    """``int(scores.argmax())``, ``scores.argmax().item()``, ``len(x) - 1``, what ``range`` or ``enumerate`` counts."""
+    """``int(scores.argmax())``, ``scores.argmax().item()``, ``len(x) - 1``, what ``range`` or ``enumerate`` counts.
+
+    And what is computed of a size: ``x.size(1) // 2``, ``x.shape[0] - 1``.
+    """
     if value.op is Op.CONSTANT:
         return value.name == WHOLE_NUMBER
     if value.op is Op.OPERATION:
         return all(part.op is Op.CONSTANT or _is_number(part) for part in value.inputs)
+    if value.op is Op.SUBSCRIPT:
+        of, is_one = value.inputs[0], isinstance(value.keys[0], int)
+        return is_one and of.op is Op.ATTRIBUTE and of.name == "shape"
     if value.op is not Op.CALL:
         return False
     callee = value.callee
-    return callee.name in GIVING if callee.op is Op.EXTERNAL else callee.op is Op.ATTRIBUTE and callee.name == "item"
+    if callee.op is not Op.ATTRIBUTE:
+        return callee.op is Op.EXTERNAL and callee.name in GIVING
+    return callee.name == "item" or (callee.name == "size" and bool(value.arguments))
 
 
 def is_known_with(number: Value, value: Value) -> bool:
