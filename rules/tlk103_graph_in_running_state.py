@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from torchlint.facts.autograd.accumulations import Accumulation
     from torchlint.facts.autograd.records import Record
     from torchlint.facts.autograd.retention import Retention
+    from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere
     from torchlint.facts.values.writing import Use
 
 
@@ -80,6 +81,8 @@ class GraphInRunningState(Rule):
         for record in facts.records:
             if record.averages:
                 yield _elsewhere(facts, record)
+        for kept in facts.supposed_records:
+            yield _supposed_elsewhere(facts, kept)
 
     def _finding(self, facts: Facts, accumulation: Accumulation, carriers: list[Use], retention: Retention) -> Finding:
         return Finding(
@@ -97,18 +100,23 @@ class GraphInRunningState(Rule):
 
 
 def _elsewhere(facts: Facts, record: Record) -> Finding:
-    """What a class of another file averages with each call: ``average.update(model)``."""
+    """What a class of another file averages with each call: ``average.update(model)``, ``self.stats.follow(x)``."""
     given = record.parts[0]
-    retention = facts.cost_of(given)
+    retention, is_live = facts.cost_of(given), facts.flows.live(given.value) is not None
+    averaged = f"`{facts.name_of(given)}`" if is_live else f"the parameters of `{facts.name_of(given)}`"
+    advice = "call it under `torch.no_grad()`"
+    if is_live:
+        advice = "detach what is kept there" if record.trained else f"hand over `{facts.detached(given)}` or {advice}"
     return Finding(
         node=record.statement,
         message=(
-            f"`{record.into}` updates a state from itself and the parameters of `{facts.name_of(given)}` with gradients"
-            " on: its graph grows with every step", *retention.cost(), "; call it under `torch.no_grad()`",
+            f"`{record.into}` updates a state from itself and {averaged} with gradients on: its graph grows with every"
+            " step", *retention.cost(), f"; {advice}",
         ),
         level=retention.level,
         memory=retention.memory,
         evidence=(Step(record.kept, record.keeper),),
+        fix=facts.detach("Detach what is averaged", record.parts) if is_live and not record.trained else None,
     )  # fmt: skip
 
 
@@ -124,4 +132,20 @@ def _supposed(facts: Facts, accumulation: Accumulation) -> Finding:
         level=Level.NOTE,
         memory=Memory.HOST_GROWS,
         evidence=(Step(accumulation.statement, f"`{accumulation.name}` keeps it here"),),
+    )
+
+
+def _supposed_elsewhere(facts: Facts, kept: KeptElsewhere) -> Finding:
+    """What a layer hands to its base class or to a part of its own, as a batch comes in: ``self.follow(x.mean(0))``."""
+    use, statement = kept.given, facts.statement_of(kept.call)
+    return Finding(
+        node=statement,
+        message=(
+            f"`{facts.called(kept.call)}` updates a state from itself and `{facts.name_of(use)}` with gradients on:"
+            f" where that has a graph, the state's own grows with every step; hand over `{facts.detached(use)}` or call"
+            " it under `torch.no_grad()`",
+        ),
+        level=Level.NOTE,
+        memory=Memory.HOST_GROWS,
+        evidence=(Step(statement, f"`{kept.name}` keeps it"),),
     )

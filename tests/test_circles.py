@@ -446,3 +446,57 @@ def rounds(data, quick):
 )
 def test_an_own_method_named_as_one_of_modules_gives_what_it_returns(given: str, turn: str, count: int) -> None:
     assert len(levels(ROUNDS.format(given=given, turn=turn))) == count
+
+
+SEARCH = """
+import random
+
+class Tree(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.body = nn.Linear(3, width)
+        self.head = nn.Linear(width, 3)
+        self.seen = 0
+        self.body.register_forward_hook(lambda module, given, out: self.count(out))
+
+    def count(self, out):
+        self.seen += len(out)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+def score(width, loader):
+    net = Tree(width)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in loader:
+        loss = (net(x) - y).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+
+def search(loader, count, widths):
+    scores = {{}}
+    for {trial} in {trials}:
+        {drawn}
+        {test}
+        {first}scores[width] = score(width, loader)
+    return min(scores, key=scores.get)
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "count"),
+    [
+        ({}, 1),
+        ({"drawn": "width = random.randrange(400)", "test": "if width not in scores:", "first": "    "}, 1),
+        ({"drawn": "width = random.randrange(400)", "test": "if width in scores: continue"}, 1),
+        ({"trial": "width", "trials": "widths", "test": "if width not in scores:", "first": "    "}, 1),
+        # What is asked for is the same in each turn, or a turn ends the search.
+        ({"drawn": "width = count", "test": "if count not in scores:", "first": "    "}, 0),
+        ({"drawn": "width = random.randrange(400)", "test": "if width in scores: break"}, 0),
+    ],
+)
+def test_a_search_makes_a_net_for_each_candidate_that_it_has_not_tried(parts: dict[str, str], count: int) -> None:
+    given = {"trial": "turn", "trials": "range(count)", "drawn": "width = 8 + turn", "test": "", "first": "", **parts}
+    assert len(ways(SEARCH.format(**given))) == count

@@ -573,7 +573,7 @@ def test_what_a_call_switches_off_keeps_nothing(
     run = TRAINED.format(name="Normalizer", made="Normalizer()", each=f"records(error{told})")
     normalizer = NORMALIZER.format(inner=inner, learn=learn, forward=forward)
     project = Project(tmp_path, {"records.py": normalizer, "run.py": run})
-    assert project.found("run.py") == (["run.py: TLK105 warning"] if leaks else [])
+    assert project.found("run.py") == (["run.py: TLK103 warning"] if leaks else [])
 
 
 TARGETS = """

@@ -513,3 +513,59 @@ def test_a_third_file_may_cut_the_state_off_before_anything_is_made_of_it(
         "fit.py": READS,
     }
     assert any("TLK104" in one for one in Project(tmp_path, files).found()) is is_told
+
+
+# -- caches of what a third file computes --------------------------------------------------------------------------
+
+SIGNAL = """
+    import torch
+
+    def sine(pitch, count=4000):
+        return torch.sin(torch.arange(count) * pitch)
+
+    def bands(wave, size=64):
+        parts = torch.stft(wave, size, window=torch.hann_window(size), return_complex=True)
+        return parts.abs().log1p().{ending}
+
+    def doubled(pitch):
+        return 2 * pitch
+"""
+
+INPUTS = """
+    from functools import cache, lru_cache
+    from signal_parts import bands, doubled, sine
+
+    @{cache}
+    def example(pitch, shift):
+        wave = sine(pitch)
+        return {result}
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "leaks"),
+    [
+        ({}, True),
+        ({"cache": "cache"}, True),
+        ({"result": "bands(wave)[:, shift:]"}, True),
+        ({"result": "wave, bands(wave)"}, True),
+        ({"ending": "transpose(0, 1)"}, True),
+        ({"cache": "lru_cache(maxsize=32)"}, False),
+        ({"ending": "tolist()"}, False),
+        ({"result": "doubled(pitch)"}, False),  # a number
+        ({"shift": "0"}, False),
+        ({"shift": "pitch % 4"}, False),
+    ],
+)
+def test_a_cache_of_what_a_third_file_computes(tmp_path: Path, parts: dict[str, str], leaks: bool) -> None:
+    filled = {
+        "cache": "lru_cache(None)",
+        "result": "bands(wave[shift:])",
+        "ending": "T",
+        "shift": "time.time()",
+        **parts,
+    }
+    text = loop("import time\n    from inputs import example", "pitch = 3", f"example(pitch, {filled['shift']})")
+    files = {"signal_parts.py": SIGNAL.format(**filled), "inputs.py": INPUTS.format(**filled), "fit.py": text}
+    found = [one for one in Project(tmp_path, files).found() if "TLK404" in one]
+    assert found == (["fit.py: TLK404 error"] if leaks else [])

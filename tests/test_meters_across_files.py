@@ -48,7 +48,6 @@ FIT = fit("from meter import Meter", "meter = Meter()", "meter.update(loss, len(
 KEEPING = [
     "self.sum += value * n",
     "self.sum = self.sum + value",
-    "self.sum = 0.9 * self.sum + 0.1 * value",
     "self.sum = torch.add(self.sum, value)",
     'setattr(self, "sum", self.sum + value)',
     "self.rows.append(value)",
@@ -114,6 +113,13 @@ def found(folder: Path, body: str) -> list[str]:
 @pytest.mark.parametrize("body", KEEPING)
 def test_what_a_meter_keeps_with_its_graph_is_told_where_it_is_handed_over(tmp_path: Path, body: str) -> None:
     assert "fit.py: TLK105 warning" in found(tmp_path, body)
+
+
+@pytest.mark.parametrize(
+    "body", ["self.sum = 0.9 * self.sum + 0.1 * value", "self.sum = (1 - 0.1) * self.sum + 0.1 * value * n"]
+)
+def test_an_average_of_a_meter_is_a_running_state(tmp_path: Path, body: str) -> None:
+    assert found(tmp_path, body) == ["fit.py: TLK103 warning"]
 
 
 @pytest.mark.parametrize("body", COUNTING)

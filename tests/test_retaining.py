@@ -437,3 +437,50 @@ def paint(aim, steps):
 @pytest.mark.parametrize(("guard", "count"), [("torch.no_grad()", 1), ("torch.enable_grad()", 0)])
 def test_targets_that_the_same_network_gave_under_a_guard_have_no_graph_to_meet_again(guard: str, count: int) -> None:
     assert len(Program(FEATURES.format(guard=guard)).facts.retained_in_vain) == count
+
+
+STEPPER = """
+SETTINGS = {{"keeps": {setting}}}
+
+class Stepper:
+    def __init__(self, rate, keeps={default}):
+        self.rate = rate
+        self.keeps = {stored}
+
+    def step(self, loss):
+        optimizer.zero_grad()
+        loss.backward(retain_graph=self.keeps)
+        optimizer.step()
+
+    def twice(self):
+        {more}
+
+def run():
+    stepper = Stepper({given})
+    for x, y in loader:
+        loss = (model(x) - y).pow(2).mean()
+        stepper.step(loss)
+        {each}
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "is_kept"),
+    [
+        ({"given": "0.1, keeps=True"}, True),
+        ({"given": "0.1, True"}, True),
+        ({"given": "0.1, **SETTINGS"}, True),
+        ({"default": "True"}, True),
+        ({"stored": "True"}, True),
+        ({}, False),
+        ({"given": "0.1, **SETTINGS", "setting": "False"}, False),
+        ({"given": "0.1, keeps=flag"}, False),
+        ({"default": "True", "given": "0.1, keeps=False"}, False),
+        ({"default": "True", "more": "self.keeps = False"}, False),
+        ({"default": "True", "each": "loss.backward()"}, False),
+    ],
+)
+def test_a_setting_of_an_object_that_keeps_the_graph(parts: dict[str, str], is_kept: bool) -> None:
+    usual = {"setting": "True", "default": "False", "stored": "keeps", "given": "0.1", "more": "pass", "each": "pass"}
+    found = in_vain(Program(TRAINING + STEPPER.format(**{**usual, **parts})))
+    assert found == (["loss.backward(retain_graph=self.keeps)"] if is_kept else [])

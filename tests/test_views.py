@@ -39,6 +39,7 @@ def view(expression: str) -> str:
         "bert(x)['states'][:, 1]",
         "bert(x).layers[2][:, 1]", "bert(x).last_hidden_state[:, 0]", "bert(x).last_hidden_state[:, 0, :].squeeze(0)",
         "h[int(y.argmax())]", "h[y.argmax().item()]", "h[:, len(y) // 2 - 1]",
+        "h[:, h.size(1) // 2]", "h[:, h.shape[1] - 1]",
     ],
 )  # fmt: skip
 def test_a_part_keeps_all_of_it(expression: str) -> None:
@@ -416,3 +417,43 @@ def test_a_name_that_comes_out_of_a_list_is_as_new_as_what_was_put_into_it(
 ) -> None:
     parts = {"key": "name", "kept": "out[place, 0]", "put": "(name, page)", "after": "waiting.clear()", **options}
     assert len(Program(ARCHIVE.format(**parts)).facts.kept_views) == expected
+
+
+SAMPLES = """
+from torch.utils.data import Dataset
+
+def volume(name):
+    return torch.randn(2, 48, 32, 32, generator=torch.Generator().manual_seed(len(name)))
+
+class Slices(Dataset):
+    def __init__(self, names, labels):
+        self.middles = []
+        self.labels = labels
+        self.shown = {{}}
+        for name in names:
+            whole = volume(name)
+            at = whole.{size} // 2
+            {kept}
+
+    def __len__(self):
+        return len(self.labels)
+
+    def __getitem__(self, index):
+        return self.middles[index], self.labels[index]
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "count"),
+    [
+        ({}, 1),
+        ({"size": "shape[1]"}, 1),
+        ({"kept": "self.middles.append(whole[:, at].clone())"}, 0),
+        ({"kept": "self.middles.append(whole)"}, 0),
+        ({"kept": "self.shown['first'] = whole[:, at]"}, 0),
+        ({"kept": "for at in range(whole.size(1)): self.middles.append(whole[:, at])"}, 0),
+    ],
+)
+def test_a_data_set_keeps_a_part_of_a_tensor_for_each_sample(parts: dict[str, str], count: int) -> None:
+    filled = {"size": "size(1)", "kept": "self.middles.append(whole[:, at])", **parts}
+    assert len(Program(SAMPLES.format(**filled), head=HEAD).facts.kept_views) == count

@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from torchlint.diagnostic import Diagnostic, Evidence, Repair
-from torchlint.screen import passing, uses_torch
+from torchlint.screen import may_be_given_tensors, passing, uses_torch
 from torchlint.source import Source, Unreadable
 from torchlint.syntax.depth import check_nesting, deep_recursion, parse_shallow
 
@@ -104,8 +104,17 @@ def _is_imported(source: Source, project: Project | None) -> bool:
 
 
 def concerns_torch(source: Source, project: Project | None) -> bool:
-    """Whether a file uses torch, a framework on it, or a module of its project that does; nothing is parsed."""
-    return uses_torch(source.text) or (project is not None and project.imports_torch(source))
+    """Whether a file uses torch, a framework on it, or a module of its project that does; nothing is parsed.
+
+    Or whether one of its project that does may give it tensors or modules.
+    """
+    if uses_torch(source.text):
+        return True
+    if project is None:
+        return False
+    return project.imports_torch(source) or (
+        may_be_given_tensors(source.text) and project.is_imported_with_torch(source)
+    )
 
 
 def _parsed(source: Source, tree: ast.Module | None, project: Project | None) -> ast.Module:

@@ -34,6 +34,12 @@ OTHER_LIBRARIES = frozenset(
 )  # fmt: skip
 """Packages whose tensors have a ``backward`` as well: a file that imports one, and never says torch, is theirs."""
 
+_OF_TENSORS = (
+    ".eval()", ".detach(", ".item()", ".unsqueeze(", ".squeeze(", ".argmax(", ".softmax(", ".sigmoid(", ".cpu()",
+    ".cuda(", ".load_state_dict(", ".parameters()", ".named_parameters()", ".requires_grad", ".zero_grad(",
+)  # fmt: skip
+"""What tensors, modules and optimizers are asked for; those of other libraries have some of it, too."""
+
 _HOOK = re.compile(r"register_\w*hook")
 
 
@@ -105,6 +111,11 @@ def uses_torch(text: str) -> bool:
     looks_so = looks_so or (all(word in text for word in _MODES) and "tensorflow" not in text)
     looks_so = looks_so or ("register_" in text and _HOOK.search(text) is not None)
     return (looks_so or imports_framework(text)) and not _imports_other_library(text)
+
+
+def may_be_given_tensors(text: str) -> bool:
+    """Whether a file that need not know of torch asks what it is given for something that tensors and modules have."""
+    return any(word in text for word in _OF_TENSORS) and not _imports_other_library(text)
 
 
 def _imports_other_library(text: str) -> bool:

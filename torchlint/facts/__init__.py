@@ -49,6 +49,7 @@ from torchlint.facts.keeping.checkpoints import Checkpoint, checkpoints
 from torchlint.facts.keeping.collected import collections
 from torchlint.facts.keeping.collection import Collection
 from torchlint.facts.keeping.handling import Handling
+from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere
 from torchlint.facts.keeping.kept_views import KeptView, kept_views
 from torchlint.facts.keeping.loading import Load, Loads
 from torchlint.facts.keeping.memos import Memo, Memos
@@ -122,6 +123,12 @@ class Facts(Solved):
     def supposed_accumulations(self) -> list[Accumulation]:
         """Updates of holders that outlive a step from tensors which may have a graph, for all that is seen."""
         return Suppositions(self).accumulations()
+
+    @cached_property
+    def supposed_records(self) -> list[KeptElsewhere]:
+        """What layers hand to other files for running states, which may have a graph, for all that is seen."""
+        told = {record.statement for record in self.records}
+        return [kept for kept in Suppositions(self).records() if self.statement_of(kept.call) not in told]
 
     @cached_property
     def insertions(self) -> list[Insertion]:

@@ -128,11 +128,18 @@ class Project:
 
     def imports_torch(self, source: Source) -> bool:
         """Whether a file imports, directly or through a package that re-exports it, a module that uses torch."""
-        path = os.path.abspath(source.path)
+        return self._imports_torch(os.path.abspath(source.path), source.text)
+
+    def is_imported_with_torch(self, source: Source) -> bool:
+        """Whether another file of the run that uses torch, by itself or by what it imports, imports a file."""
+        importers = self.importers(source.path)
+        return any(self._uses_torch(one) or self._imports_torch(one, self._text(one)) for one in importers)
+
+    def _imports_torch(self, path: str, text: str) -> bool:
         folder = os.path.dirname(path)
         return any(
             self._sights.remembered(self._brought, (folder, name), partial(self._brings_torch, path, name))
-            for name in imported_names(source.text)
+            for name in imported_names(text)
         )
 
     def _brings_torch(self, importer: str, name: str) -> bool:

@@ -52,12 +52,12 @@ class Handovers:
         """What is handed over with a graph; of several things that one starred parameter takes the first."""
         call, keep, function, holder = kept.call, kept.keep, kept.function, kept.holder
         parts = self._live_parts(kept.given.value, keep)
-        if not parts or not self._keeps_graph(call, keep):
+        if not parts or not self.keeps_graph(call, keep):
             return None
         is_own = is_forward(function) and keep.into == 0
         if holder is None and is_own:
             return None  # a layer in a row: what it is given is written nowhere
-        if not kept.outlives(self.facts) or self._is_used(parts[0], kept):
+        if not kept.outlives(self.facts) or self.is_used(parts[0], kept):
             return None
         part, name, statement = parts[0], kept.name, self.facts.statement_of(call)
         file, into = self.solution.graph.foreign.files[function], self.facts.called(call)
@@ -67,7 +67,7 @@ class Handovers:
         is_given = part is kept.given.value
         whole = is_given and not keep.of
         use = kept.given if is_given else Use(part, kept.given.node)
-        is_average = keep.averages and self._is_trained(part)
+        is_average = keep.is_state or (keep.averages and self._is_trained(part))
         is_beside = holder is not None and not is_own and self._is_beside(holder, part, kept)
         keeps = call if holder is None or is_beside else holder
         # What the call gives may be computed from what it is given: without a graph that is not trained.
@@ -103,7 +103,7 @@ class Handovers:
         made = [atom.allocation for atom in self.solution.final(value) if isinstance(atom, Container)]
         return any(not LEAF.isdisjoint(item) for one in made for item in self.solution.fields.get(one, {}).values())
 
-    def _keeps_graph(self, call: Value, keep: KeepSummary) -> bool:
+    def keeps_graph(self, call: Value, keep: KeepSummary) -> bool:
         """Whether gradients are on where the tensor is kept, or do not matter since it is kept as it is."""
         if not keep.is_computed:
             return True
@@ -114,7 +114,7 @@ class Handovers:
         if keep.into == 0 and function.owner is not None:
             yield Place(function.owner.root(), keep.attribute)
 
-    def _is_used(self, part: Value, kept: KeptElsewhere) -> bool:
+    def is_used(self, part: Value, kept: KeptElsewhere) -> bool:
         """Whether what is kept may be trained on: read as an attribute, or by a method, on the way to a backward.
 
         Code that is not seen runs none over a graph that is freed.
@@ -128,7 +128,11 @@ class Handovers:
         training = {backward.function for backward in self.solution.graph.foreign.backwards}
         is_spent = self.flows.touches_spent(part)
         is_wanted = self.flows.is_trained_on if is_spent else self.flows.may_be_trained_on
-        used = ((reader, call) for reader, call in calls if is_wanted(call) and not self._leaves(kept, reader, call))
+        # What a reader computes where gradients are off is trained on by nobody: `distance(x)` of an evaluation.
+        used = (
+            is_wanted(call) and not self._leaves(kept, reader, call) and not self.flows.is_made_without(call)
+            for reader, call in calls
+        )
         if any(reader in training for reader, _ in calls) or any(used):
             return True
         # Who made the object may train on what others add to it: `terms.total.backward()`.

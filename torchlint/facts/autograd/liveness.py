@@ -49,6 +49,10 @@ class Liveness:
             self._known[value] = None if found is not None and self._made_without.is_surely(value) else found
         return self._known[value]
 
+    def is_made_without(self, value: Value) -> bool:
+        """Whether ``value`` is surely computed with gradients off, from nothing that has a graph."""
+        return self._made_without.is_surely(value)
+
     def _live(self, value: Value, seen: set[Value]) -> Tensor | Carrier | None:
         if value in seen:
             return None

@@ -17,6 +17,7 @@ from torchlint.facts.values.domain import (
     SYMBOLIC,
     ClassReference,
     Container,
+    Derived,
     FunctionReference,
     Instance,
     Module,
@@ -89,13 +90,14 @@ class MadeWithout:
         """What a function of another file gives back, by what its own file says of it."""
         behind, function = [], value.function
         for atom in self.solution.final(value):
+            if isinstance(atom, Derived | Tensor) and atom.inherits is function:
+                continue  # computed there, be it of what its object was given before
             if isinstance(atom, SYMBOLIC) and atom.parameter.function is function:
                 behind.append(_At(atom.parameter, calls))
             elif isinstance(atom, Container) and atom.allocation.function is function:
                 behind.append(_At(atom.allocation, calls))
             elif not (is_graphless(atom) or isinstance(atom, Unknown)):
-                if not isinstance(atom, Tensor) or atom.inherits is not function:
-                    return None
+                return None
         return behind
 
     def _records(self, call: Value, calls: tuple[Value, ...]) -> bool:

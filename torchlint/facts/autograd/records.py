@@ -55,7 +55,7 @@ class Record:
         trained: True when the program trains through what is handed over, too: it cannot be detached there.
         into_container: False for a buffer that is written in place.
         keeper: what keeps it in another file, in words; "" for a holder of this one.
-        averages: that computes an average of it, which needs no gradients.
+        averages: that computes an average of it, or another running state, which needs no gradients.
         returned: that gives back what the program trains on.
     """
 

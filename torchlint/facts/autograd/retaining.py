@@ -14,7 +14,7 @@ from torchlint.facts.autograd.retained_elsewhere import backwards_elsewhere, is_
 from torchlint.facts.building.names import target_names
 from torchlint.facts.values.domain import Container, Tool
 from torchlint.facts.values.graph import Backward, Op, Value
-from torchlint.facts.values.homes import places_of
+from torchlint.facts.values.homes import places_of, stored_at
 from torchlint.facts.values.literals import is_true
 from torchlint.facts.values.parameter_lists import PARAMETERS
 from torchlint.facts.values.reaching import reached
@@ -133,7 +133,10 @@ def _flag(call: Value) -> Value | None:
 
 
 def _is_kept(facts: Facts, flag: Value | None) -> bool:
-    """Whether a flag is True: written so, or a parameter that is so in every call of the file."""
+    """Whether a flag is True: written so, a parameter that is so in every call of the file, an attribute set to one."""
+    if flag is not None and flag.op is Op.ATTRIBUTE:
+        stored = stored_at(facts.solution, flag)
+        return bool(stored) and all(one.op is not Op.ATTRIBUTE and _is_kept(facts, one) for one in stored)
     if flag is None or flag.op is not Op.PARAMETER:
         return is_true(flag)
     callers = facts.solution.callers.get(flag.function, {})

@@ -7,11 +7,14 @@ graph of the layers before it, whoever they are.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.facts.autograd.accumulations import Accumulation, Accumulations
+from torchlint.facts.autograd.handovers import Handovers
+from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.values.domain import Carrier, Derived, is_graphless
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Op, Value
@@ -35,13 +38,36 @@ class Suppositions:
     def accumulations(self) -> list[Accumulation]:
         """Updates from tensors that may have a graph, where no operand surely brings one."""
         certain = {accumulation.statement for accumulation in self.facts.accumulations}
-        trains = any(value.name == "training" for value in self.facts.graph.of(Op.ATTRIBUTE))
         lifetimes = self.facts.lifetimes
         beside = Accumulations(lifetimes, self.comes_beside_loss).found if self.flows.spent_roots else []
-        states = Accumulations(lifetimes, self.is_from_layer_input).found if trains else []
-        found = [*beside, *(state for state in states if state.is_state and self._is_training(state))]
+        states = Accumulations(lifetimes, self.is_from_layer_input).found if self._asks_whether_it_trains else []
+        states = [state for state in states if state.is_state and self._is_training(state.statement)]
+        found = [*beside, *states]
         once = {accumulation.statement: accumulation for accumulation in reversed(found)}
         return [once[statement] for statement in once if statement not in certain]
+
+    def records(self) -> list[KeptElsewhere]:
+        """What a layer that trains hands to a function of another file, be it one it inherits, for a running state."""
+        handed = (
+            (kept for kept in kept_elsewhere(self.facts) if kept.keep.is_state) if self._asks_whether_it_trains else ()
+        )
+        return [
+            kept
+            for kept in handed
+            if self.is_from_layer_input(kept.given.value)
+            and self._is_training(self.facts.statement_of(kept.call))
+            and self._handovers.keeps_graph(kept.call, kept.keep)
+            and kept.outlives(self.facts)
+            and not self._handovers.is_used(kept.given.value, kept)
+        ]
+
+    @cached_property
+    def _handovers(self) -> Handovers:
+        return Handovers(self.facts)
+
+    @cached_property
+    def _asks_whether_it_trains(self) -> bool:
+        return any(value.name == "training" for value in self.facts.graph.of(Op.ATTRIBUTE))
 
     def comes_beside_loss(self, value: Value) -> bool:
         """Whether ``value`` is computed from a tensor that a call returns beside one over which a backward runs."""
@@ -65,9 +91,9 @@ class Suppositions:
         """Whether ``value`` is a tensor that is computed from what a layer is called with."""
         return self.facts.tensors.is_tensor(value) and any(map(_is_layer_input, self._behind(value)))
 
-    def _is_training(self, accumulation: Accumulation) -> bool:
+    def _is_training(self, statement: cst.CSTNode) -> bool:
         """Whether it runs in training: under ``if self.training:`` in a layer, or after what returns otherwise."""
-        node: cst.CSTNode | None = accumulation.statement
+        node: cst.CSTNode | None = statement
         while node is not None and not isinstance(node, cst.FunctionDef):
             branch, node = node, self.facts.parents.get(node)
             if isinstance(node, cst.If) and branch is node.body and _asks_for_training(node.test):

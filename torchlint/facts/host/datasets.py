@@ -87,6 +87,20 @@ def _is_dataset(cls: Class) -> bool:
     return any(one is not None and one.kind == "dataset" for one in known) and any(map(cls.method, READING))
 
 
+def keeps_sample(facts: Facts, store: Store) -> bool:
+    """Whether an insertion puts an item for each sample into an attribute of a data set, whose index finds it there."""
+    owner = store.function.owner
+    if owner is None or store.holder is None or not _is_dataset(owner):
+        return False
+    reading, homes = _Reading(facts, owner, None), set(homes_of(facts.solution, store.holder))
+    filled = (
+        place
+        for place in reading.places
+        if place in homes or not homes.isdisjoint(facts.solution.stored.get(place, ()))
+    )
+    return any(map(reading.is_indexed, filled))
+
+
 def _read_elsewhere(facts: Facts, cls: Class) -> list[Hoard]:
     """The hoards of a data set whose loader stands in another file; that is only looked for where there are any."""
     kept = list(_Reading(facts, cls, None).hoards())
@@ -151,7 +165,7 @@ class _Reading:
         """Large lists and dicts first, then caches."""
         for place in self.places:
             for store in self._stores_of(place):
-                if not self._is_converted(place) and self.sizes.is_large(store.value, self._is_indexed(place)):
+                if not self._is_converted(place) and self.sizes.is_large(store.value, self.is_indexed(place)):
                     yield Hoard(store.statement, self._name(place), self.cls, self.loader, False)
         for store in self.facts.graph.stores:
             if store.kind is Kind.INSERT and store.function in self.functions:
@@ -202,7 +216,7 @@ class _Reading:
         """Whether the attribute is made an array or a tensor of, at some time."""
         return any(self.sizes.is_array(value) for value in self.solution.stored.get(place, ()))
 
-    def _is_indexed(self, place: Place) -> bool:
+    def is_indexed(self, place: Place) -> bool:
         """Whether the attribute has an item for each sample: it is read by the index itself, or walked through.
 
         What is only a list of files is not: a path for each file is little beside the file. A record that has a path

@@ -33,6 +33,9 @@ WHOLE = -1
 OF_OUTPUTS = frozenset([OF_EACH_TOKEN, "logits", "pooler_output", "image_embeds", "text_embeds"])
 """Attributes of what the models of transformers give that are tensors; their items are parts of them."""
 
+OF_TENSORS = frozenset(["T", "mT", "H", "mH", "real", "imag", "data"])
+"""Attributes of a tensor that are tensors; an array has some of them, too."""
+
 ONLY_OF_TENSORS = frozenset(
     ["detach", "cpu", "cuda", "to", "requires_grad", "requires_grad_", "grad_fn", "softmax", "log_softmax", "sigmoid",
      "relu", "unsqueeze", "permute", "numpy", "backward", "half", "float", "double", "long", "topk", "norm", "exp",
@@ -57,6 +60,8 @@ class Bases:
         if depth == 0:
             return False
         if value.op is Op.ATTRIBUTE:
+            if value.name in OF_TENSORS:
+                return self.is_tensor(value.inputs[0], depth - 1)
             return value.name in OF_OUTPUTS and self.steps.calls_module(value.inputs[0])
         if value.op is Op.OPERATION:
             # An array has no graph, and is no parameter.

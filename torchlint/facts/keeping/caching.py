@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.keeping.requested import RequestedTexts
+from torchlint.facts.summaries.passing import gives_tensor, may_be_followed
 from torchlint.facts.summaries.summary import EffectKind, EffectSummary
 from torchlint.facts.values.domain import ClassReference, External, FunctionReference, Instance, sorted_values
 from torchlint.facts.values.graph import Class, Function, Loop, Op, Value
@@ -20,11 +21,13 @@ from torchlint.facts.values.homes import places_of, stored_at
 from torchlint.facts.values.listing import goes_over_files
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.novelty import Novelty
+from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.tensors import Tensors, is_declared_plain
 from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.summaries.effects import Effect
 
 HOPS = 3
 """How many callers up a length is followed."""
@@ -136,8 +139,10 @@ class Caching:
         found: dict[cst.CSTNode, CacheGrowth] = {}
         if any(call.callee.op is Op.ATTRIBUTE and call.callee.name == "cache_clear" for call in self.facts.calls()):
             return []
-        for effect in self.facts.effects.of(EffectKind.REMEMBERS):
-            call, function, name = effect.call, effect.function, effect.done.name.rpartition(".")[2]
+        remembered = self.facts.effects.of(EffectKind.REMEMBERS)
+        for effect in (*remembered, *filter(self._remembers_tensor, self.facts.effects.of(EffectKind.REMEMBERS_GIVEN))):
+            call, function = effect.call, effect.function
+            name = effect.done.name.partition(" ")[0].rpartition(".")[2]
             cached = Cached(function, self.facts.statement_of(call), name, None, call, ())
             for position, given in zip(effect.done.of, effect.given, strict=False):
                 key, by = function.parameters[position], self.novelty.of(given)
@@ -147,6 +152,11 @@ class Caching:
                 elif self._is_length(given, HOPS) and (by := self.novelty.repeats(call)) is not None:
                     found.setdefault(cached.node, CacheGrowth(cached, by, key, False, call, is_length=True))
         return list(found.values())
+
+    def _remembers_tensor(self, effect: Effect) -> bool:
+        """Whether what a function of another file remembers, which a third one gives it, is a tensor."""
+        found = self.facts.graph.foreign.found.get(effect.function)
+        return found is not None and gives_tensor(found, effect.done.name.partition(" ")[2])
 
     # -- caches ---------------------------------------------------------------------------------------------------
 
@@ -346,9 +356,21 @@ def remembered_in(facts: Facts, function: Function) -> Iterator[EffectSummary]:
     if function.owner is not None or function.result is None:
         return
     for name, size in caches_of(facts, function):
-        if size is None and facts.tensors.holds_tensors(function.result):
+        kinds = [(EffectKind.REMEMBERS, name)] if facts.tensors.holds_tensors(function.result) else []
+        kinds = kinds or [
+            (EffectKind.REMEMBERS_GIVEN, f"{name} {given}") for given in _given_by_others(function.result)
+        ]
+        for kind, named in kinds if size is None else ():
             for position in range(len(function.parameters)):
-                yield EffectSummary(EffectKind.REMEMBERS, name, (position,))
+                yield EffectSummary(kind, named, (position,))
+
+
+def _given_by_others(result: Value) -> list[str]:
+    """The imported functions that make what a function returns, what is in that, or what it is a part of."""
+    through = (Op.PHI, Op.CONTAINER, Op.SUBSCRIPT)
+    ways = reached([result], lambda value: value.inputs if value.op in through else ())
+    names = (value.callee.name for value in ways if value.op is Op.CALL and value.callee.op is Op.EXTERNAL)
+    return list(dict.fromkeys(filter(may_be_followed, names)))
 
 
 def caches_of(facts: Facts, function: Function) -> Iterator[tuple[str, int | None]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.records import makes_record
+from torchlint.facts.host.datasets import keeps_sample
 from torchlint.facts.keeping.bases import index_of, number_of
 from torchlint.facts.keeping.gathering import Gathering, iterated
 from torchlint.facts.keeping.joining import is_join
@@ -99,7 +100,7 @@ class _Search:
             items = self._items(store.value, store.syntax)
             found = [(item, view) for item in items if (view := self.views.of(item.value)) is not None]
             repetition = self._repetition(at, found[0][1]) if found else None
-            if repetition is None or not self._brings_data(repetition.by):
+            if repetition is None or not (self._brings_data(repetition.by) or keeps_sample(self.facts, store)):
                 continue
             if store.is_item and not self.gathering.adds_item(store, repetition.by):
                 continue

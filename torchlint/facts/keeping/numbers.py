@@ -50,17 +50,23 @@ def _counts(solution: Solution, index: Value) -> bool:
 def _is_number(solution: Solution, value: Value, hops: int = HOPS) -> bool:
     """``int(scores.argmax())``, ``scores.argmax().item()``, ``len(x) - 1``, what ``range`` or ``enumerate`` counts.
 
-    And what functions of the file give, where that is such a number on every path.
+    And what is computed of a size, ``x.size(1) // 2``, and what functions of the file give, where that is such a number
+    on every path.
     """
     if value.op is Op.CONSTANT:
         return value.name == WHOLE_NUMBER
     if value.op is Op.OPERATION:
         return all(part.op is Op.CONSTANT or _is_number(solution, part, hops) for part in value.inputs)
+    if value.op is Op.SUBSCRIPT:
+        of, is_one = value.inputs[0], isinstance(value.keys[0], int)
+        return is_one and of.op is Op.ATTRIBUTE and of.name == "shape"
     if value.op is not Op.CALL:
         return False
     callee = value.callee
-    if callee.op is Op.EXTERNAL or (callee.op is Op.ATTRIBUTE and callee.name == "item"):
-        return callee.name in GIVING or callee.op is Op.ATTRIBUTE
+    if callee.op is Op.EXTERNAL:
+        return callee.name in GIVING
+    if callee.op is Op.ATTRIBUTE and (callee.name == "item" or (callee.name == "size" and value.arguments)):
+        return True
     results = [function.result for function in solution.functions_of(value) if not function.is_generator]
     given = [one for result in results if result is not None for one in result.inputs]
     return bool(given and hops and None not in results) and all(_is_number(solution, one, hops - 1) for one in given)

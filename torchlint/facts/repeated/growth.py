@@ -212,7 +212,9 @@ class _Search:
         """What repeats an addition; a forward that adds a layer for some batches never ends to grow either."""
         made, function = builders(self.facts, addition.holder), addition.at.function
         found = self.facts.repetitions.of(addition.at, lambda at: _hands_out(at.function, made))
-        if found is None and addition.is_optimizer and (trial := self.facts.repetitions.trial_of(addition.at)):
+        trials = self.facts.repetitions
+        # `if name not in added:` adds no more than there are names.
+        if found is None and addition.is_optimizer and (trial := trials.trial_of(addition.at, among_new=False)):
             return Repetition(trial, Turn.HOLDS, (addition.at,))
         if found is None and addition.is_optimizer and (training := self._asked_by_others(addition)):
             return Repetition(training, Turn.HOLDS, (addition.at,))

@@ -52,7 +52,7 @@ HOOKING = (EffectKind.HOOKS, EffectKind.HOOKS_OWN)
 
 OF_EACH = (
     *HOOKING, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS, EffectKind.ZEROES, EffectKind.STARTS,
-    EffectKind.GROWS_ANEW,
+    EffectKind.GROWS_ANEW, EffectKind.REMEMBERS_GIVEN,
     EffectKind.CACHES, EffectKind.CACHES_OUTPUTS, EffectKind.CACHES_BY_TEXT, EffectKind.CACHES_CALLED,
     EffectKind.RETAINS, EffectKind.DOUBLES, EffectKind.TIES, EffectKind.TABLES, *SWITCHES,
 )  # fmt: skip

@@ -20,11 +20,12 @@ from torchlint.facts.keeping.stripping import replaced_at_once, stripped
 from torchlint.facts.keeping.views import RESHAPED, Views
 from torchlint.facts.summaries.reading import Reading
 from torchlint.facts.summaries.summary import CALLED, KeepSummary, ViewSummary, item_named
+from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.choices import held_in
 from torchlint.facts.values.dictionaries import is_item, is_item_or_default
 from torchlint.facts.values.domain import Argument, Container, Derived, History, Tensor, is_graphless, sorted_values
 from torchlint.facts.values.framework_objects import keeps_no_graph
-from torchlint.facts.values.graph import Function, Kind, Mode, Op, Store, Value
+from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
 from torchlint.facts.values.homes import allocations_of, is_handed_to_method, is_one_place, places_of, targets_of
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.parameter_lists import lists_parameters
@@ -48,6 +49,7 @@ class Keeps:
         self._fields, self._reading = ByField(facts), Reading(facts)
         self._views = Views(facts.solution, facts.steps)
         self._moved = MovedAtEnd(facts)
+        self._arithmetic = Arithmetic(facts.flows)
         self._stores: dict[Function, list[Store]] = defaultdict(list)
         for store in facts.graph.stores:
             self._stores[store.function].append(store)
@@ -76,7 +78,8 @@ class Keeps:
         kept = store.added if store.added is not None else store.value
         parameters = parameters_with_captured(store.function)
         given = self._whole(kept, store.function)
-        averages = self._is_added_to_itself(store)
+        before = self._added_to(store)
+        averages = bool(before)
         if averages and not given and kept.op is Op.OPERATION:  # what `state.total` was before is not known
             given = {key: True for operand in kept.inputs for key in self._whole(operand, store.function)}
         if averages and not given:
@@ -88,7 +91,7 @@ class Keeps:
         if not given:
             return
         into, attribute = target
-        grows = averages or self._grows(store)
+        grows, is_state = averages or self._grows(store), averages and self._is_state(store, before)
         readers = self._reading.readers(store.function, attribute) if into == 0 else ()
         under, owner = self._keys_of_cache(store), store.function.owner_around
         is_replaced = bool(store.attribute) and store.attribute in replaced_at_once(self.facts.graph, store.function)
@@ -101,9 +104,9 @@ class Keeps:
                 whole = parameters[position] not in self._stripped and not is_replaced
                 shared = whole and parameters[position] in held_in(kept, RESHAPED)
                 yield KeepSummary(
-                    position, into, attribute, grows, is_computed or is_copied, mode, readers, merges, averages, shared,
-                    bounded=self._is_bounded(store), keyed=store.is_item and not averages,
-                    only_if=self._condition(store.syntax or store.statement, store.function), of=of,
+                    position, into, attribute, grows, is_computed or is_copied, mode, readers, merges, averages,
+                    is_state, shared, bounded=self._is_bounded(store), keyed=store.is_item and not averages, of=of,
+                    only_if=self._condition(store.syntax or store.statement, store.function),
                     cached_under=under, fields=self._fields.fields(kept, parameters[position]),
                     by_field=by_field, asked_by=self._lookups.asking(store, owner) if under and owner else (),
                     view=views.get(position) if is_computed else None,
@@ -317,12 +320,24 @@ class Keeps:
                 found[position] = isinstance(atom, Derived)
         yield from found.items()
 
-    def _is_added_to_itself(self, store: Store) -> bool:
-        """``self.total = self.total + value``, ``self.totals[name] = self.totals[name] + value``."""
+    def _added_to(self, store: Store) -> list[Value]:
+        """What was kept, as it is read in ``self.sum = self.sum + value``, ``sums[name] = sums[name] + value``."""
         targets = targets_of(self.solution, store)
         if store.is_item and store.holder is not None:
             targets = list(places_of(self.solution, store.holder))
-        return any(place in targets for value in self._behind(store.value) for place in places_of(self.solution, value))
+        behind = self._behind(store.value)
+        return [value for value in behind if any(place in targets for place in places_of(self.solution, value))]
+
+    def _is_state(self, store: Store, before: Sequence[Value]) -> bool:
+        """Whether what was kept counts less in what replaces it, or is a buffer: statistics, and not a sum."""
+        if any(target in self._buffers for target in targets_of(self.solution, store)):
+            return True
+        return any(self._arithmetic.trace(store.value, read, {}) for read in before)
+
+    @cached_property
+    def _buffers(self) -> frozenset[Place]:
+        buffers = self.facts.graph.buffers
+        return frozenset(place for holder, name in buffers for place in self.solution.places(holder, name))
 
     def _behind(self, value: Value) -> Iterator[Value]:
         """What a value is computed from in its function, with its graph: nothing behind ``.detach()``."""

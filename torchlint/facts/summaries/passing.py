@@ -7,8 +7,9 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
+from torchlint.facts.keeping.bases import WHOLE
 from torchlint.facts.summaries.imports import Found, Kind
-from torchlint.facts.summaries.summary import EffectKind, EffectSummary
+from torchlint.facts.summaries.summary import EffectKind, EffectSummary, PartKind
 
 FURTHEST = 2
 """Through so many more imports an effect is followed."""
@@ -23,6 +24,16 @@ OUTSIDE = sys.stdlib_module_names | {"torch", "numpy", "torchvision"}
 def may_be_followed(name: str) -> bool:
     """Whether a dotted name may be that of a function of the project."""
     return name.partition(".")[0] not in OUTSIDE
+
+
+def gives_tensor(found: Found, name: str) -> bool:
+    """Whether a function that the file of ``found`` imports under a dotted name is known to give a tensor."""
+    there = found.imports.find(name)
+    if there is None or there.kind is not Kind.FUNCTION or there.rest:
+        return False
+    summary = there.summarise()
+    functions = (one for one in (summary.functions if summary is not None else ()) if one.name == there.name)
+    return any(WHOLE in one.tensors or any(part.kind is PartKind.TENSOR for part in one.result) for one in functions)
 
 
 def passed_on(found: Found, call: EffectSummary, hops: int = FURTHEST) -> Iterator[tuple[EffectSummary, str]]:

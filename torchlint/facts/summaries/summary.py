@@ -179,6 +179,7 @@ class KeepSummary:
         readers: methods of the class whose results may hold what is kept, or that train on it.
         merges: the values of a dict are kept, ``rows.update(values)``.
         averages: what is kept already goes into what replaces it, and so do parameters that require grad.
+        is_state: that is scaled as it goes in, or is a buffer of a module: a running state and no sum.
         is_shared: on some path what is kept is the object that is given, or has its memory; a copy has not, nor
             an exception whose frames are taken from it.
         bounded: it is put into what has room for so many only: ``deque(maxlen=9)``, a list that is filled in a ring.
@@ -204,6 +205,7 @@ class KeepSummary:
     readers: tuple[str, ...] = ()
     merges: bool = False
     averages: bool = False
+    is_state: bool = False
     is_shared: bool = False
     bounded: bool = False
     keyed: bool = False
@@ -280,6 +282,8 @@ class EffectKind(Symbol):
     """It registers a forward hook which takes tensors out, or which is not seen; of an initializer, any method does."""
     REMEMBERS = "remembers"
     """It keeps the tensor that it returns, without a bound, for each value that it is given for a parameter."""
+    REMEMBERS_GIVEN = "remembers given"
+    """The same with what a function gives that its file imports: after the cache, by a blank, the name of that."""
     CACHES = "caches"
     """It puts a tensor that it makes under a key, made of what it is given for a parameter, into the dictionary of the
     name that its object or its module has, which is asked for keys and keeps all entries."""

@@ -319,14 +319,17 @@ class Repetitions:
         given = (argument for call in steps for argument in call.arguments)
         return not any(isinstance(atom, FunctionReference) for one in given for atom in self.solution.final(one))
 
-    def trial_of(self, call: Value) -> Loop | None:
-        """The loop in each turn of which ``call`` runs once, for a whole training: over epochs, folds, trials."""
+    def trial_of(self, call: Value, *, among_new: bool = True) -> Loop | None:
+        """The loop in each turn of which ``call`` runs once, for a whole training: over epochs, folds, trials.
+
+        ``among_new``: or in each of those turns whose item, or what they draw, has no result yet.
+        """
         pending, seen = [call], {call}
         while pending:
             at = pending.pop(0)
             for loop in at.loop.around() if at.loop is not None else ():
                 if self.turn(loop) is Turn.HOLDS:
-                    return None if self.skipping.is_skipped(at, loop, by_absence=False) else loop
+                    return None if self.skipping.is_skipped(at, loop, by_absence=not among_new) else loop
             callers = sorted(self.solution.callers.get(at.function, ()), key=lambda value: value.index)
             further = [] if self.skipping.is_skipped(at, at.function) else [c for c in callers if c not in seen]
             pending += further

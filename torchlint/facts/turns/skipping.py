@@ -94,7 +94,7 @@ class Skipping:
             if type(parent) is cst.BooleanOperation and node is parent.right:
                 return True
             if isinstance(parent, cst.IndentedBlock | cst.Module) and parent is not boundary:
-                if self._is_left(parent, node, within, by_number=by_number):
+                if self._is_left(parent, node, within, by_number=by_number, by_absence=by_absence):
                     return True
             node = parent
         return False
@@ -141,7 +141,13 @@ class Skipping:
         return bool(asked) and not asked.isdisjoint(self.bindings.assigned(branch))
 
     def _is_left(
-        self, block: cst.IndentedBlock | cst.Module, node: cst.CSTNode, within: Loop | Function, *, by_number: bool
+        self,
+        block: cst.IndentedBlock | cst.Module,
+        node: cst.CSTNode,
+        within: Loop | Function,
+        *,
+        by_number: bool,
+        by_absence: bool,
     ) -> bool:
         """Whether the block around ``node`` leaves the loop after it, or left before it when it was built already.
 
@@ -156,6 +162,8 @@ class Skipping:
             for leaving in _leaving(statement):
                 if by_number and _counts_turns(leaving.test):
                     return True
+                if not by_absence and _goes_on(leaving) and _is_looked_up(leaving.test, cst.In, within):
+                    continue  # `if genome in scores: continue`
                 is_reused = not self._is_settled_before(leaving, within) and not self._turns_away(leaving, within)
                 if is_reused and is_memory(leaving.test, within.syntax, self.bindings):
                     return True
@@ -308,9 +316,18 @@ def last_of(block: cst.CSTNode) -> cst.CSTNode | None:
     return line.body[-1] if isinstance(line, cst.SimpleStatementLine) else None
 
 
+def _goes_on(leaving: cst.If) -> bool:
+    return isinstance(last_of(leaving.body), cst.Continue)
+
+
 def _asks_for_absence(test: cst.BaseExpression, within: Loop | Function) -> bool:
-    """``for genome, score in pool.items(): if score is None:``: whether an item of a loop has nothing yet."""
+    """``for genome, score in pool.items(): if score is None:``: whether an item of a loop has nothing yet.
+
+    Or what a turn has drawn: ``if genome not in scores:``.
+    """
     loop = within.syntax
+    if _is_looked_up(test, cst.NotIn, within):
+        return True
     if not isinstance(loop, cst.For) or not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
         return False
     asked, compared = test.left, test.comparisons[0]
@@ -318,6 +335,17 @@ def _asks_for_absence(test: cst.BaseExpression, within: Loop | Function) -> bool
         return False
     is_item = any(isinstance(node, cst.Name) and node.value == asked.value for node in walk(loop.target))
     return is_item and dotted(compared.comparator) == "None" and asked.value not in assigned_in(loop.body)
+
+
+def _is_looked_up(test: cst.BaseExpression, operator: type[cst.In] | type[cst.NotIn], within: Loop | Function) -> bool:
+    """``genome not in scores``: whether what a turn of a loop draws, or goes over, is asked for in a container."""
+    loop = within.syntax
+    if not isinstance(loop, cst.For | cst.While) or not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return False
+    if not isinstance(test.left, cst.Name) or not isinstance(test.comparisons[0].operator, operator):
+        return False
+    over = {node.value for node in walk(loop.target) if isinstance(node, cst.Name)} if isinstance(loop, cst.For) else ()
+    return test.left.value in over or test.left.value in assigned_in(loop.body)
 
 
 def _counts_turns(test: cst.BaseExpression) -> bool:
