@@ -1133,8 +1133,6 @@ PAINTER = """
 
 
 @pytest.mark.parametrize(("bank", "level"), [("nn.Conv2d(3, 32, size)", "warning"), ("nn.AvgPool2d(size)", "note")])
-def test_what_a_function_of_another_file_makes_of_frozen_weights_weighs(
-    tmp_path: Path, bank: str, level: str
-) -> None:
+def test_what_a_function_of_another_file_makes_of_frozen_weights_weighs(tmp_path: Path, bank: str, level: str) -> None:
     project = Project(tmp_path, {"losses.py": FROZEN_LOSS.format(bank=bank), "painter.py": PAINTER})
     assert f"painter.py: TLK301 {level}" in project.found()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 
-LARGE = 5_000
+LARGE = 1_000
 """So many objects and more are worth a word."""
 
 HOPS = 3
