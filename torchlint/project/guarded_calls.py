@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import cached_property
 
 from torchlint.project.given_files import GivenFiles
-from torchlint.project.guarded_parts import GUARD, guarded_parts
+from torchlint.project.guarded_parts import GUARD, guarded_parts, guarded_runners
 from torchlint.project.own_guards import may_define_guards, own_guards
 from torchlint.project.uses import GUARDS
 from torchlint.syntax.python_tree import last_name, walk
@@ -63,7 +64,19 @@ class GuardedCalls:
         A tuple of these takes a sixth of a set, for each of hundreds of files.
         """
         called: dict[bool, set[str]] = {True: set(), False: set()}
-        for part, is_guarded in guarded_parts(self._files.tree_of(path) or ast.Module([], []), self.switches):
-            called[is_guarded].update(last_name(node.func) for node in walk(part) if isinstance(node, ast.Call))
+        tree = self._files.tree_of(path) or ast.Module([], [])
+        runners = guarded_runners(tree, self.switches)
+        for part, is_guarded in guarded_parts(tree, self.switches):
+            calls = [node for node in walk(part) if isinstance(node, ast.Call)]
+            given = {id(one) for call in calls for one in _given_to(call, runners)}
+            for call in calls:
+                called[is_guarded or id(call) in given].add(last_name(call.func))
         self._open_calls[path] = tuple(called[False])
         return frozenset(called[True])
+
+
+def _given_to(call: ast.Call, runners: frozenset[str]) -> Iterator[ast.AST]:
+    """The code that a call gives to a function which runs it with gradients off: ``quietly(lambda: score(net))``."""
+    if runners and last_name(call.func) in runners:
+        for given in call.args:
+            yield from walk(given.body) if isinstance(given, ast.Lambda) else ()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from torchlint.project.uses import GUARDS
 from torchlint.syntax.python_tree import children, last_name, walk
 
-__all__ = ["GUARD", "SETTER", "called_guarded", "guarded_parts", "is_guard", "may_guard"]
+__all__ = ["GUARD", "SETTER", "called_guarded", "guarded_parts", "guarded_runners", "is_guard", "may_guard"]
 
 GUARD = re.compile("no_grad|inference_mode|set_grad_enabled")
 """What a text mentions that may switch gradients off."""
@@ -18,6 +19,11 @@ SETTER = "set_grad_enabled"
 """What switches gradients off or on, for all that comes after it."""
 
 
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+_Phase: TypeAlias = "tuple[str, object]"
+"""What has a name, and the constant that it is compared with."""
+
 CHAINED = 3
 """So many functions of a file may call each other between a guard and what is called."""
 
@@ -25,6 +31,18 @@ CHAINED = 3
 def may_guard(text: str) -> bool:
     """Whether a text mentions what switches gradients off."""
     return GUARD.search(text) is not None
+
+
+def guarded_runners(tree: ast.Module, guards: frozenset[str] = GUARDS) -> frozenset[str]:
+    """The functions of a file that call what they are given with gradients off: ``def quietly(run): ... run()``."""
+    found = set[str]()
+    for function in (node for node in tree.body if isinstance(node, _Function)):
+        given = {one.arg for one in function.args.args}
+        parts = guarded_parts(ast.Module([function], []), guards) if given else ()
+        nodes = (node for part, is_guarded in parts if is_guarded for node in walk(part))
+        if any(isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in given for n in nodes):
+            found.add(function.name)
+    return frozenset(found)
 
 
 def called_guarded(cls: ast.ClassDef) -> frozenset[str]:
@@ -44,7 +62,8 @@ def called_guarded(cls: ast.ClassDef) -> frozenset[str]:
 def guarded_parts(tree: ast.Module | ast.ClassDef, guards: frozenset[str] = GUARDS) -> Iterator[tuple[ast.AST, bool]]:
     """The parts of a file's statements that hold no further statements, each with whether gradients are off there.
 
-    That is what a guard stands around, and the functions of the file that it only calls from there.
+    That is what a guard stands around, the functions and methods of the file that it only calls from there, and what a
+    condition says of the phase in which ``set_grad_enabled(phase == "train")`` switches them off.
     """
     inner = frozenset[str]()
     for _ in range(CHAINED):
@@ -55,8 +74,8 @@ def guarded_parts(tree: ast.Module | ast.ClassDef, guards: frozenset[str] = GUAR
 
 
 def _only_called_guarded(tree: ast.Module, guards: frozenset[str], inner: frozenset[str]) -> frozenset[str]:
-    """The functions at the top level that are called with gradients off, and of which nothing else is said."""
-    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    """The functions and methods that are called with gradients off, and of which nothing else is said."""
+    functions = {node.name for node in _definitions(tree)}
     parts = list(_parts(tree, guards, inner)) if functions else []
     nodes = [node for part, is_guarded in parts if is_guarded for node in walk(part)]
     callees = [node.func for node in nodes if isinstance(node, ast.Call)]
@@ -68,22 +87,34 @@ def _only_called_guarded(tree: ast.Module, guards: frozenset[str], inner: frozen
     return frozenset(called.difference(last_name(node) for node in mentioned if id(node) not in harmless))
 
 
+def _definitions(tree: ast.Module | ast.ClassDef) -> list[_Function]:
+    """The functions at the top level of a file and the methods of its classes."""
+    bodies = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef))]
+    return [node for body in bodies for node in body if isinstance(node, _Function)]
+
+
 def _parts(
     tree: ast.Module | ast.ClassDef, guards: frozenset[str], inner: frozenset[str]
 ) -> Iterator[tuple[ast.AST, bool]]:
-    """What :func:`guarded_parts` gives, where the functions at the top level that are ``inner`` run guarded."""
-    pending: list[tuple[ast.AST, bool]] = [(tree, False)]
+    """What :func:`guarded_parts` gives, where the functions and methods that are called ``inner`` run guarded."""
+    running = {node for node in _definitions(tree) if node.name in inner} if inner else set[ast.AST]()
+    pending: list[tuple[ast.AST, bool, _Phase | None]] = [(tree, False, None)]
     while pending:
-        node, is_guarded = pending.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            is_guarded = any(is_guard(decorator, guards) for decorator in node.decorator_list)
-            is_guarded = is_guarded or (node.name in inner and node in getattr(tree, "body", ()))
-        elif isinstance(node, ast.With) and any(is_guard(item.context_expr, guards) for item in node.items):
-            is_guarded = True
+        node, is_guarded, on_in = pending.pop()
+        if isinstance(node, _Function):
+            is_guarded = node in running or any(is_guard(decorator, guards) for decorator in node.decorator_list)
+            on_in = None
+        elif isinstance(node, ast.With):
+            is_guarded = is_guarded or any(is_guard(item.context_expr, guards) for item in node.items)
+            on_in = next(filter(None, (_phase_of(item.context_expr) for item in node.items)), on_in)
+        elif isinstance(node, ast.If) and on_in is not None and _is_other(node.test, on_in):
+            yield node.test, is_guarded
+            pending += ((child, is_guarded, on_in) for child in node.orelse)
+            is_guarded, node = True, ast.Module(node.body, [])
         is_off = is_guarded
         for child in children(node):  # in the order of the text
             if isinstance(child, _HOLD_STATEMENTS):
-                pending.append((child, is_off))
+                pending.append((child, is_off, on_in))
             else:
                 yield child, is_off
                 is_off = _switched(child, is_off, otherwise=is_guarded)
@@ -101,6 +132,26 @@ def _switched(node: ast.AST, is_off: bool, *, otherwise: bool) -> bool:
     if call is None or last_name(call.func) != SETTER:
         return is_off
     return is_guard(call, frozenset()) or otherwise
+
+
+def _phase_of(context: ast.expr) -> _Phase | None:
+    """The phase in which gradients are on under ``torch.set_grad_enabled(phase == "train")``."""
+    is_setter = isinstance(context, ast.Call) and last_name(context.func) == SETTER and len(context.args) == 1
+    return _compared(context.args[0]) if is_setter and isinstance(context, ast.Call) else None
+
+
+def _is_other(test: ast.expr, phase: _Phase) -> bool:
+    """Whether a condition says that it is another phase."""
+    compared = _compared(test)
+    return compared is not None and compared[0] == phase[0] and compared[1] != phase[1]
+
+
+def _compared(test: ast.expr) -> _Phase | None:
+    """``("phase", "train")`` of ``phase == "train"``."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq) or len(test.ops) > 1:
+        return None
+    name, constant = last_name(test.left), test.comparators[0]
+    return (name, constant.value) if name and isinstance(constant, ast.Constant) else None
 
 
 def is_guard(node: ast.expr, guards: frozenset[str]) -> bool:
