@@ -12,6 +12,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.hooks.forgotten import Forgotten
     from torchlint.facts.hooks.hook_store import HookStore
     from torchlint.facts.hooks.hooks_elsewhere import HookElsewhere
 
@@ -27,6 +28,8 @@ class HookKeepsOutput(Rule):
     ## What it does
     Finds forward hooks (functions, lambdas, methods, closures, partials, callable objects) that put the input or
     output of their module into a list, a dict or an attribute which outlives the forward, or add it to a running sum.
+    Also methods that empty one of the lists which the hooks of an object fill and leave out another, where whatever is
+    put grows, be it detached.
 
     ## Why is this bad?
     The output of a layer holds the graph of all that came before it. Each forward adds one more: the tensor itself is
@@ -73,6 +76,10 @@ class HookKeepsOutput(Rule):
         """Yield one finding for each statement of a hook that keeps a graph."""
         told = {insertion.statement for insertion in facts.insertions}
         told |= {accumulation.statement for accumulation in facts.accumulations}
+        for forgotten in facts.forgotten_lists:
+            if forgotten.pile.store.statement not in told:
+                told.add(forgotten.pile.store.statement)
+                yield _forgotten(facts, forgotten)
         for kept in facts.hook_stores:
             if kept.store.statement not in told:
                 yield _finding(facts, kept)
@@ -100,6 +107,27 @@ def _finding(facts: Facts, kept: HookStore) -> Finding:
         evidence=tuple(_evidence(facts, kept)),
         fix=replace(fix, safe=bool(kept.surely_tensor)) if fix is not None else None,
         explained_by="TLK201" if kept.forward and facts.inferences.is_inference(kept.forward) else None,
+    )
+
+
+def _forgotten(facts: Facts, forgotten: Forgotten) -> Finding:
+    pile = forgotten.pile
+    hook, store = pile.hook, pile.store
+    return Finding(
+        node=forgotten.statement,
+        message=(
+            f"`{forgotten.method.name}` empties `{forgotten.emptied}` and leaves out `{forgotten.name}`, which the hook"
+            " of line ",
+            LineOf(facts.statement_of(hook.registration)),
+            " fills: memory grows with each forward, be it detached; empty both",
+        ),
+        level=Level.WARNING,
+        memory=Memory.DEVICE_GROWS,
+        evidence=(
+            Step(facts.statement_of(hook.registration), f"`{hook.function.name}` becomes a hook here"),
+            Step(store.statement, f"`{forgotten.name}` is filled here"),
+            Step(forgotten.statement, f"`{forgotten.emptied}` alone is emptied here"),
+        ),
     )
 
 

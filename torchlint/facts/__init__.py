@@ -30,9 +30,11 @@ from torchlint.facts.autograd.untrained import UntrainedForward, untrained_forwa
 from torchlint.facts.guards.guard_repairs import start_guarding
 from torchlint.facts.guards.guarding import IdleGuard, guarded_in_vain, idle_guards
 from torchlint.facts.hooks.circles import Circle, circles
+from torchlint.facts.hooks.forgotten import Forgotten, forgotten
 from torchlint.facts.hooks.forward_hooks import Hooks
 from torchlint.facts.hooks.hook_store import HookStore, hook_stores
 from torchlint.facts.hooks.hooks_elsewhere import HookElsewhere, hooks_elsewhere
+from torchlint.facts.hooks.piles import Pile, piles
 from torchlint.facts.hooks.registrations import HookLifetimes, PiledHook, Registration, registrations
 from torchlint.facts.hooks.taps import Taps
 from torchlint.facts.host.datasets import Hoard, hoards
@@ -176,6 +178,16 @@ class Facts(Solved):
     def hook_stores(self) -> list[HookStore]:
         """Every place at which a forward hook keeps a graph that no backward wants."""
         return hook_stores(self)
+
+    @cached_property
+    def hook_piles(self) -> list[Pile]:
+        """Every statement by which a forward hook adds one tensor more with each forward."""
+        return piles(self)
+
+    @cached_property
+    def forgotten_lists(self) -> list[Forgotten]:
+        """Every list that the hooks of an object fill and that a method leaves out which empties another one."""
+        return forgotten(self)
 
     @cached_property
     def hooks_elsewhere(self) -> list[HookElsewhere]:
