@@ -43,7 +43,7 @@ USUAL = {
 def told(**changed: str) -> list[str]:
     """Which lists are told to be forgotten, and where."""
     found = Program(WATCH.format(**{**USUAL, **changed})).facts.forgotten_lists
-    return [f"{one.name} in {one.method.name}" for one in found]
+    return [f"{one.pile.name} in {one.method.name}" for one in found]
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ from torchlint.facts.hooks.hooks_elsewhere import HookElsewhere, hooks_elsewhere
 from torchlint.facts.hooks.piles import Pile, piles
 from torchlint.facts.hooks.registrations import HookLifetimes, PiledHook, Registration, registrations
 from torchlint.facts.hooks.taps import Taps
+from torchlint.facts.hooks.untaken import Untaken, untaken
 from torchlint.facts.host.datasets import Hoard, hoards
 from torchlint.facts.host.debugging import Debugging, debuggings
 from torchlint.facts.host.emptying import Emptying, emptyings
@@ -188,6 +189,11 @@ class Facts(Solved):
     def forgotten_lists(self) -> list[Forgotten]:
         """Every list that the hooks of an object fill and that a method leaves out which empties another one."""
         return forgotten(self)
+
+    @cached_property
+    def untaken(self) -> list[Untaken]:
+        """Every list that forward hooks fill and that only hooks of the backward empty, though gradients may be off."""
+        return untaken(self)
 
     @cached_property
     def hooks_elsewhere(self) -> list[HookElsewhere]:

@@ -18,7 +18,6 @@ from torchlint.facts.hooks.piles import Pile
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.overrides import has_unseen_base
-from torchlint.facts.values.writing import text_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -32,14 +31,12 @@ class Forgotten:
 
     Attributes:
         pile: what fills it.
-        name: how the program writes it.
         method: what leaves it out.
         emptied: the list that this empties, as it is written.
         statement: where it does.
     """
 
     pile: Pile
-    name: str
     method: Function
     emptied: str
     statement: cst.CSTNode
@@ -75,8 +72,7 @@ def _of_object(facts: Facts, piles: dict[Place, Pile]) -> Iterator[Forgotten]:
         first = min(leaving_out, key=lambda one: one[0].index, default=None)
         if first is not None:
             at, method, other = first
-            name, emptied = (text_of(piles[one].holder.syntax, piles[one].holder) for one in (place, other))
-            yield Forgotten(pile, name, method, emptied, facts.statement_of(at))
+            yield Forgotten(pile, method, piles[other].name, facts.statement_of(at))
 
 
 def _emptying(facts: Facts, place: Place, pile: Pile) -> list[tuple[Value, Function]]:

@@ -12,6 +12,7 @@ from torchlint.facts.values.graph import Function, Kind, Op, Store, Value
 from torchlint.facts.values.library_calls import CONTAINER_READERS
 from torchlint.facts.values.reaching import ends, reached
 from torchlint.facts.values.running import run_by
+from torchlint.facts.values.writing import text_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -30,11 +31,13 @@ class Pile:
         hook: who adds it.
         store: where.
         holder: the list, or the dictionary in which it is, as it is read there.
+        name: how the program writes that.
     """
 
     hook: Hook
     store: Store
     holder: Value
+    name: str
 
 
 def piles(facts: Facts) -> list[Pile]:
@@ -48,7 +51,7 @@ def piles(facts: Facts) -> list[Pile]:
             whole = (one for one in reached([store.value], partial(_whole, facts)) if one in given)
             holders = list(ends([store.holder], _around))
             if (tensor := next(whole, None)) is not None and len(holders) == 1:
-                found.append(Pile(given[tensor], store, holders[0]))
+                found.append(Pile(given[tensor], store, holders[0], text_of(holders[0].syntax, holders[0])))
     return found
 
 
