@@ -21,6 +21,7 @@ from torchlint.facts.autograd.kept_clones import KeptClone, kept_clones
 from torchlint.facts.autograd.leftovers import Leftover, Leftovers
 from torchlint.facts.autograd.phases import IdlePhase, idle_phases
 from torchlint.facts.autograd.records import Record, Records
+from torchlint.facts.autograd.resting_memos import RestingMemo, resting_memos
 from torchlint.facts.autograd.retaining import Retaining, retained_in_vain
 from torchlint.facts.autograd.retention import Retention, cost_of, retention_of
 from torchlint.facts.autograd.second_order import GradientCycle, gradient_cycles
@@ -165,6 +166,11 @@ class Facts(Solved):
     def leftovers(self) -> list[Leftover]:
         """Every tensor with a graph that a step leaves on an object or in a global, where no backward needs it."""
         return Leftovers(self).found()
+
+    @cached_property
+    def resting_memos(self) -> list[RestingMemo]:
+        """Every attribute of a layer that is set once where it does not train, to what has a graph."""
+        return resting_memos(self)
 
     @cached_property
     def idle_phases(self) -> list[IdlePhase]:
