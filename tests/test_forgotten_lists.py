@@ -57,6 +57,10 @@ def told(**changed: str) -> list[str]:
         {"before": "self.keep(args[0])", "more": "    def keep(self, one):\n        self.given.append(one.clone())"},
         {"empty": "{}, {}", "before": "self.given.setdefault(layer, []).append(args[0])",
          "after": "self.made.setdefault(layer, []).append(out.data)", "renew": "self.made.clear()"},
+        {"empty": "{}, {}", "before": "self.given[layer].append(args[0])", "after": "self.made[layer].append(out)",
+         "renew": "for one in self.made:\n            self.made[one] = []"},
+        {"empty": "{}, {}", "before": "self.given[layer].append(args[0])", "after": "self.made[layer].append(out)",
+         "renew": "for rows in self.made.values():\n            rows.clear()"},
     ],
 )  # fmt: skip
 def test_what_a_method_leaves_out_is_forgotten(changed: dict[str, str]) -> None:
@@ -80,8 +84,15 @@ def test_what_a_method_leaves_out_is_forgotten(changed: dict[str, str]) -> None:
         {"after": "self.made.append(out.shape)"},
         {"after": "self.given.append(out)", "before": "self.made.append(len(args))"},
         {"base": "Observer"},
+        {"empty": "{}, {}", "before": "self.given[layer].append(args[0])", "after": "self.made[layer].append(out)",
+         "renew": "self.made = {}\n        self.forget()",
+         "more": "    def forget(self):\n        for rows in self.given.values():\n            rows.clear()"},
+        {"empty": "{}, {}", "before": "self.given[layer].append(args[0])", "after": "self.made[layer].append(out)",
+         "renew": "for one in self.made:\n            self.made[one] = []",
+         "more": "    def forget(self, one):\n        self.given[one] = []"},
+        {"renew": "for rows in (self.given, self.made):\n            rows.clear()"},
     ],
-)
+)  # fmt: skip
 def test_what_is_emptied_too_or_is_a_record_of_its_own_is_not(changed: dict[str, str]) -> None:
     assert told(**changed) == []
 

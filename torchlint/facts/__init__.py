@@ -35,7 +35,7 @@ from torchlint.facts.hooks.forgotten import Forgotten, forgotten
 from torchlint.facts.hooks.forward_hooks import Hooks
 from torchlint.facts.hooks.hook_store import HookStore, hook_stores
 from torchlint.facts.hooks.hooks_elsewhere import HookElsewhere, hooks_elsewhere
-from torchlint.facts.hooks.piles import Pile, piles
+from torchlint.facts.hooks.piles import Clearing, Pile, clearings, piles
 from torchlint.facts.hooks.registrations import HookLifetimes, PiledHook, Registration, registrations
 from torchlint.facts.hooks.taps import Taps
 from torchlint.facts.hooks.untaken import Untaken, untaken
@@ -190,6 +190,11 @@ class Facts(Solved):
     def hook_piles(self) -> list[Pile]:
         """Every statement by which a forward hook adds one tensor more with each forward."""
         return piles(self)
+
+    @cached_property
+    def list_clearings(self) -> list[Clearing]:
+        """Everything that empties a list or takes something out of it; asked where hooks fill lists."""
+        return clearings(self)
 
     @cached_property
     def forgotten_lists(self) -> list[Forgotten]:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.hooks.handles import methods_of, removes
-from torchlint.facts.hooks.piles import Pile
-from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Value
-from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.hooks.piles import Clearing, Pile
+from torchlint.facts.values.graph import Class, Function, Op, Place
+from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.overrides import has_unseen_base
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def forgotten(facts: Facts) -> list[Forgotten]:
         place = _own_place(facts, pile)
         if place is not None and isinstance(place.owner, Class):
             by_class[place.owner].setdefault(place, pile)
-    return [found for piles in by_class.values() if len(piles) > 1 for found in _of_object(facts, piles)]
+    several = [(owner, piles) for owner, piles in by_class.items() if len(piles) > 1]
+    return [found for owner, piles in several for found in _of_object(facts, owner, piles)]
 
 
 def _own_place(facts: Facts, pile: Pile) -> Place | None:
@@ -58,46 +59,32 @@ def _own_place(facts: Facts, pile: Pile) -> Place | None:
     return places[0] if len(places) == 1 and pile.holder.op is Op.ATTRIBUTE else None
 
 
-def _of_object(facts: Facts, piles: dict[Place, Pile]) -> Iterator[Forgotten]:
-    emptying = {place: _emptying(facts, place, pile) for place, pile in piles.items()}
+def _of_object(facts: Facts, owner: Class, piles: dict[Place, Pile]) -> Iterator[Forgotten]:
+    later = [one for one in facts.list_clearings if one.function.name != BEGINNING]
+    for_more = [one for one in later if _is_for_more(facts, one)]
     for place, pile in piles.items():
-        if emptying[place] or _may_be_emptied(facts, place) or not _lasts(facts, pile):
+        is_emptied = any(one.may_empty(pile) for one in later) or _may_be_emptied(facts, owner, place)
+        if is_emptied or not _lasts(facts, pile):
             continue
+        others = [other for other in piles.values() if other is not pile]
         leaving_out = (
-            (at, function, other)
-            for other, found in emptying.items()
-            for at, function in found
-            if _is_for_more(function) and not _mentions(facts, function, place.path)
+            (one, other)
+            for one in for_more
+            for other in others
+            if one.empties(other) and not _mentions(facts, one.function, place.path)
         )
-        first = min(leaving_out, key=lambda one: one[0].index, default=None)
+        first = min(leaving_out, key=lambda found: found[0].at.index, default=None)
         if first is not None:
-            at, method, other = first
-            yield Forgotten(pile, method, piles[other].name, facts.statement_of(at))
+            clearing, other = first
+            yield Forgotten(pile, clearing.function, other.name, facts.statement_of(clearing.at))
 
 
-def _emptying(facts: Facts, place: Place, pile: Pile) -> list[tuple[Value, Function]]:
-    """Where a list is made anew or emptied, but where its object is made: a value computed there, and in what."""
-    homes = homes_of(facts.solution, pile.holder)[1:]
-    resetters = {one for one in facts.lifetimes.resetters(homes) if one.name != BEGINNING}
-    if not resetters:
-        return []
-    graph, solution = facts.graph, facts.solution
-    found = [
-        (store.value, store.function)
-        for store in graph.stores
-        if store.kind is Kind.ASSIGN and store.function in resetters and place in targets_of(solution, store)
-    ]
-    found += [
-        (reset.holder, reset.function)
-        for reset in graph.resets
-        if reset.function in resetters and any(home in homes for home in homes_of(solution, reset.holder))
-    ]
-    return found
-
-
-def _is_for_more(function: Function) -> bool:
-    """Whether a method empties a list for what comes next: who takes the hooks off is done."""
-    return function.owner is not None and not function.name.startswith("__") and not removes(function)
+def _is_for_more(facts: Facts, clearing: Clearing) -> bool:
+    """Whether a method empties a list for what comes next: who puts hooks on begins, who takes them off is done."""
+    method = clearing.function
+    if method.owner is None or method.name.startswith("__") or removes(method):
+        return False
+    return all(one.call.function is not method for one in facts.registrations)
 
 
 def _mentions(facts: Facts, function: Function, attribute: str) -> bool:
@@ -105,23 +92,17 @@ def _mentions(facts: Facts, function: Function, attribute: str) -> bool:
     return any(value.function is function and value.name == attribute for value in facts.graph.of(Op.ATTRIBUTE))
 
 
-def _may_be_emptied(facts: Facts, place: Place) -> bool:
+def _may_be_emptied(facts: Facts, owner: Class, place: Place) -> bool:
     """Whether code that is not seen, or in a way of its own, may empty the list: by its name, or the whole object."""
-    owner = place.owner
-    if not isinstance(owner, Class) or has_unseen_base(owner) or facts.others_empty(place.path):
+    if has_unseen_base(owner) or facts.others_empty(place.path):
         return True
     own = {parameter for method in methods_of(owner) for parameter in method.parameters[:1]}
     made_again = (v for v in facts.graph.of(Op.ATTRIBUTE) if v.name in ("__init__", "__dict__"))
-    by_name = (
-        call for call in facts.calls() if call.callee.name in ("builtins.setattr", "builtins.delattr", "builtins.vars")
-    )
-    return any(value.inputs[0] in own for value in made_again) or any(
-        call.arguments and call.arguments[0] in own for call in by_name
-    )
+    looked_into = (call for call in facts.calls() if call.callee.name == "builtins.vars" and call.arguments)
+    return any(value.inputs[0] in own for value in made_again) or any(call.arguments[0] in own for call in looked_into)
 
 
 def _lasts(facts: Facts, pile: Pile) -> bool:
     """Whether forwards come again while the list is there; nobody need be seen to run any."""
-    forwards = facts.hooks.forwards(pile.hook)
-    homes = homes_of(facts.solution, pile.holder)[1:]
+    forwards, homes = facts.hooks.forwards(pile.hook), list(pile.homes)
     return not forwards or any(facts.lifetimes.outlives(homes, one.function, one.loop) for one in forwards)

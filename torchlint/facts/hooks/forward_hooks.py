@@ -99,7 +99,13 @@ class Hooks:
     @cached_property
     def of_backwards(self) -> frozenset[Function]:
         """Every function of the file that runs in a backward as a hook."""
-        hooks = (one.hook for one in self.facts.registrations if _runs_in_backward(one.call.callee.name))
+        forward = {hook.function for hook in self.found}
+        hooks = (
+            one.hook
+            for one in self.facts.registrations
+            # A forward hook that hooks its output would raise where that has no graph.
+            if _runs_in_backward(one.call.callee.name) and one.call.function not in forward
+        )
         return frozenset(function for hook in hooks for function, _, _ in self._hooked(hook))
 
     def _hooked(self, hook: Value | None) -> Iterator[tuple[Function, list[Value], dict[Value, Value]]]:

@@ -6,18 +6,16 @@ the name of the list alone, or asks whether there are gradients before anything 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.building.names import constant_of
 from torchlint.facts.hooks.handles import removes
 from torchlint.facts.hooks.piles import Pile, running_in
 from torchlint.facts.turns.forwards import is_within_forward
-from torchlint.facts.values.graph import Function, Kind, Op, Place, Value
-from torchlint.facts.values.homes import homes_of, targets_of
+from torchlint.facts.values.graph import Function, Op, Place, Value
 from torchlint.syntax.tree import walk, walk_statements
 
 if TYPE_CHECKING:
@@ -61,7 +59,7 @@ def _untaken(facts: Facts, pile: Pile, backwards: frozenset[Function]) -> Untake
     # What runs in a layer's own forward runs with gradients or without, as whoever calls the layer likes.
     forwards = [one for one in called if not is_within_forward(facts.solution, one.function)]
     without = [one for one in forwards if not facts.modes.records(one) and not (guard and one.evaluating)]
-    homes = homes_of(facts.solution, pile.holder)[1:]
+    homes = list(pile.homes)
     lasting = [one for one in without if facts.lifetimes.outlives(homes, one.function, one.loop)]
     if forwards and not lasting:
         return None
@@ -70,33 +68,12 @@ def _untaken(facts: Facts, pile: Pile, backwards: frozenset[Function]) -> Untake
 
 def _takers(facts: Facts, pile: Pile) -> Iterator[Function]:
     """The functions that empty a list or take something out of it; who removes hooks as well is done with it."""
-    graph, solution, holder = facts.graph, facts.solution, pile.holder
-    name = holder.name if holder.op is Op.ATTRIBUTE else None
-    homes = homes_of(solution, holder)[1:]
-    found = [r.function for r in graph.resets if _is_same(r.holder, name) or _share(facts, r.holder, homes)]
-    for store in graph.stores:
-        if store.kind is Kind.ASSIGN and store.value not in graph.beginnings:
-            is_named = name is not None and store.attribute == name
-            if is_named or any(target in homes for target in targets_of(solution, store)):
-                found.append(store.function)
-    for call in facts.calls() if name is not None else ():
-        if call.callee.name in ("builtins.setattr", "builtins.delattr") and len(call.arguments) > 1:
-            named = call.arguments[1].syntax
-            if named is None or constant_of(named) in (None, name):
-                found.append(call.function)
-    begins = ("__init__", pile.hook.registration.function.name)
-    return (one for one in found if one.name not in begins and not removes(one))
-
-
-def _is_same(holder: Value, name: str | None) -> bool:
-    """Whether it is the list of this name, of whatever object, or one in a dictionary of this name."""
-    while holder.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.NARROWED):
-        holder = holder.inputs[0]
-    return name is not None and holder.op is Op.ATTRIBUTE and holder.name == name
-
-
-def _share(facts: Facts, holder: Value, homes: Sequence[Place | Value]) -> bool:
-    return any(home in homes for home in homes_of(facts.solution, holder)[1:])
+    begins = {facts.graph.module, pile.hook.registration.function}
+    begins |= {home.owner for home in pile.homes if isinstance(home, Place) and isinstance(home.owner, Function)}
+    for one in facts.list_clearings:
+        function = one.function
+        if one.may_empty(pile) and function.name != "__init__" and function not in begins and not removes(function):
+            yield function
 
 
 def _asks_for_gradients(facts: Facts, pile: Pile) -> bool:
