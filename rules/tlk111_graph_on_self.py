@@ -65,10 +65,12 @@ class GraphOnSelf(Rule):
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each tensor that is left with a graph nobody needs."""
         told = {accumulation.held for accumulation in facts.accumulations}
-        for leftover in facts.leftovers:
-            if not any(told.intersection(part.value.computed_from()) for part in leftover.parts):
-                yield self._finding(facts, leftover)
+        carried = {state.statement for state in facts.carried_states}  # each graph hangs on the one before it
         left = {leftover.statement for leftover in facts.leftovers}
+        for leftover in facts.leftovers:
+            behind = (one for part in leftover.parts for one in part.value.computed_from())
+            if leftover.statement not in carried and told.isdisjoint(behind):
+                yield self._finding(facts, leftover)
         for memo in facts.resting_memos:
             if memo.statement not in left:
                 yield _remembered(facts, memo)
