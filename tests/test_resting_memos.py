@@ -71,6 +71,8 @@ def test_what_is_made_once_at_rest_keeps_its_graph(forward: str, expected: list[
         {"forward": AT_REST.format("self.second.weight.data @ self.first.weight.data")},
         {"forward": AT_REST.format("self.engine.solve(x)")},
         {"forward": AT_REST.format("torch.eye(8)")},
+        {"forward": AT_REST.format("self.scale")},
+        {"forward": AT_REST.format("nn.Parameter(self.fold())")},
         {"forward": AT_REST.format("self.first.weight.shape")},
         {"forward": AT_REST.format("combine(self.scale.item())")},
         {"forward": "with torch.no_grad():\n            if not self.training and self.folded is None:\n"

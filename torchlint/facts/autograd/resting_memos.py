@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.values.domain import History, Tensor, is_graphless
+from torchlint.facts.values.domain import History, Tensor, Unknown, is_graphless
 from torchlint.facts.values.frameworks import is_forward, is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of, targets_of
@@ -135,7 +135,9 @@ def _is_training(node: cst.CSTNode) -> bool:
 
 
 def _may_have_graph(facts: Facts, value: Value) -> bool:
-    """Whether a value is computed, be it by code that is not seen, of a parameter or of what a network gives."""
+    """Whether code that is not seen computes a value of a parameter or of what a network gives."""
+    if not facts.solution.may_be(value, Unknown):
+        return False
     behind = islice(reached([value], partial(_computed_of, facts)), FURTHEST)
     return any(_has_graph(facts, one) for one in behind)
 
