@@ -97,6 +97,13 @@ def test_what_is_emptied_too_or_is_a_record_of_its_own_is_not(changed: dict[str,
     assert told(**changed) == []
 
 
+@pytest.mark.parametrize(("inside", "expected"), [(False, ["self.given in renew"]), (True, [])])
+def test_an_object_of_one_step_goes_with_its_lists(*, inside: bool, expected: list[str]) -> None:
+    lines = ["net = nn.Sequential(nn.Linear(3, 3))", "for x in loader:", "    net(x)", "    watch.renew()"]
+    lines.insert(2 if inside else 1, f"{'    ' if inside else ''}watch = Watch(net[0])")
+    assert told(more="\n".join(lines)) == expected
+
+
 @pytest.mark.parametrize(
     ("emptying", "expected"),
     [("print(len(watch.given))", ["watch.py: TLK106 warning"]), ("watch.given.clear()", []), ("watch.given = []", [])],

@@ -111,6 +111,11 @@ def test_what_somebody_else_takes_or_asks_first_is_quiet(changed: dict[str, str]
     assert left(**changed) == []
 
 
+def test_an_object_of_one_step_goes_with_what_it_has() -> None:
+    run = RUN.replace("pair = Pair(net)\n", "").replace("    {train}", "    pair = Pair(net)\n    {train}")
+    assert left(more=run.format(train=TRAIN, evaluate="with torch.no_grad(): net(x)")) == []
+
+
 @pytest.mark.parametrize(("each", "expected"), [("pass", ["pair.py: TLK106 note"]), ("pair.waiting.clear()", [])])
 def test_another_file_may_take_it(tmp_path: Path, each: str, expected: list[str]) -> None:
     training = f"""
