@@ -12,8 +12,10 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.hooks.forgotten import Forgotten
     from torchlint.facts.hooks.hook_store import HookStore
     from torchlint.facts.hooks.hooks_elsewhere import HookElsewhere
+    from torchlint.facts.hooks.untaken import Untaken
 
 REGISTERING = frozenset(
     ["register_forward_hook", "register_forward_pre_hook", "register_module_forward_hook",
@@ -27,6 +29,8 @@ class HookKeepsOutput(Rule):
     ## What it does
     Finds forward hooks (functions, lambdas, methods, closures, partials, callable objects) that put the input or
     output of their module into a list, a dict or an attribute which outlives the forward, or add it to a running sum.
+    Also methods that empty one of the lists which the hooks of an object fill and leave out another, and lists that
+    only hooks of the backward empty, where forwards without gradients fill them: both grow, be it by detached tensors.
 
     ## Why is this bad?
     The output of a layer holds the graph of all that came before it. Each forward adds one more: the tensor itself is
@@ -53,7 +57,8 @@ class HookKeepsOutput(Rule):
     A loss is computed from what is kept (perceptual loss, distillation), or a gradient is taken with respect to it
     (Grad-CAM); the forwards run under `torch.no_grad()`; the list is made or cleared for each step; the hook is
     removed before the loop. What the next forward overwrites (`features["layer4"] = output`) is only a note. Backward
-    hooks are given gradients, which have no graph.
+    hooks are given gradients, which have no graph. A list that only the backward empties is a note where no forward
+    without gradients is seen.
 
     ## Fix safety
     Safe where the output is known to be a tensor; unsafe where the module may return a tuple, as an LSTM does.
@@ -73,6 +78,14 @@ class HookKeepsOutput(Rule):
         """Yield one finding for each statement of a hook that keeps a graph."""
         told = {insertion.statement for insertion in facts.insertions}
         told |= {accumulation.statement for accumulation in facts.accumulations}
+        for forgotten in facts.forgotten_lists:
+            if forgotten.pile.store.statement not in told:
+                told.add(forgotten.pile.store.statement)
+                yield _forgotten(facts, forgotten)
+        for left in facts.untaken:
+            if left.pile.store.statement not in told:
+                told.add(left.pile.store.statement)
+                yield _untaken(facts, left)
         for kept in facts.hook_stores:
             if kept.store.statement not in told:
                 yield _finding(facts, kept)
@@ -100,6 +113,47 @@ def _finding(facts: Facts, kept: HookStore) -> Finding:
         evidence=tuple(_evidence(facts, kept)),
         fix=replace(fix, safe=bool(kept.surely_tensor)) if fix is not None else None,
         explained_by="TLK201" if kept.forward and facts.inferences.is_inference(kept.forward) else None,
+    )
+
+
+def _forgotten(facts: Facts, forgotten: Forgotten) -> Finding:
+    pile, emptied = forgotten.pile, forgotten.emptied
+    hook, store = pile.hook, pile.store
+    return Finding(
+        node=forgotten.statement,
+        message=(
+            f"`{forgotten.method.name}` empties `{emptied}` and leaves out `{pile.name}`, which the hook of line ",
+            LineOf(facts.statement_of(hook.registration)),
+            " fills: memory grows with each forward, be it detached; empty both",
+        ),
+        level=Level.WARNING,
+        memory=Memory.DEVICE_GROWS,
+        evidence=(
+            Step(facts.statement_of(hook.registration), f"`{hook.function.name}` becomes a hook here"),
+            Step(store.statement, f"`{pile.name}` is filled here"),
+            Step(forgotten.statement, f"`{emptied}` alone is emptied here"),
+        ),
+    )
+
+
+def _untaken(facts: Facts, left: Untaken) -> Finding:
+    hook, store, name = left.pile.hook, left.pile.store, left.pile.name
+    passing = ", which this lets pass while the module trains," if left.guard is not None else ""
+    run = [Step(facts.statement_of(left.forward), "this forward runs it without gradients")] if left.forward else []
+    return Finding(
+        node=left.guard or store.statement,
+        message=(
+            f"`{name}` is emptied in the backward alone, by `{left.taker.name}`: what a forward without gradients"
+            f"{passing} puts there stays, and memory grows with each; put nothing there unless"
+            " `torch.is_grad_enabled()`",
+        ),
+        level=Level.WARNING if left.forward is not None else Level.NOTE,
+        memory=Memory.DEVICE_GROWS,
+        evidence=(
+            Step(facts.statement_of(hook.registration), f"`{hook.function.name}` becomes a hook here"),
+            *run,
+            Step(store.statement, f"`{name}` is filled here"),
+        ),
     )
 
 

@@ -11,6 +11,7 @@ from torchlint.screen import Trigger
 if TYPE_CHECKING:
     from torchlint.facts import Facts
     from torchlint.facts.autograd.leftovers import Leftover
+    from torchlint.facts.autograd.resting_memos import RestingMemo
     from torchlint.facts.autograd.retention import Retention
 
 
@@ -24,7 +25,8 @@ class GraphOnSelf(Rule):
     ## Why is this bad?
     The graph stays until the next step overwrites the attribute, that is, beside the graph of that next step: two of
     them are in memory at the peak, one for each object that keeps one. A value that is computed once and cached
-    with its graph keeps it to the end. Where a backward has run over the graph, only its nodes stay, a few kilobytes
+    with its graph keeps it to the end: one that a layer makes where it does not train is a note, since whoever
+    evaluates it decides on gradients. Where a backward has run over the graph, only its nodes stay, a few kilobytes
     of host memory: a note. So it is for what a layer leaves on itself beside a training that is handed its network.
 
     ## Example
@@ -63,9 +65,15 @@ class GraphOnSelf(Rule):
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each tensor that is left with a graph nobody needs."""
         told = {accumulation.held for accumulation in facts.accumulations}
+        carried = {state.statement for state in facts.carried_states}  # each graph hangs on the one before it
+        left = {leftover.statement for leftover in facts.leftovers}
         for leftover in facts.leftovers:
-            if not any(told.intersection(part.value.computed_from()) for part in leftover.parts):
+            behind = (one for part in leftover.parts for one in part.value.computed_from())
+            if leftover.statement not in carried and told.isdisjoint(behind):
                 yield self._finding(facts, leftover)
+        for memo in facts.resting_memos:
+            if memo.statement not in left:
+                yield _remembered(facts, memo)
 
     def _finding(self, facts: Facts, leftover: Leftover) -> Finding:
         retention = facts.cost_of(leftover.parts[0])
@@ -83,6 +91,21 @@ class GraphOnSelf(Rule):
             fix=_fix(facts, leftover),
             explained_by="TLK201" if retention.inferred else None,
         )
+
+
+def _remembered(facts: Facts, memo: RestingMemo) -> Finding:
+    kept, has_one = facts.name_of(memo.part), ", if it has one," if memo.is_supposed else ""
+    return Finding(
+        node=memo.statement,
+        message=(
+            f"`{memo.name}` keeps the graph{has_one} of `{kept}`, which is made once where the module does not train:"
+            " evaluated with gradients on, its activations are in GPU memory as long as it is, and no second backward"
+            f" can run over them; keep `{facts.detached(memo.part)}`",
+        ),
+        level=Level.NOTE,
+        memory=Memory.PEAK,
+        evidence=(Step(memo.statement, f"`{memo.name}` keeps it here"),),
+    )
 
 
 def _cost(leftover: Leftover, retention: Retention) -> tuple[str | LineOf, ...]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from textwrap import dedent
+
 import pytest
-from programs import TRAINING, Program
+from programs import HEAD, TRAINING, Program
+
+from torchlint import check_source
 
 PARTS = """
 rnn, cell, head = nn.GRU(3, 3), nn.GRUCell(3, 3), nn.Linear(3, 3)
@@ -493,3 +497,29 @@ ANYWHERE = dict.fromkeys(["enter", "epoch", "before", "after"], "pass")
 )
 def test_a_state_that_a_network_keeps_makes_a_second_backward_raise(changed: dict[str, str], found: list[str]) -> None:
     assert carried(TRAINING + "import helpers\n" + KEEPER.format(**{**ANYWHERE, **changed})) == found
+
+
+@pytest.mark.parametrize(("keep", "codes"), [("state", ["TLK104"]), ("out.mean()", ["TLK111"])])
+def test_a_state_that_a_method_keeps_is_told_once(keep: str, codes: list[str]) -> None:
+    source = f"""
+        class Reader:
+            def __init__(self):
+                self.cell, self.state = nn.GRUCell(3, 3), None
+
+            def keep(self, kept):
+                self.state = kept
+
+            def read(self, x):
+                state = self.cell(x, {"self.state" if keep == "state" else "None"})
+                out = state * 2.0
+                self.keep({keep})
+                return out
+
+        def count(loader):
+            reader, right = Reader(), 0
+            for x, y in loader:
+                right += (reader.read(x).argmax(1) == y).sum().item()
+            return right
+    """
+    found = {one.code for one in check_source(HEAD + dedent(source))}
+    assert sorted(found & {"TLK104", "TLK111"}) == codes

@@ -452,3 +452,27 @@ def test_alternatives_stand_in_one_order_however_they_were_found() -> None:
         [FrameworkObject("one", x), FrameworkObject("other", x)],
     ):
         assert sorted_values(alternatives) == sorted_values(alternatives[::-1])
+
+
+@pytest.mark.parametrize(
+    ("register", "kinds"),
+    [
+        ('self.register_parameter("scale", nn.Parameter(start))', {"leaf"}),
+        ('self.register_parameter(name="scale", param=nn.Parameter(start))', {"leaf"}),
+        ('self.register_buffer("scale", torch.ones(3))', {"without graph"}),
+        ('self.register_buffer(name="scale", tensor=torch.ones(3), persistent=False)', {"without graph"}),
+        ("self.register_parameter(*start)", {"unknown"}),
+    ],
+)
+def test_what_is_registered_under_a_name_is_the_attribute_of_that_name(register: str, kinds: set[str]) -> None:
+    source = f"""
+        class Layer(nn.Module):
+            def __init__(self, start):
+                super().__init__()
+                {register}
+
+            def forward(self, x):
+                print(self.scale)
+    """
+    program = Program(source)
+    assert program.kinds(program.shown()) == kinds

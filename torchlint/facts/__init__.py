@@ -21,6 +21,7 @@ from torchlint.facts.autograd.kept_clones import KeptClone, kept_clones
 from torchlint.facts.autograd.leftovers import Leftover, Leftovers
 from torchlint.facts.autograd.phases import IdlePhase, idle_phases
 from torchlint.facts.autograd.records import Record, Records
+from torchlint.facts.autograd.resting_memos import RestingMemo, resting_memos
 from torchlint.facts.autograd.retaining import Retaining, retained_in_vain
 from torchlint.facts.autograd.retention import Retention, cost_of, retention_of
 from torchlint.facts.autograd.second_order import GradientCycle, gradient_cycles
@@ -30,11 +31,14 @@ from torchlint.facts.autograd.untrained import UntrainedForward, untrained_forwa
 from torchlint.facts.guards.guard_repairs import start_guarding
 from torchlint.facts.guards.guarding import IdleGuard, guarded_in_vain, idle_guards
 from torchlint.facts.hooks.circles import Circle, circles
+from torchlint.facts.hooks.forgotten import Forgotten, forgotten
 from torchlint.facts.hooks.forward_hooks import Hooks
 from torchlint.facts.hooks.hook_store import HookStore, hook_stores
 from torchlint.facts.hooks.hooks_elsewhere import HookElsewhere, hooks_elsewhere
+from torchlint.facts.hooks.piles import Clearing, Pile, clearings, piles
 from torchlint.facts.hooks.registrations import HookLifetimes, PiledHook, Registration, registrations
 from torchlint.facts.hooks.taps import Taps
+from torchlint.facts.hooks.untaken import Untaken, untaken
 from torchlint.facts.host.datasets import Hoard, hoards
 from torchlint.facts.host.debugging import Debugging, debuggings
 from torchlint.facts.host.emptying import Emptying, emptyings
@@ -171,6 +175,11 @@ class Facts(Solved):
         return Leftovers(self).found()
 
     @cached_property
+    def resting_memos(self) -> list[RestingMemo]:
+        """Every attribute of a layer that is set once where it does not train, to what has a graph."""
+        return resting_memos(self)
+
+    @cached_property
     def idle_phases(self) -> list[IdlePhase]:
         """Every function that trains or not, run with gradients on where it does not."""
         return idle_phases(self)
@@ -183,6 +192,26 @@ class Facts(Solved):
     def hook_stores(self) -> list[HookStore]:
         """Every place at which a forward hook keeps a graph that no backward wants."""
         return hook_stores(self)
+
+    @cached_property
+    def hook_piles(self) -> list[Pile]:
+        """Every statement by which a forward hook adds one tensor more with each forward."""
+        return piles(self)
+
+    @cached_property
+    def list_clearings(self) -> list[Clearing]:
+        """Everything that empties a list or takes something out of it; asked where hooks fill lists."""
+        return clearings(self)
+
+    @cached_property
+    def forgotten_lists(self) -> list[Forgotten]:
+        """Every list that the hooks of an object fill and that a method leaves out which empties another one."""
+        return forgotten(self)
+
+    @cached_property
+    def untaken(self) -> list[Untaken]:
+        """Every list that forward hooks fill and that only hooks of the backward empty, though gradients may be off."""
+        return untaken(self)
 
     @cached_property
     def hooks_elsewhere(self) -> list[HookElsewhere]:

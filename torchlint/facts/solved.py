@@ -42,6 +42,7 @@ class Solved(Repairs):
         others_give: which arguments other files give a function of this file in any call; None where that is unclear.
         others_pass_batches: which arguments of a function of this file are batches in all calls of other files.
         others_let_go: whether another file of the run sets an attribute of the objects of this one to None.
+        others_empty: whether another file of the run empties an attribute of the objects of this one, or sets it anew.
         others_only_read: whether other files of the run make only numbers of what a function of this one gives.
         others_train_on_result: whether another file of the run differentiates what a function of this one returns.
         others_train_on: whether another file of the run trains, and goes on with an attribute of a name.
@@ -67,6 +68,7 @@ class Solved(Repairs):
         self.others_give = project.given_arguments
         self.others_pass_batches = project.pass_batches
         self.others_let_go = project.let_go
+        self.others_empty = project.empty
         self.others_only_read = project.only_read
         self.others_train_on_result = project.train_on_result
         self.others_train_on = project.train_on

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from torchlint.source import lines_of
 
-__all__ = ["Outline", "mention", "only_calls", "sets_anew"]
+__all__ = ["Outline", "empties", "mention", "only_calls", "sets_anew"]
 
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 """A name as it is read; what follows a dot is an attribute."""
@@ -105,7 +105,7 @@ class Outline:
 
     def empties(self, name: str) -> bool:
         """Whether the file takes things out of what it calls ``name``: ``name.clear()``, ``del name[key]``."""
-        return _empties(name, self.text)
+        return empties(name, self.text)
 
     def emptiers(self, name: str) -> tuple[str, ...]:
         """The functions at the top level by which ``name`` is emptied, or that mention one of them.
@@ -118,7 +118,7 @@ class Outline:
             latest = set()
             for other, statements in self._definitions.items():
                 texts = [self._text_of(one) for one in statements if other not in found]
-                if any(_empties(name, text) or (using and using.search(text)) for text in texts):
+                if any(empties(name, text) or (using and using.search(text)) for text in texts):
                     if len(statements) > 1 or not issubclass(statements[0].type, ast.FunctionDef):
                         return ()
                     latest.add(other)
@@ -127,7 +127,7 @@ class Outline:
         elsewhere = self.text
         for one in (statement for other in named for statement in self._definitions[other]):
             elsewhere = elsewhere.replace(self._text_of(one), "")
-        is_left = _empties(name, elsewhere) or any(re.search(rf"\b{one}\b", elsewhere) for one in named)
+        is_left = empties(name, elsewhere) or any(re.search(rf"\b{one}\b", elsewhere) for one in named)
         return () if is_left else named
 
     def excerpt(self, name: str) -> str | None:
@@ -194,8 +194,8 @@ def sets_anew(text: str, name: str) -> bool:
     return re.search(rf"\.{name}\s*=[^=]|\b{name}\[[^\]\n]*:[^\]\n]*\]\s*=[^=]", text) is not None
 
 
-def _empties(name: str, text: str) -> bool:
-    """``name.clear()``, ``del name[0]``, ``name[:] = name[-9:]``, or ``global name`` and then ``name = []``."""
+def empties(name: str, text: str) -> bool:
+    """Whether a text does ``name.clear()``, ``del name[0]``, ``name[:] = name[-9:]``, or ``global name; name = []``."""
     taking = rf"\b{name}\.(?:{'|'.join(TAKING)})\(|\bdel\s+{name}\[|\b{name}\[[^\]\n]*:[^\]\n]*\]\s*=[^=]"
     anew = rf"\bglobal\b[^\n]*\b{name}\b(?:.*\n)*?.*\b{name}\s*=\s*(?:[\[{{]|\w*(?:list|dict|deque)\(|{name}\[)"
     return re.search(taking, text) is not None or ("global" in text and re.search(anew, text) is not None)

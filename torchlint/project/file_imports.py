@@ -69,6 +69,9 @@ class FileImports:
     def let_go(self, attribute: str) -> bool:
         return self.project.readers.let_go(self.path, attribute)
 
+    def empty(self, attribute: str) -> bool:
+        return self.project.readers.empty(self.path, attribute)
+
     def repeats(self, name: str, without: Sequence[str] = (), *, is_open: bool = False) -> bool:
         return self.project.callers.repeats(self.path, name, without, is_open=is_open)
 

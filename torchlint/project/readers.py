@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from torchlint.project.excerpt import empties, sets_anew
 from torchlint.project.given_files import GivenFiles
 from torchlint.project.trained import may_train, trains_on_result
 from torchlint.project.uses import BY_NAME, lets_go, uses_attribute, uses_result
@@ -82,6 +83,14 @@ class Readers:
             )
             trees = map(self._files.tree_of, others)
             return any(tree is None or lets_go(tree, attribute) for tree in trees)
+
+    def empty(self, path: str, attribute: str) -> bool:
+        """Whether a file that reaches ``path`` empties what objects have as ``attribute``, or sets it anew."""
+        with self._files.asked():
+            mentioning = self._files.mentioning_others(path, attribute)
+            others = ((other, self._files.text_of(other)) for other in mentioning)
+            emptying = (other for other, text in others if empties(attribute, text) or sets_anew(text, attribute))
+            return any(path in self._files.reached_by(other) for other in emptying)
 
     def _may_use(self, other: str, path: str, attribute: str) -> bool:
         text = self._files.text_of(other)

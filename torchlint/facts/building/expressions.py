@@ -304,8 +304,8 @@ class ExpressionBuilder(SpreadBuilder):
             self.state.mode = self.state.mode if mode is None else mode
         elif name == "backward" or name in method_names(Holds.BACKWARD, distinctive=True):
             self.run_backward(call, receiver)
-        elif name == "register_buffer" and len(node.args) > 1:
-            self._register_buffer(node, receiver, call)
+        elif name in ("register_buffer", "register_parameter"):
+            self._register_on_module(node, receiver, call, is_buffer=name == "register_buffer")
         elif name in method_names(Holds.REGISTERS, distinctive=True):
             self._set_attributes(node, receiver, call)
         elif name in INSERTING and call.arguments:
@@ -328,11 +328,19 @@ class ExpressionBuilder(SpreadBuilder):
         current = self.state.evaluating
         self.state.evaluating = current | marks if evaluates else current - marks
 
-    def _register_buffer(self, node: cst.Call, receiver: Value, call: Value) -> None:
-        name = constant_of(node.args[0].value)
-        if isinstance(name, str):
-            self.graph.buffers.append((receiver, name))
-            self.keep(Kind.ASSIGN, call.arguments[1], node.args[1].value, holder=receiver, attribute=name)
+    def _register_on_module(self, node: cst.Call, receiver: Value, call: Value, *, is_buffer: bool) -> None:
+        """``self.register_parameter("scale", nn.Parameter(start))``: a module has it as the attribute of that name."""
+        written = {
+            one.keyword.value if one.keyword else at: one.value for at, one in enumerate(node.args) if not one.star
+        }
+        given = dict(zip(call.keys[1:], call.arguments, strict=True))
+        named = next((written[key] for key in (0, "name") if key in written), None)
+        kept = next((key for key in (1, "tensor", "param", "parameter") if key in written and key in given), None)
+        name = constant_of(named) if named is not None else None
+        if isinstance(name, str) and kept is not None:
+            if is_buffer:
+                self.graph.buffers.append((receiver, name))
+            self.keep(Kind.ASSIGN, given[kept], written[kept], holder=receiver, attribute=name)
 
     def _set_attributes(self, node: cst.Call, receiver: Value, call: Value) -> None:
         """``self.register_modules(unet=unet)``: an object keeps each argument as the attribute of its name."""

@@ -22,6 +22,7 @@ from torchlint.facts.values.homes import places_of, stored_at
 from torchlint.facts.values.literals import is_true
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.facts.values.reaching import ends
+from torchlint.torch_api.hook_names import OF_ALL, OF_OBJECTS, OF_TENSORS
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -58,6 +59,7 @@ class Hook:
         tensors: its parameters that are given inputs or outputs of the module.
         module: on what it is registered; None when on every module.
         given: what ``partial`` gives it, by parameter.
+        subject: its parameter that is given the module.
     """
 
     registration: Value
@@ -65,6 +67,7 @@ class Hook:
     tensors: tuple[Value, ...]
     module: Value | None
     given: dict[Value, Value]
+    subject: Value | None = None
 
 
 class Hooks:
@@ -85,19 +88,36 @@ class Hooks:
         name = callee.name.rpartition(".")[2] if callee.op is Op.EXTERNAL else callee.name
         if name not in POSITIONS or callee.op not in (Op.ATTRIBUTE, Op.EXTERNAL):
             return
-        hook, given, named = call.argument(0, "hook"), list[Value](), dict[str, Value]()
+        positions = list(POSITIONS[name])
+        if name == "register_forward_hook" and is_true(call.argument(-1, "with_kwargs")):
+            positions[1] = 3
+        module = callee.inputs[0] if callee.op is Op.ATTRIBUTE else None
+        for function, parameters, filled in self._hooked(call.argument(0, "hook")):
+            tensors = tuple(parameters[i] for i in positions if i < len(parameters))
+            yield Hook(call, function, tensors, module, filled, parameters[0] if parameters else None)
+
+    @cached_property
+    def of_backwards(self) -> frozenset[Function]:
+        """Every function of the file that runs in a backward as a hook."""
+        forward = {hook.function for hook in self.found}
+        hooks = (
+            one.hook
+            for one in self.facts.registrations
+            # A forward hook that hooks its output would raise where that has no graph.
+            if _runs_in_backward(one.call.callee.name) and one.call.function not in forward
+        )
+        return frozenset(function for hook in hooks for function, _, _ in self._hooked(hook))
+
+    def _hooked(self, hook: Value | None) -> Iterator[tuple[Function, list[Value], dict[Value, Value]]]:
+        """The functions that a hook may be, behind ``partial``; see :meth:`_functions`."""
+        given, named = list[Value](), dict[str, Value]()
         while hook is not None and hook.op is Op.CALL and hook.callee.name == "functools.partial" and hook.arguments:
             pairs = list(zip(hook.keys[2:], hook.arguments[1:], strict=True))
             given = [value for key, value in pairs if isinstance(key, int)] + given
             named |= {key: value for key, value in pairs if isinstance(key, str)}
             hook = hook.arguments[0]
-        positions = list(POSITIONS[name])
-        if name == "register_forward_hook" and is_true(call.argument(-1, "with_kwargs")):
-            positions[1] = 3
-        module = callee.inputs[0] if callee.op is Op.ATTRIBUTE else None
-        for function, parameters, filled in self._functions(hook, given, named) if hook is not None else ():
-            tensors = tuple(parameters[i] for i in positions if i < len(parameters))
-            yield Hook(call, function, tensors, module, filled)
+        if hook is not None:
+            yield from self._functions(hook, given, named)
 
     def _functions(
         self, hook: Value, given: list[Value], named: dict[str, Value]
@@ -329,6 +349,12 @@ def _function_of(atom: object) -> Function | None:
     if isinstance(atom, FunctionReference):
         return atom.function
     return atom.cls.method("__call__") if isinstance(atom, Instance) else None
+
+
+def _runs_in_backward(registering: str) -> bool:
+    """Whether what a method or function of this name registers runs in the backward."""
+    name = registering.rpartition(".")[2]
+    return name in OF_TENSORS or ("backward" in name and name in OF_OBJECTS | OF_ALL)
 
 
 def _returns_tensor(name: str) -> bool:

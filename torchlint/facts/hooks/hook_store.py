@@ -13,6 +13,7 @@ from torchlint.facts.autograd.flows import GRAPH_READERS
 from torchlint.facts.autograd.insertions import is_bounded
 from torchlint.facts.autograd.object_parts import kept_arguments
 from torchlint.facts.hooks.forward_hooks import Hook
+from torchlint.facts.hooks.piles import running_in
 from torchlint.facts.turns.skipping import last_of
 from torchlint.facts.values.domain import Argument, Container, Derived, sorted_values
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
@@ -124,6 +125,8 @@ class Search:
         if forwards := self.hooks.forwards(hook):
             lasting = [call for call in forwards if self._lasts(hook, store, homes, call)]
             if not lasting or self.is_dropped_by_hooks(homes, store) or self._may_be_trained_on(store, homes, lasting):
+                return None
+            if self._is_taken_in_backward(store, homes) and all(map(self.flows.is_spent, lasting)):
                 return None
         elif (
             not grows
@@ -288,6 +291,13 @@ class Search:
         """Whether another hook than the one of ``store`` (or this one, now and then) sets the holder anew."""
         resetters = self.lifetimes.resetters(homes) & self._functions
         return bool(resetters - {store.function} if store is not None and store.kind is Kind.ASSIGN else resetters)
+
+    def _is_taken_in_backward(self, store: Store, homes: list[Place | Value]) -> bool:
+        """Whether a hook of the backward takes something out of the holder for each that a forward puts there."""
+        of_backwards = self.facts.hooks.of_backwards
+        return bool(of_backwards) and not running_in(self.facts, of_backwards).isdisjoint(
+            self.lifetimes.resetters([*homes, *self._innermost(store)])
+        )
 
     def _is_ever_dropped(self, homes: list[Place | Value]) -> bool:
         """Whether the file sets the holder anew anywhere but where it makes its owner, and anybody may ask for that.

@@ -121,6 +121,9 @@ class Imports(Protocol):
     def let_go(self, attribute: str) -> bool:
         """Whether another file of the run that reaches this one takes away what objects have as such an attribute."""
 
+    def empty(self, attribute: str) -> bool:
+        """Whether another file of the run that reaches this one empties what objects have as such an attribute."""
+
     def repeats(self, name: str, without: Sequence[str] = (), *, is_open: bool = False) -> bool:
         """Whether another file of the run calls a function of this one in a loop that calls none of these.
 
@@ -196,6 +199,10 @@ class NoImports:
         return False
 
     def let_go(self, attribute: str) -> bool:
+        """Nobody else is seen."""
+        return False
+
+    def empty(self, attribute: str) -> bool:
         """Nobody else is seen."""
         return False
 
