@@ -428,7 +428,7 @@ def test_a_recorder_of_another_file_is_told_once_and_where_it_is_called(tmp_path
     assert Project(tmp_path / "ended", files).found() == []
 
 
-def test_a_hundred_turns_are_many() -> None:
+def test_thirty_turns_are_many() -> None:
     loop = "for step in range({}):\n    model(torch.ones(3)).sum().backward()\n    optimizer.step()\n"
-    assert recorded("memory._record_memory_history()\n" + loop.format(100)) == 1
-    assert recorded("memory._record_memory_history()\n" + loop.format(99)) == 0
+    assert recorded("memory._record_memory_history()\n" + loop.format(30)) == 1
+    assert recorded("memory._record_memory_history()\n" + loop.format(29)) == 0

@@ -228,8 +228,8 @@ def test_an_item_of_what_another_file_returns_may_be_passed(tmp_path: Path, retu
 @pytest.mark.parametrize(
     ("reading", "found"),
     [
-        ("self.means.detach()[y]", ["train.py: TLK105 warning"]),
-        ("self.means[y].data", ["train.py: TLK105 warning"]),
+        ("self.means.detach()[y]", ["train.py: TLK103 warning"]),
+        ("self.means[y].data", ["train.py: TLK103 warning"]),
         ("self.means[y]", []),
     ],
 )
