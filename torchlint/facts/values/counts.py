@@ -15,7 +15,8 @@ BOUNDS = frozenset(["builtins.max", "builtins.float", "builtins.int"])
 
 def is_count(item: Value) -> bool:
     """Whether a sum that ``item`` is added to, or a sum of such sums, divides something."""
-    totals = reached(_sums_of(item), _further_totals)
+    choices = reached([item], _choices_of)  # one branch asks one network for it, another one another
+    totals = reached([total for choice in choices for total in _sums_of(choice)], _further_totals)
     return any(
         user.op is Op.OPERATION and user.name in DIVIDES and user.inputs[1] is total
         for total in totals
@@ -24,7 +25,11 @@ def is_count(item: Value) -> bool:
 
 
 def _further_totals(total: Value) -> list[Value]:
-    return [*_sums_of(total), *(user for user in total.users if user.op is Op.PHI or _is_at_least(user))]
+    return [*_sums_of(total), *_choices_of(total), *filter(_is_at_least, total.users)]
+
+
+def _choices_of(value: Value) -> list[Value]:
+    return [user for user in value.users if user.op is Op.PHI]
 
 
 def _is_at_least(value: Value) -> bool:

@@ -278,11 +278,12 @@ def item_of(solution: Solution, value: Value, atom: Atom, key: str | int | None)
         is_slice = type(written) is cst.Subscript and type(written.slice[0].slice) is cst.Slice
         return found | {atom} if is_slice else found
     if isinstance(atom, Tensor | Derived | Argument):
-        # What has items by name is no tensor after all, and may hold a number of examples beside a loss.
+        # What has items by name, or is unpacked, may be no tensor after all: a number of examples beside a loss.
         is_named = isinstance(key, str) and value.op is Op.SUBSCRIPT
+        is_unpacked = isinstance(key, int) and value.op is Op.ELEMENT
         if is_named and isinstance(atom, Tensor) and _is_beside(value.inputs[0]):
             return UNKNOWN  # a dict beside the output, in which anything may be: `out, state, extra = decoder(x)`
-        is_number = is_named and is_count(value)
+        is_number = (is_named or is_unpacked) and is_count(value)
         return NO_GRAPH if is_number else differentiate(value, [frozenset([atom])])
     if isinstance(atom, Carrier) and value.op is Op.ELEMENT and value.name == "values":
         return live(value) | UNKNOWN  # the one that is trained on is among them
