@@ -644,3 +644,62 @@ def test_an_optimizer_that_another_file_builds_in_each_step_is_told(tmp_path: Pa
     for before, each, expected in (("pass", made, ["run.py: TLK301 warning"]), (made, "pass", [])):
         files = {"build.py": BUILDS.format(given=given), "run.py": STEPS.format(before=before, each=each)}
         assert Project(tmp_path, files).found() == expected
+
+
+BLOCKS = """
+    import torch
+    from torch import nn
+
+    class Fold(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.narrow = nn.Conv2d(width, width, 3, stride=2)
+
+        def forward(self, x):
+            return self.narrow(x).relu()
+
+    class Stack(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rows = torch.load("rows.pt")
+
+        def take(self, x):
+            return self.rows[: len(x)]
+"""
+
+ENCODER = """
+    import torch
+    from torch import nn
+    from blocks import Fold, Stack
+
+    class Encoder(nn.Module):
+        def __init__(self, width, classes):
+            super().__init__()
+            self.folds = nn.ModuleList([Fold(width), Fold(width)])
+            self.store = Stack()
+            self.head = nn.Linear(self.measure(width), classes)
+
+        def measure(self, x):
+            {begin}
+            for index, _ in enumerate(self.folds):
+                x = self.folds[index](x)
+            return x.flatten(1).shape[-1]
+
+        def forward(self, x):
+            for fold in self.folds:
+                x = fold(x)
+            return self.head(x.flatten(1))
+"""
+
+
+@pytest.mark.parametrize(
+    ("begin", "found"),
+    [
+        ("x = torch.randn(4, x, 32, 32)", []),
+        ("x = torch.load('sample.pt', map_location='cpu')", ["encoder.py: TLK201 warning"]),
+        ("x = self.store.take(torch.randn(4, x, 32, 32))", ["encoder.py: TLK201 warning"]),
+    ],
+)
+def test_networks_of_another_file_compute_with_what_was_made_up(tmp_path: Path, begin: str, found: list[str]) -> None:
+    written = {"blocks.py": BLOCKS, "encoder.py": ENCODER.format(begin=begin)}
+    assert Project(tmp_path, written).found() == found

@@ -42,8 +42,9 @@ def makers(
     """Where the numbers in a value come from, whatever is computed with them.
 
     A function that is not seen may read a file that it is given the name of: ``Image.open("photo.jpg")``; what it is
-    given tensors for it computes with. Of a function of the file what it returns counts, and what it is given; a
-    function of another file and an object of the program may have got their numbers anywhere.
+    given tensors for it computes with, as a network of another file does. Of a function of the file what it returns
+    counts, and what it is given; a function of another file and an object of the program may have got their numbers
+    anywhere.
     """
     if value.op is Op.CONSTANT:
         return frozenset([Maker.WRITTEN])
@@ -61,7 +62,8 @@ def makers(
                 return frozenset([Maker.DRAWN])
         elif value.callee.op is Op.ATTRIBUTE:
             inputs = list(value.callee.inputs)
-        functions = solution.functions_of(value) if value.callee.op is not Op.ATTRIBUTE else []
+        called = solution.functions_of(value) if value.callee.op is not Op.ATTRIBUTE else []
+        functions = [function for function in called if not _is_forward_elsewhere(function)]
         if any(function.is_foreign or function.name == "__init__" for function in functions):
             return frozenset([Maker.ELSEWHERE])
         inputs += [function.result for function in functions if function.result is not None]
@@ -72,3 +74,7 @@ def makers(
         if not value.callee.name.startswith(COMPUTING) or value.callee.name in READING:
             return frozenset([Maker.ELSEWHERE])
     return found if found or seen - {value} else frozenset([Maker.ELSEWHERE])
+
+
+def _is_forward_elsewhere(function: Function) -> bool:
+    return function.is_foreign and function.name == "forward" and function.owner is not None
