@@ -97,7 +97,13 @@ def test_a_file_of_data_passes_no_rule() -> None:
 
 
 @pytest.mark.parametrize(
-    ("head", "uses"), [("from mxnet import nd", False), ("import mxnet, torch", True), ("from mine import net", True)]
+    ("head", "uses"),
+    [
+        ("from mxnet import nd", False),
+        ("from flax import nnx", False),
+        ("import mxnet, torch", True),
+        ("from mine import net", True),
+    ],
 )
 def test_a_backward_may_be_another_library_s(head: str, uses: bool) -> None:
     assert outcome(f"{head}\nloss = f(x)\nloss.backward()\n").uses_torch is uses

@@ -158,6 +158,16 @@ def test_made_up_numbers_that_another_function_packs() -> None:
     assert found(body.format("pack([torch.rand(3), torch.rand(5)], 8)")) == []
 
 
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [("from flax import nnx as elsewhere", []), ("import haiku as elsewhere", []), ("import elsewhere", [2])],
+)
+def test_what_a_library_of_other_networks_gives_is_none_of_torch(source: str, lines: list[int]) -> None:
+    body = f"{source}\ndef f(parts, batch):\n"
+    body += "    model = elsewhere.merge(*parts)\n    model.eval()\n    return model(batch).argmax().item()\n"
+    assert found(body) == lines
+
+
 TRAINER = """
 class Trainer:
     def __init__(self, model):

@@ -30,9 +30,10 @@ _MODES = (".eval()", ".train(")
 """What a file says together that switches the mode of what it is given; TensorFlow's tensors have an ``eval``."""
 
 OTHER_LIBRARIES = frozenset(
-    ["mxnet", "paddle", "chainer", "mindspore", "megengine", "jittor", "oneflow", "tinygrad"]
+    ["mxnet", "paddle", "chainer", "mindspore", "megengine", "jittor", "oneflow", "tinygrad", "flax"]
 )  # fmt: skip
-"""Packages whose tensors have a ``backward`` as well: a file that imports one, and never says torch, is theirs."""
+"""Packages whose tensors have a ``backward`` as well, or whose modules have an ``eval``: a file that imports one, and
+never says torch, is theirs."""
 
 _OF_TENSORS = (
     ".eval()", ".detach(", ".item()", ".unsqueeze(", ".squeeze(", ".argmax(", ".softmax(", ".sigmoid(", ".cpu()",

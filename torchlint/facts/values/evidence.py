@@ -33,7 +33,7 @@ from torchlint.facts.values.domain import (
     sorted_values,
 )
 from torchlint.facts.values.framework_objects import contract_of, guards_itself
-from torchlint.facts.values.frameworks import annotated, trains_on_result
+from torchlint.facts.values.frameworks import annotated, is_of_others, trains_on_result
 from torchlint.facts.values.graph import Backward, Function, Mode, Op, Place, Value
 from torchlint.facts.values.loss_forms import (
     MOVING,
@@ -167,7 +167,7 @@ class Evidence:
         seen.add(value)
         if not any(isinstance(a, Unknown | Argument) for a in self.solution.of(value)) and not self._is_item(value):
             return
-        if guards_itself(self.solution, value):
+        if guards_itself(self.solution, value) or is_of_others(value):
             return
         if value.op is Op.PHI:
             for choice in value.inputs:

@@ -21,7 +21,7 @@ from torchlint.frameworks import SERVING, Holds, Row, method_names, rows_holding
 from torchlint.screen import OTHER_LIBRARIES
 from torchlint.syntax.tree import dotted
 
-OF_OTHERS = OTHER_LIBRARIES | {"tensorflow", "keras", "flax", "haiku", "equinox", "sonnet"}
+OF_OTHERS = OTHER_LIBRARIES | {"tensorflow", "keras", "haiku", "equinox", "sonnet"}
 """Packages whose modules are no modules of torch, though they may have a ``forward`` as well."""
 
 
@@ -178,6 +178,11 @@ def told_of(graph: ValueGraph, value: Value) -> str:
     if name or not value.function.is_foreign or not isinstance(value.syntax, cst.Param):
         return name
     return (dotted(value.syntax.annotation.annotation) or "") if value.syntax.annotation is not None else ""
+
+
+def is_of_others(value: Value) -> bool:
+    """Whether a value is what a function of a package gives whose modules are no modules of torch."""
+    return value.op is Op.CALL and value.callee.op is Op.EXTERNAL and value.callee.name.partition(".")[0] in OF_OTHERS
 
 
 def annotated(name: str) -> Abstract | None:
