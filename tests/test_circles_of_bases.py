@@ -86,3 +86,40 @@ def test_the_object_is_in_the_circles_of_its_base(
     }  # fmt: skip
     found = [one for one in Project(tmp_path, written[files]).found() if "TLK407" in one]
     assert found == ["search.py: TLK407 note"] * told
+
+
+ASKED = """
+    class Traced(nn.Module):
+        def __init__(self, width, tracer=None, deep=False):
+            super().__init__()
+            self.body, self.head = nn.Linear(8, width), nn.Linear(width, 3)
+            {kept}
+
+        def forward(self, x):
+            return self.head(self.body(x).relu())
+
+    Sound = Traced
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "made", "told"),
+    [
+        ("if tracer is None:", "Traced(width)", True),
+        ("if tracer is not None:", "Traced(width)", False),
+        ("if tracer is not None:", "Traced(width, print)", True),
+        ("if not tracer: print(width)\n        else:", "Traced(width)", False),
+        ("if deep and width > 8:", "Traced(width)", False),
+        ("if deep and width > 8:", "Traced(width, deep=True)", True),
+        ("if deep or width > 8:", "Traced(width)", True),
+        ("if tracer or deep:", "Traced(width)", False),
+        ("if tracer or deep:", "Traced(width, deep=width > 8)", True),
+        ("tracer = tracer or print\n        if tracer is not None:", "Traced(width)", True),
+        ("if deep is None:", "Traced(width)", True),
+    ],
+)
+def test_a_circle_for_those_who_ask_for_it(tmp_path: Path, test: str, made: str, told: bool) -> None:
+    kept = f"{test} self.ways = lambda x: self.head(x)"
+    search = dedent(SEARCH.replace("MADE = Sound(32)", "")).format(made=made, after="pass")
+    found = Project(tmp_path, {"search.py": HEAD + dedent(ASKED).format(kept=kept) + search}).found()
+    assert [one for one in found if "TLK407" in one] == ["search.py: TLK407 note"] * told

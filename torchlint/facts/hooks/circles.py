@@ -23,6 +23,7 @@ from torchlint.facts.hooks.passed_subjects import is_made_for_it, is_new, keeps_
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.summaries.effects import Effect
 from torchlint.facts.summaries.summary import EffectKind
+from torchlint.facts.turns.unasked import is_unasked
 from torchlint.facts.values.domain import (
     FunctionReference,
     History,
@@ -121,6 +122,8 @@ class Circles:
     def _of_registration(self, registration: Registration) -> Iterator[Circle]:
         call, subject = registration.call, registration.subject
         if registration.hook is None or subject is None or self.facts.hook_lifetimes.handles.lets_go(call):
+            return
+        if is_unasked(self.facts, call.syntax, call.function):
             return
         held = self.holding.held_by(registration.hook)
         if registration.is_of_tensor:
@@ -270,6 +273,8 @@ class Circles:
                 continue
             place = self.instances.attribute_of(store, owner)
             by, is_seldom = self.makers.maker(owner)
+            if is_unasked(self.facts, store.target or store.statement, function):
+                continue
             if place is not None and by is not None and not self.instances.is_dropped(place):
                 if self.instances.is_heavy(owner):
                     holder, written = f"{function.parameters[0].name}.{place.path}", self._written(held)

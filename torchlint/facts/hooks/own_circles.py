@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from torchlint.facts.hooks.passed_subjects import keeps_given
+from torchlint.facts.turns.unasked import is_unasked
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.graph import Function, Kind, Op, Value
 
@@ -151,6 +152,8 @@ def _holds_object(search: Circles, registration: Registration) -> bool:
     call, itself = registration.call, registration.call.function.parameters[0]
     if search.facts.hook_lifetimes.handles.lets_go(call) or search.facts.skipping.is_skipped(call, call.function):
         return False
+    if is_unasked(search.facts, call.syntax, call.function):
+        return False
     return registration.hook is not None and any(
         held.value is itself for held in search.holding.held_by(registration.hook)
     )
@@ -167,7 +170,9 @@ def _stored(search: Circles, initializer: Function) -> Iterator[str]:
                 if owner is not None and any(one.value is itself for one in held)
                 else None
             )
-            if place is not None and not search.instances.is_dropped(place):
+            if place is None or search.instances.is_dropped(place):
+                continue
+            if not is_unasked(search.facts, store.target or store.statement, initializer):
                 yield place.path
 
 
@@ -205,7 +210,8 @@ def _given_to_unseen(search: Circles, method: Function) -> Iterator[tuple[Value,
     """(the call of an own method that is not seen, the position of a parameter, what it is given), for each."""
     for call in search.facts.steps.calls_in(method) if method.owner is not None and method.parameters else ():
         is_own = call.callee.op is Op.ATTRIBUTE and call.callee.inputs[0] is method.parameters[0]
-        if is_own and not search.facts.solution.functions_of(call):
+        is_told = is_own and not is_unasked(search.facts, call.syntax, method)
+        if is_told and not search.facts.solution.functions_of(call):
             given = zip(call.keys[1:], call.arguments, strict=True)
             yield from ((call, key + 1, argument) for key, argument in given if isinstance(key, int))
 
