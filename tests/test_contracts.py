@@ -62,6 +62,27 @@ def test_a_metric_of_ignite_is_given_outputs_with_their_graph(body: str, expecte
     assert kept(METRIC.format(body=body)) == expected
 
 
+RANKING = """
+def ranked(scores, rows, count):
+    order = torch.argsort(scores, dim=-1, descending=True)[:, :count]
+    return torch.gather(rows, -1, order)
+"""
+
+
+@pytest.mark.parametrize(
+    ("sum_of", "is_kept"),
+    [
+        ("ranked(scores, y, 3)", False),
+        ("ranked(y, scores, 3)", True),
+        ("torch.gather(y, -1, torch.argsort(scores, -1))", False),
+        ("scores.mul(ranked(scores, torch.where(y >= 1, y, 0), 3))", True),
+    ],
+)
+def test_an_order_by_the_outputs_gives_targets_no_graph(sum_of: str, is_kept: bool) -> None:
+    found = kept(RANKING + METRIC.format(body=f"scores, y = output; self.total += {sum_of}.sum()"))
+    assert bool(found) is is_kept
+
+
 def test_a_metric_of_torchmetrics_is_not() -> None:
     source = METRIC.replace("ignite.metrics", "torchmetrics")
     assert kept(source.format(body="self.total += output[0].sum()")) == []

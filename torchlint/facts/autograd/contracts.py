@@ -7,7 +7,7 @@ logging outputs of a criterion, timm's meters sum up what they are given.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.values.domain import PLAIN, Argument, Carrier, Derived
+from torchlint.facts.values.domain import Argument, Carrier, Derived, is_graphless, surely_graphless
 from torchlint.facts.values.framework_objects import contract_of, keeps_no_graph
 from torchlint.facts.values.frameworks import promised
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Store, Value
@@ -116,14 +116,25 @@ def _comes_from(facts: Facts, value: Value, output: Value) -> bool:
 
 
 def _gives_graph(facts: Facts, value: Value) -> Iterator[Value]:
-    """What a value is computed from, less what only says its type or shape: ``y.type_as(y_pred)``."""
+    """What a value is computed from with a graph: not from what says its type, ``y.type_as(y_pred)``, or its order."""
     return reached([value], partial(_graph_behind, facts))
 
 
 def _graph_behind(facts: Facts, part: Value) -> list[Value]:
     is_like = part.op is Op.CALL and part.callee.op is Op.ATTRIBUTE and part.callee.name in LIKE_ANOTHER
-    behind = part.callee.inputs if is_like else part.inputs
-    return [one for one in behind if not facts.solution.final(one) <= PLAIN]
+    behind = part.callee.inputs if is_like else _given_for_result(facts, part)
+    return [one for one in behind if not surely_graphless(facts.solution.final(one))]
+
+
+def _given_for_result(facts: Facts, part: Value) -> Sequence[Value]:
+    """The inputs of a value; of a call of the file's own functions the arguments that its result has a graph from."""
+    functions = facts.solution.functions_of(part) if part.op is Op.CALL else []
+    atoms = [atom for f in functions if f.result is not None for atom in facts.solution.final(f.result)]
+    given = [a.parameter for a in atoms if isinstance(a, Argument | Derived) and a.parameter.function in functions]
+    if not given or not all(isinstance(atom, Argument | Derived) or is_graphless(atom) for atom in atoms):
+        return part.inputs
+    calls = (facts.solution.callers[one.function][part].get(one) for one in dict.fromkeys(given))
+    return [one for one in calls if one is not None]
 
 
 def _is_detached(value: Value) -> bool:
