@@ -80,6 +80,22 @@ def test_what_a_function_of_the_file_makes_up_or_reads(made: str, lines: list[in
 
 
 @pytest.mark.parametrize(
+    ("guard", "end", "lines"),
+    [
+        ("", "scores.mean(0).detach().tolist()", [3]),
+        ("@torch.no_grad()\n", "scores.mean(0).tolist()", []),
+        ("", "scores.mean().backward()", []),
+    ],
+)
+def test_what_is_mapped_over_rows_at_once_runs(guard: str, end: str, lines: list[int]) -> None:
+    for imported in ("from torch import vmap", "from torch.func import vmap"):
+        body = f"{imported}\n{guard or chr(10)}def score(net: nn.Module, rows, noises):\n    net.eval()\n"
+        body += "    def one(noise):\n        return net(rows + noise)\n"
+        body += "    scores = vmap(one, in_dims=0)(noises)\n"
+        assert found(f"{body}    return {end}\n") == lines
+
+
+@pytest.mark.parametrize(
     ("forward", "lines"),
     [
         ("def forward(self, x): raise NotImplementedError", [3]),

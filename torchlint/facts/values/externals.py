@@ -54,6 +54,12 @@ CHOOSING = {"random.sample": 0, "random.choices": 0, "heapq.nlargest": 1, "heapq
 KEYWORD_ITEMS = frozenset(["builtins.dict", "collections.OrderedDict", "types.SimpleNamespace"])
 """Those whose keyword arguments are items."""
 
+MAPPING = frozenset(["torch.vmap", "torch.func.vmap", "functorch.vmap"])
+"""Functions that give the one that they are given, for many rows at once.
+
+https://docs.pytorch.org/docs/stable/generated/torch.vmap.html
+"""
+
 _SINGLE: dict[str, Meaning] = {
     **dict.fromkeys(COLLECTIONS, Meaning.COLLECTS),
     "builtins.sum": Meaning.REDUCES,
@@ -76,6 +82,7 @@ _SINGLE: dict[str, Meaning] = {
     "copy.copy": Meaning.FIRST,
     "copy.deepcopy": Meaning.FIRST,
     "torch.compile": Meaning.FIRST,
+    **dict.fromkeys(MAPPING, Meaning.FIRST),
     "torch.jit.script": Meaning.FIRST,
     "torch.jit.trace": Meaning.FIRST,
     "torch.jit.freeze": Meaning.FIRST,

@@ -32,7 +32,7 @@ from torchlint.facts.values.domain import (
     Unknown,
     join,
 )
-from torchlint.facts.values.externals import Meaning, meaning_of
+from torchlint.facts.values.externals import MAPPING, Meaning, meaning_of
 from torchlint.facts.values.framework_objects import object_made
 from torchlint.facts.values.graph import Mode, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
@@ -64,7 +64,7 @@ def given_by_library(solution: Solution, value: Value, name: str) -> Abstract:
         name: the full dotted name of what it calls.
     """
     arguments = _arguments(solution, value)
-    if name.startswith("torch"):
+    if name.startswith("torch") and name not in MAPPING:
         known = distributions.made(solution, value, name, arguments)
         known = of_torch(solution, value, name, arguments) if known is None else known
         if known is not None:
