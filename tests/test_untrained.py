@@ -468,3 +468,34 @@ def test_a_framework_trains_the_model_that_it_hands_over(
         "fit.py": TAUGHT.format(prepared=prepared),
     }
     assert ("trainer.py: TLK203 warning" in Project(tmp_path, files).found()) is is_told
+
+
+SCALED = """
+class Trainer({base}):
+    def __init__(self, net):
+        self.net = nn.parallel.DistributedDataParallel(net)
+        self.optimizer = optim.SGD(net.parameters(), lr=0.1)
+
+    def _backward(self, loss):
+        {backward}
+
+    def fit(self, batch):
+        scaler = torch.amp.GradScaler(enabled=True)
+        loss = self.net(batch).sum()
+        self._backward(scaler.scale(loss))
+        self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "backward", "count"),
+    [
+        ("object", "loss.backward()", 0),
+        ("Pluggable", "loss.backward()", 0),
+        ("object", "self.net(torch.ones(1)).sum().backward(); print(loss)", 1),
+    ],
+)
+def test_a_scaled_loss_is_the_loss_wherever_its_backward_stands(base: str, backward: str, count: int) -> None:
+    head = "from torch import optim\nfrom plugins import Pluggable\n"
+    found = Program(head + SCALED.format(base=base, backward=backward)).facts.untrained_forwards
+    assert len([one for one in found if one.call.function.name == "fit"]) == count

@@ -213,7 +213,9 @@ class Calls:
         if isinstance(atom, External):
             return self._external(value, f"{atom.name}.{name}")
         if isinstance(atom, Tool):
-            return PLAIN
+            # `scaler.scale(loss)` is the loss, times a number.
+            is_scaled = atom.kind == "scaler" and name == "scale" and value.arguments
+            return differentiate(value, self._arguments(value)[:1]) if is_scaled else PLAIN
         if isinstance(atom, Plain):
             return PLAIN
         if isinstance(atom, Partial):
