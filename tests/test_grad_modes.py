@@ -104,6 +104,19 @@ def test_a_statement_switches_for_what_follows() -> None:
     assert mode("old = torch.set_grad_enabled(flag)\nmodel(x)") in (ON, BOTH)
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("torch.set_grad_enabled(False)\n        self.net.eval()", OFF),
+        ("if self.net.training:\n            torch.set_grad_enabled(False)", ON),
+        ("torch.set_grad_enabled(False)\n        self.warm()\n        torch.set_grad_enabled(True)", ON),
+    ],
+)
+def test_a_method_of_the_object_switches_for_what_follows(body: str, expected: set[Mode]) -> None:
+    source = f"class Job:\n    def ready(self):\n        {body}\n    def run(self, x):\n        self.ready()\n"
+    assert mode(f"{source}        model(x)") == expected
+
+
 def test_a_statement_in_a_block_that_does_not_guard_outlives_it() -> None:
     assert mode("with open('log'):\n    torch.set_grad_enabled(False)\nmodel(x)") == OFF
 

@@ -51,7 +51,8 @@ class Context(ABC):
         cls: the class whose body runs, if any.
         unset: the paths of which the conditions around say that they are not set yet.
         pending: functions whose bodies are still to be built.
-        switching_off: the names of functions at the top level after which gradients are off.
+        switching_off: the functions at the top level, and the methods as ``Class.method``, after which gradients are
+            off.
     """
 
     def __init__(

@@ -61,8 +61,8 @@ class DefinitionBuilder(ExpressionBuilder):
             around = self.cls.syntax if self.cls is not None else None
             function.wraps = wrapping_mode(node, self.full_name) or self.own_guards.of(node, around)
             function.alters = alters_arguments(node)
-            if self.cls is None and self.function.parent is None and switches_off(node, self.full_name):
-                self.switching_off.add(node.name.value)
+            if self.function.parent is None and switches_off(node, self.full_name):
+                self.switching_off.add(f"{self.cls.name}.{function.name}" if self.cls is not None else function.name)
         else:
             function = Function("<lambda>", node, None, self.function, False, is_generator)
         defaults = {p: self.visit(p.default) for p in all_parameters(node.params) if p.default is not None}

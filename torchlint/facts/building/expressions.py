@@ -253,9 +253,16 @@ class ExpressionBuilder(SpreadBuilder):
         call.is_bare = self.is_bare(node)
         if call.is_bare and is_setter(call):
             self.state.mode = mode_of_argument(call, default=self.state.mode)
-        elif callee.op in (Op.READ, Op.FUNCTION) and callee.name in self.switching_off:
+        elif self.switching_off and self._switches_off(callee):
             self.state.mode = Mode.OFF
         return call
+
+    def _switches_off(self, callee: Value) -> bool:
+        """Whether what is called, a function of this file or a method of this object, switches gradients off."""
+        owner = self.function.owner
+        if callee.op is Op.ATTRIBUTE and owner is not None and callee.inputs[0] in self.function.parameters[:1]:
+            return f"{owner.name}.{callee.name}" in self.switching_off
+        return callee.op in (Op.READ, Op.FUNCTION) and callee.name in self.switching_off
 
     def _forget_what_it_changes(self, call: Value) -> None:
         """A method of this object, or a function of this file, may set attributes and globals anew."""
