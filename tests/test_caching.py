@@ -102,6 +102,23 @@ def test_a_cache_by_tensors(decorator: str) -> None:
     assert found(f"@{decorator}\ndef f(a):\n    return a + 1\n" + LOOP.format("f(x)")) == ["f(a)"]
 
 
+@pytest.mark.parametrize(("parts", "expected"), [("text.split()", []), ("net(text).split(1)", ["code(part)"])])
+def test_words_are_no_tensors_where_nothing_records_a_graph(parts: str, expected: list[str]) -> None:
+    source = f"""
+net = nn.Linear(3, 3)
+
+@lru_cache(maxsize=64)
+def code(part):
+    return sum(map(hash, part))
+
+@torch.no_grad()
+def embed(texts):
+    for text in texts:
+        net(torch.tensor([code(part) for part in {parts}]))
+"""
+    assert found(source) == expected
+
+
 def test_a_function_that_is_wrapped_later() -> None:
     assert found("def f(a):\n    return a + 1\ng = lru_cache(maxsize=None)(f)\n" + LOOP.format("g(x)")) == ["f(a)"]
 

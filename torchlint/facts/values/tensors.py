@@ -77,8 +77,13 @@ class Tensors:
         if value.op is Op.CALL:
             return value.callee.op is not Op.ATTRIBUTE or value.callee.name not in OF_PYTHON
         known = (Container, Tensor, Tool)
+        sources = [
+            one
+            for one in value.inputs[:1]
+            if one.op is not Op.CALL or self._is_evident(one) or self.is_tensor(one.callee.inputs[0])
+        ]  # `text.split()` gives words, and under a guard they look like tensors
         return value.op is not Op.OPERATION and any(
-            isinstance(atom, known) for source in value.inputs[:1] for atom in self.solution.final(source)
+            isinstance(atom, known) for source in sources for atom in self.solution.final(source)
         )
 
     def given(self, parameter: Value) -> list[Value]:
