@@ -215,3 +215,29 @@ def test_a_list_is_as_long_as_what_a_generator_yields(source: str, count: int) -
     rows = f"def rows(path):\n    for row in {source}:\n        yield dict(row=row)\n"
     kept = DATASET.format(kept="self.items = [row for row in rows(path) if row]", read="return self.items[index]")
     assert len(Program(f"{HEAD}{rows}{kept}loader = DataLoader(Data('x'), num_workers=2)\n").facts.hoards) == count
+
+
+@pytest.mark.parametrize(("default", "count"), [("2_000_000", 1), ("200", 0), ("None", 0)])
+def test_an_option_is_what_it_is_by_default(default: str, count: int) -> None:
+    source = f"""
+import argparse
+
+def rows_of(n):
+    return [{{"id": i}} for i in range(n)]
+
+class Data(Dataset):
+    def __init__(self, n):
+        self.items = rows_of(n)
+    def __len__(self):
+        return len(self.items)
+    def __getitem__(self, index):
+        return self.items[index]
+
+def main(args):
+    return DataLoader(Data(args.most_rows), num_workers=4)
+
+parser = argparse.ArgumentParser()
+parser.add_argument("-m", "--most-rows", type=int, default={default})
+main(parser.parse_args())
+"""
+    assert len(Program(HEAD + source).facts.hoards) == count

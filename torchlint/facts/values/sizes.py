@@ -15,6 +15,7 @@ from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store,
 from torchlint.facts.values.homes import homes_of, stored_at
 from torchlint.facts.values.listing import OPENING, READERS
 from torchlint.facts.values.literals import literal
+from torchlint.facts.values.options import default_of
 from torchlint.facts.values.reaching import ends
 
 if TYPE_CHECKING:
@@ -166,13 +167,13 @@ class Sizes:
         filled_from = self._filled_from(call) if is_dictionary(call) else []
         return [*filled_from, *(call.arguments if is_as_long else ())]
 
-    def _number(self, value: Value) -> int:
-        """The largest number that ``value`` is known to be, by its callers as well; -1 for none."""
-        known = [literal(self.solution, value)]
-        if value.op is Op.PARAMETER:
-            known += [literal(self.solution, given) for given in self.solution.arguments_of(value)]
-        elif value.op is Op.ATTRIBUTE:
-            return max(map(self._number, self._sources(value)), default=-1)
+    def _number(self, value: Value, hops: int = HOPS) -> int:
+        """The largest number that ``value`` is known to be, by its callers and options as well; -1 for none."""
+        known = [literal(self.solution, value), default_of(self.solution, value)]
+        behind = self.solution.arguments_of(value) if value.op is Op.PARAMETER else []
+        if value.op is Op.ATTRIBUTE:
+            behind = [source for source in self._sources(value) if source is not value]
+        known += [self._number(source, hops - 1) for source in behind] if hops else []
         return max((number for number in known if isinstance(number, int)), default=-1)
 
     def _loops_filling(self, container: Value) -> list[Loop]:
