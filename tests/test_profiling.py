@@ -39,6 +39,8 @@ def found(source: str) -> int:
         "def fit(p):\n    with p:\n        train(loader)\nfit(profile())\n",
         "def make():\n    p = profile()\n    return p\ndef fit(xs, p):\n    with p:\n        train(xs)\n"
         "def begin(p):\n    fit(loader, p=p)\nbegin(make())\n",
+        "import contextlib\n@contextlib.contextmanager\ndef timed():\n    with profile() as p:\n        yield p\n"
+        "with timed():\n    train(loader)\n",
     ],
 )
 def test_a_whole_training_is_recorded(source: str) -> None:
@@ -53,6 +55,8 @@ def test_a_whole_training_is_recorded(source: str) -> None:
         "with profile(**args):\n    train(loader)\n",
         "with profiler.profile(False):\n    train(loader)\n",
         "with profile():\n    train(islice(loader, 4))\n",
+        "import contextlib\n@contextlib.contextmanager\ndef timed():\n    with profile() as p:\n        yield p\n"
+        "with timed():\n    train(islice(loader, 4))\n",
         "def make():\n    return profile()\ndef fit(p):\n    with p:\n        train(islice(loader, 4))\nfit(make())\n",
         "def make():\n    return profile(), nullcontext()\nwith make()[1]:\n    train(loader)\n",
         "def fit(p, q):\n    with q:\n        train(loader)\nfit(profile(), nullcontext())\n",

@@ -81,6 +81,7 @@ def _trainings(facts: Facts, call: Value) -> Iterator[cst.CSTNode | None]:
         for function, block in _blocks(facts, one):
             yield facts.loop_lengths.training_within(block.body, function)
             yield _wrapped_training(facts, block, function)
+            yield from _managed_trainings(facts, block, function)
     if is_entered_by_stack(facts, call):
         yield facts.loop_lengths.training_after(call)
     starts = [other for other in facts.calls() if _is_method(facts, other, call, ("start", "__enter__"))]
@@ -99,6 +100,15 @@ def _wrapped_training(facts: Facts, block: cst.With, function: Function) -> cst.
     calls = (call for call in facts.steps.calls_in(function) if call.syntax in inside)
     run = (decorated for call in calls for decorated in facts.repetitions.wrapping.wrapped(call))
     return next((one.syntax for one in run if facts.loop_lengths.trains_long(one)), None)
+
+
+def _managed_trainings(facts: Facts, block: cst.With, function: Function) -> Iterator[cst.CSTNode | None]:
+    """The trainings under ``with timed():``, where a context manager of the file yields in a block."""
+    is_manager = any(name.rpartition(".")[2] == "contextmanager" for name in function.decorators)
+    if is_manager and any(isinstance(node, cst.Yield) for node in walk_scope(block.body)):
+        for call in facts.solution.callers.get(function, ()):
+            for user, managed in _blocks(facts, call):
+                yield facts.loop_lengths.training_within(managed.body, user)
 
 
 def _begins_run(facts: Facts, function: Function) -> bool:
