@@ -34,6 +34,9 @@ def found(source: str) -> int:
         "if __name__ == '__main__':\n    set_detect_anomaly(mode=True)\n    train(loader)\n",
         "for x in loader:\n    with detect_anomaly():\n        model(x).sum().backward()\n",
         "def start():\n    set_detect_anomaly(True)\ndef main():\n    start()\n    train(loader)\n",
+        "def play():\n    return [model(torch.ones(3)).argmax().item() for _ in range(20)]\n"
+        "def learn(rows):\n    model(torch.tensor(rows)).sum().backward()\n    optimizer.step()\n"
+        "set_detect_anomaly(True)\nfor episode in range(args.episodes):\n    learn(play())\n",
         "pl.Trainer(detect_anomaly=True).fit(model)\n",
         "class M(pl.LightningModule):\n    def on_fit_start(self):\n        set_detect_anomaly(True)\n",
         "class M(pl.LightningModule):\n    def training_step(self, x, i):\n"

@@ -181,7 +181,7 @@ class LoopLengths:
         """The first long loop of steps among the nodes that count, or in what is called there."""
         for loop in self.facts.graph.loops:
             if loop.function is function and counts(loop.syntax):
-                is_step = self.facts.repetitions.turn(loop).is_step
+                is_step = self.facts.repetitions.turn(loop).is_step or self.facts.repetitions.makes_step(loop)
                 is_long = not self.is_short(loop) and not self._gets_few(loop, caller)
                 if is_step and (is_long or self._adds_up(loop, counts)):
                     return loop.syntax

@@ -230,6 +230,11 @@ class Repetitions:
             )
         return self._holds[function]
 
+    def makes_step(self, loop: Loop) -> bool:
+        """Whether each turn calls a function that makes one step, whatever else it holds: a rollout before it."""
+        calls = (c for c in self.steps.calls_in(loop.function) if c.loop is loop)
+        return any(self._makes_one_step(function) for call in calls for function in self.solution.functions_of(call))
+
     def trains(self, loop: Loop) -> bool:
         """Whether something is trained in each turn of ``loop``."""
         if any(at is not None and loop in at.around() for at in self._trainings.get(loop.function, ())):
