@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from torchlint.facts.keeping.averaged import AveragedLoads
     from torchlint.facts.keeping.snapshots import Snapshot
 
+HERE = "the copy is made here"
+
 
 class SnapshotsKept(Rule):
     """A container collects copies of a model.
@@ -92,7 +94,7 @@ def _finding(facts: Facts, snapshot: Snapshot) -> Finding:
         level=Level.NOTE if snapshot.is_supposed else Level.ERROR,
         memory=Memory.DEVICE_GROWS,
         evidence=(
-            Step(facts.statement_of(copy), "the copy is made here"),
+            Step(facts.statement_of(copy), f"{snapshot.copied_by} makes the copy" if snapshot.copied_by else HERE),
             Step(insertion.statement, f"`{insertion.name}` keeps it here"),
         ),
     )  # fmt: skip

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -67,6 +67,17 @@ class Copies:
         if made.arguments[0] in function.parameters:
             return DEEPCOPY, (function.parameters.index(made.arguments[0]),)
         return None
+
+    def copied_in(self, kept: Value, given: Sequence[Value]) -> Value | None:
+        """Which of the parameters ``given`` is copied in ``kept``, be it by its state; None where no single one is."""
+        made = self.of(kept)
+        behind = set(made.computed_from()) if made is not None else set()
+        copied = [parameter for parameter in given if parameter in behind]
+        return copied[0] if len(copied) == 1 else None
+
+    def may_be_copied(self, value: Value) -> bool:
+        """Whether a copy of ``value`` is one of a model, of an optimizer or of the state of one."""
+        return self._is_model_or_state(value)
 
     def _copy(self, value: Value, depth: int) -> Value | None:
         """What makes ``value`` a copy of a model's tensors on their own device."""

@@ -49,10 +49,14 @@ class KeptElsewhere:
 
     def is_in_container(self, solution: Solution, *, or_view: bool = False) -> bool:
         """Whether a list, a dict or the like is known to keep what it is given as it is; ``or_view`` a part of that."""
+        is_held = self.keep.is_shared or (or_view and self.keep.view is not None)
+        return is_held and self.collects(solution)
+
+    def collects(self, solution: Solution) -> bool:
+        """Whether a list, a dict or the like is known to get one thing more each time, without a bound."""
         found = (solution.stored.get(home, ()) if isinstance(home, Place) else (home,) for home in self.homes)
         atoms = (atom for values in found for value in values for atom in solution.final(value))
-        is_held = self.keep.is_shared or (or_view and self.keep.view is not None)
-        collects = self.keep.grows and not self.keep.bounded and is_held
+        collects = self.keep.grows and not self.keep.bounded
         return collects and any(isinstance(atom, Container) for atom in atoms)
 
     def field(self, solution: Solution) -> str:

@@ -30,12 +30,14 @@ class Snapshot:
         copy: the CALL (or the comprehension) that makes the copy.
         subject: of what, as the program writes it; "" where that is not written there.
         is_supposed: nobody is seen to run this more than once.
+        copied_by: the function of another file that makes the copy, in words; "" for a copy that is made here.
     """
 
     insertion: Insertion
     copy: Value
     subject: str
     is_supposed: bool = False
+    copied_by: str = ""
 
 
 def snapshots(facts: Facts) -> list[Snapshot]:
@@ -74,14 +76,30 @@ class _Search:
     def handed_over(self, kept: KeptElsewhere) -> Snapshot | None:
         """What an object of another file collects of what it is given: ``log.note(copy.deepcopy(model))``."""
         value, call = kept.given.value, kept.call
+        if kept.keep.is_copied:
+            return self._copied_there(kept)
         if not kept.is_in_container(self.solution) or self.flows.live_parts(value):
             return None
         copy = self.copies.of(value) if call.loop is None or is_made_beside(value, call) else None
         if copy is None or not kept.outlives(self.facts, self.insertions.is_step):
             return None
-        statement, holder = self.facts.statement_of(call), kept.holder or call
-        insertion = Insertion(statement, holder, (kept.given,), kept.name, allocation=None, bounded=False)
-        return Snapshot(insertion, copy, self._subject(copy))
+        return Snapshot(self._by_call(kept), copy, self._subject(copy))
+
+    def _copied_there(self, kept: KeptElsewhere) -> Snapshot | None:
+        """What an object of another file copies and collects: ``selection.after_epoch(net, score)``."""
+        keep, node = kept.keep, kept.given.node
+        # Under a key a copy replaces the last one of that name, if names come again: that is not seen from here.
+        if keep.keyed or not kept.collects(self.solution) or not self.copies.may_be_copied(kept.given.value):
+            return None
+        if not kept.outlives(self.facts, self.insertions.is_step):
+            return None
+        name = self.facts.shortly(node) if node is not None else ""
+        file = self.solution.graph.foreign.files[kept.function]
+        return Snapshot(self._by_call(kept), kept.call, name, copied_by=f"`{kept.function.name}` in {file}")
+
+    def _by_call(self, kept: KeptElsewhere) -> Insertion:
+        statement, holder = self.facts.statement_of(kept.call), kept.holder or kept.call
+        return Insertion(statement, holder, (kept.given,), kept.name, allocation=None, bounded=False)
 
     def _is_new(self, store: Store) -> bool:
         """Whether what goes in is made in the same turn, and is not one object again and again."""

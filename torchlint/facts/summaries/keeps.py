@@ -13,6 +13,7 @@ import libcst as cst
 from torchlint.facts.autograd.insertions import Insertions
 from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.keeping.by_field import ByField
+from torchlint.facts.keeping.copies import Copies
 from torchlint.facts.keeping.lookups import Lookups
 from torchlint.facts.keeping.moved_at_end import MovedAtEnd
 from torchlint.facts.keeping.snapshots import is_cut
@@ -49,6 +50,7 @@ class Keeps:
         self._fields, self._reading = ByField(facts), Reading(facts)
         self._views = Views(facts.solution, facts.steps)
         self._moved = MovedAtEnd(facts)
+        self._copies = Copies(facts, sees_callers=False)
         self._arithmetic = Arithmetic(facts.flows)
         self._stores: dict[Function, list[Store]] = defaultdict(list)
         for store in facts.graph.stores:
@@ -87,6 +89,8 @@ class Keeps:
         given = self._with_parts(given, kept, store.function)
         views = self._views_of(kept, store.function)
         cut = [position for position in views if (position, "") not in given]  # `hidden[:, 0].detach()`
+        copied = self._copied_in(kept, store.function)
+        cut += [position for position in copied if (position, "") not in given]
         given |= {(position, ""): True for position in cut}
         if not given:
             return
@@ -111,6 +115,7 @@ class Keeps:
                     by_field=by_field, asked_by=self._lookups.asking(store, owner) if under and owner else (),
                     view=views.get(position) if is_computed else None,
                     moved_at_end=shared and into == 0 and self._moved.is_filled_by(store),
+                    is_copied=position in copied,
                 )  # fmt: skip
 
     def _writes_into_tensor(self, store: Store) -> bool:
@@ -152,6 +157,12 @@ class Keeps:
         """The views of parts of parameters that are kept, or are in what is kept, by the position of the parameter."""
         told = (self._views.of_given(one, function) for one in sorted(held_in(kept), key=lambda one: one.index))
         return {view.position: view for view in told if view is not None and view.is_part}
+
+    def _copied_in(self, kept: Value, function: Function) -> list[int]:
+        """The parameter of which a copy is kept, as a model is copied."""
+        given = parameters_with_captured(function)
+        copied = self._copies.copied_in(kept, given)
+        return [] if copied is None else [given.index(copied)]
 
     def _keys_of_cache(self, store: Store) -> tuple[int, ...]:
         """The parameters of which the key is made under which a store adds to a cache; none for any other store."""
@@ -220,8 +231,10 @@ class Keeps:
                     if is_same or not keep.is_shared
                     else self._views_of(argument, call.function).get(position)
                 )
+                is_copied = position in self._copied_in(argument, call.function)
                 yield replace(keep, position=position, into=into, attribute=attribute, mode=mode,
                               is_shared=keep.is_shared and is_same, view=view,
+                              is_copied=(keep.is_copied and is_same) or (keep.is_shared and is_copied),
                               is_computed=computed, readers=(*keep.readers, *readers) if into else readers,
                               only_if=only_if, of=of or keep.of, fields=(),
                               by_field=(), cached_under=tuple(sorted(under)))  # fmt: skip

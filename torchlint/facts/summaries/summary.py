@@ -194,6 +194,7 @@ class KeepSummary:
         fields: what is kept is a new record that has the parameter under this name, or each of ``*values`` under one.
         by_field: those of the readers that give records on, or what they have, under the same names and no others.
         moved_at_end: it is put into a container whose items the class moves to the host, and takes nowhere else.
+        is_copied: what is kept is a copy of the parameter, if that is a model or its state, on its device.
     """
 
     position: int
@@ -217,6 +218,7 @@ class KeepSummary:
     fields: tuple[str, ...] = ()
     by_field: tuple[str, ...] = ()
     moved_at_end: bool = False
+    is_copied: bool = False
 
 
 class EffectKind(Symbol):
