@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchlint.facts.values.domain import Abstract, Container
+from torchlint.facts.values.domain import Abstract, Atom, Container
 from torchlint.facts.values.externals import COUNTER, FROM_KEYS
 from torchlint.facts.values.graph import Op, Store, Value
 
@@ -43,6 +43,32 @@ def lists_keys(call: Value, argument: Abstract) -> bool:
     if asked is not None and asked.op is Op.ATTRIBUTE and asked.name in ("values", "items"):
         return False
     return all(isinstance(atom, Container) and yields_keys(atom.allocation) for atom in argument)
+
+
+_OF_PAIRS = frozenset(["builtins.dict", "collections.OrderedDict"])
+
+_LISTED = (cst.List, cst.Tuple, cst.ListComp, cst.GeneratorExp)
+
+
+def takes_pairs(call: Value, argument: Atom) -> bool:
+    """Whether a CALL makes a dictionary of pairs that are listed: ``OrderedDict((name, Meter()) for name in names)``.
+
+    Args:
+        call: the CALL.
+        argument: one of the things that its first argument may be.
+    """
+    return (
+        call.callee.name in _OF_PAIRS
+        and isinstance(argument, Container)
+        and isinstance(argument.allocation.syntax, _LISTED)
+    )
+
+
+def is_pair(atom: Atom) -> bool:
+    """``(name, Meter())``"""
+    if not isinstance(atom, Container) or not isinstance(atom.allocation.syntax, cst.Tuple | cst.List):
+        return False
+    return tuple(atom.allocation.keys) == (0, 1)
 
 
 def rewrites_all(store: Store) -> bool:

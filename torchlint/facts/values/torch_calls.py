@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.values.dictionaries import lists_keys
+from torchlint.facts.values.dictionaries import is_pair, lists_keys, takes_pairs
 from torchlint.facts.values.differentiation import apply, live
 from torchlint.facts.values.domain import (
     BOTTOM,
@@ -154,9 +154,18 @@ def collected(solution: Solution, value: Value, name: str, arguments: list[Abstr
             if made:
                 solution.set_field(value, None, made)
         elif CHOOSING.get(name, key) == key:
-            items = PLAIN if lists_keys(value, argument) else join(item_of(solution, value, a, None) for a in argument)
+            items = PLAIN if lists_keys(value, argument) else join(_items(solution, value, a) for a in argument)
             solution.set_field(value, None, items)
     return frozenset([Container(value)])
+
+
+def _items(solution: Solution, value: Value, argument: Atom) -> Abstract:
+    """What a new container takes of another one: its items, or what is second in the pairs of a dictionary."""
+    items = item_of(solution, value, argument, None)
+    if not takes_pairs(value, argument):
+        return items
+    pairs = [atom for atom in items if is_pair(atom)]
+    return items.difference(pairs).union(*(item_of(solution, value, pair, 1) for pair in pairs))
 
 
 def _made_by(solution: Solution, value: Value, factory: Atom) -> Abstract:
