@@ -19,8 +19,8 @@ from torchlint.facts.summaries.summary import KeepSummary
 from torchlint.facts.values.domain import LEAF, Container
 from torchlint.facts.values.frameworks import is_forward, may_be_module
 from torchlint.facts.values.graph import Function, Mode, Op, Place, Value
-from torchlint.facts.values.homes import is_handed_to_method, places_of
-from torchlint.facts.values.parameters import is_frozen
+from torchlint.facts.values.homes import homes_of, is_handed_to_method, places_of
+from torchlint.facts.values.parameters import is_frozen, is_of_self
 from torchlint.facts.values.writing import Use
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Handovers:
         is_own = is_forward(function) and keep.into == 0
         if holder is None and is_own:
             return None  # a layer in a row: what it is given is written nowhere
-        if not kept.outlives(self.facts) or self.is_used(parts[0], kept):
+        if not (kept.outlives(self.facts) or self._goes_on_elsewhere(kept, parts[0])) or self.is_used(parts[0], kept):
             return None
         part, name, statement = parts[0], kept.name, self.facts.statement_of(call)
         file, into = self.solution.graph.foreign.files[function], self.facts.called(call)
@@ -75,6 +75,22 @@ class Handovers:
         return Record(statement, (use,), keeps, name, statement, into, keep.bounded, not whole or is_trained,
                       # By what it gives a module flows into the loss; what it keeps may not.
                       into_container=not is_own, keeper=keeper, averages=is_average, returned=is_trained)  # fmt: skip
+
+    def _goes_on_elsewhere(self, kept: KeptElsewhere, part: Value) -> bool:
+        """Whether a method hands over what it has just computed, and only other files call it, in a loop.
+
+        The object of the method has what keeps it from its beginning, and is not made in that loop; nothing is seen to
+        give up what is kept.
+        """
+        method, holder = kept.call.function, kept.holder
+        if holder is None or method.owner is None or method.name == "__init__" or is_forward(method):
+            return False
+        if not is_of_self(holder, method) or self.solution.callers.get(method) or part.function is not method:
+            return False
+        resetters = self.facts.lifetimes.resetters([*kept.homes, *homes_of(self.solution, holder)])
+        if kept.is_let_go(self.solution) or any(one.name != "__init__" for one in resetters):
+            return False
+        return self.facts.repeats(method.name, [method.owner.name])
 
     def _live_parts(self, argument: Value, keep: KeepSummary) -> list[Value]:
         """The tensors with a graph that are kept of an argument: itself, or what is in it."""
@@ -123,7 +139,8 @@ class Handovers:
         if any(place in self._trained_places for place in self._places(function, keep)):
             return True
         owner = function.owner
-        readers = [owner.method(name) for name in keep.readers] if owner is not None else []
+        wanting = [name for name in keep.readers if not kept.is_left_by(self.solution, name)]
+        readers = [owner.method(name) for name in wanting] if owner is not None else []
         calls = [(reader, call) for reader in readers if reader for call in self.solution.callers.get(reader, {})]
         training = {backward.function for backward in self.solution.graph.foreign.backwards}
         is_spent = self.flows.touches_spent(part)
@@ -136,7 +153,7 @@ class Handovers:
         if any(reader in training for reader, _ in calls) or any(used):
             return True
         # Who made the object may train on what others add to it: `terms.total.backward()`.
-        names = [keep.attribute, *keep.readers] if keep.attribute and not is_spent else []
+        names = [keep.attribute, *wanting] if keep.attribute and not is_spent else []
         return any(map(self.facts.others_train_on, names))
 
     def _leaves(self, kept: KeptElsewhere, reader: Function, call: Value) -> bool:
@@ -180,7 +197,8 @@ class Handovers:
         keep, owner = kept.keep, kept.function.owner
         if owner is None or keep.into != 0 or holder not in self.flows.trained:
             return False
-        wanted = {keep.attribute, *keep.readers}
+        wanting = [name for name in keep.readers if not kept.is_left_by(self.solution, name)]
+        wanted = {keep.attribute, *wanting}
         methods = {method for cls in owner.lineage() for method in cls.methods.values()}
         calls = [(method, call) for method in methods for call in self.solution.callers.get(method, {})]
         others = {user for user in holder.users if user.op is Op.ATTRIBUTE and user.name not in wanted}

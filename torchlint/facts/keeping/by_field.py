@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.records import makes_record
+from torchlint.facts.building.names import constant_of
+from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.domain import ClassReference, is_graphless, sorted_values
 from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.homes import places_of
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 CHOOSING = frozenset(["random.sample", "random.choices", "builtins.list", "builtins.tuple", "builtins.sorted"])
 """Functions that give some of the rows that they are given."""
+
+EACH = "*"
+"""Stands for the fields of a tuple that is made of a starred parameter: each of its values has its number for one."""
 
 
 class ByField:
@@ -40,15 +45,40 @@ class ByField:
         classes = [atom.cls for atom in atoms if isinstance(atom, ClassReference)]
         return classes[0] if len(classes) == 1 and _fields(classes[0]) else None
 
+    def names(self, kept: Value) -> tuple[str, ...]:
+        """The fields of a kept value, where that is a new record: of a class, a named tuple, a tuple, a dictionary.
+
+        The items of a tuple have their numbers for names; empty for what is no record.
+        """
+        made = kept.unnarrowed()
+        if made.op is Op.CONTAINER:
+            is_record = isinstance(made.syntax, cst.Tuple | cst.Dict) and all(key is not None for key in made.keys)
+            return tuple(map(str, made.keys)) if is_record else ()
+        cls = self.record(made)
+        return _fields(cls) if cls is not None else self._named_tuple(made)
+
+    def _named_tuple(self, made: Value) -> tuple[str, ...]:
+        """``Step = namedtuple("Step", "seen done")``, of which a CALL makes one."""
+        behind = origins(self.facts, made.callee) if made.op is Op.CALL else []
+        behind = [one for one in behind if one.op is Op.CALL]
+        if len(behind) != 1 or behind[0].callee.name != "collections.namedtuple":
+            return ()
+        listed = behind[0].argument(1, "field_names")
+        written = listed.inputs if listed is not None and listed.op is Op.CONTAINER else (listed,)
+        told = [constant_of(one.syntax) for one in written if one is not None and one.syntax is not None]
+        names = [name for one in told if isinstance(one, str) for name in one.replace(",", " ").split()]
+        return tuple(names) if len(told) == len(written) else ()
+
     def fields(self, kept: Value, parameter: Value) -> tuple[str, ...]:
         """The fields of a new record that are what is given for a parameter: of a starred one each takes a field."""
-        cls, made = self.record(kept), kept.unnarrowed()
-        if cls is None:
+        names, made = self.names(kept), kept.unnarrowed()
+        if made is parameter:
+            return (EACH,) if star_of(parameter) == "*" else ()
+        if not names:
             return ()
-        names = _fields(cls)
         if star_of(parameter) == "*" and list(made.arguments) == spread_as(made, "*") == [parameter]:
             return names
-        given = zip(made.keys[1:], made.arguments, strict=True)
+        given = zip(made.keys, made.inputs, strict=True)
         found = [_named(names, key) for key, argument in given if parameter in argument.computed_from()]
         return tuple(found) if len(found) == 1 and found[0] else ()
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.keeping.by_field import EACH
 from torchlint.facts.summaries.summary import CALLED, KeepSummary, item_named
 from torchlint.facts.values.domain import Atom, Container, FunctionReference
 from torchlint.facts.values.graph import Function, Key, Loop, Op, Place, Value
@@ -63,9 +64,15 @@ class KeptElsewhere:
         """The field of a record under which it is kept; "" where that is not known."""
         parameter = self.function.parameters[self.keep.position]
         given = solution.given_by(self.call, parameter) if star_of(parameter) else [self.given.value]
-        if len(given) > len(self.keep.fields) or given.count(self.given.value) != 1 or spread_into(self.call):
+        names = self.keep.fields if self.keep.fields != (EACH,) else tuple(map(str, range(len(given))))
+        if len(given) > len(names) or given.count(self.given.value) != 1 or spread_into(self.call):
             return ""
-        return self.keep.fields[given.index(self.given.value)]
+        return names[given.index(self.given.value)]
+
+    def is_left_by(self, solution: Solution, reader: str) -> bool:
+        """Whether a method of the object gives only other fields of its records on with their graphs."""
+        read, field = dict(self.keep.fields_read).get(reader), self.field(solution)
+        return read is not None and bool(field) and field not in read
 
     def is_let_go(self, solution: Solution) -> bool:
         """Whether the class that keeps it has another method which sets the attribute anew, after the beginning."""

@@ -14,6 +14,7 @@ from torchlint.facts.autograd.insertions import Insertions
 from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.keeping.by_field import ByField
 from torchlint.facts.keeping.copies import Copies
+from torchlint.facts.keeping.fields_read import FieldsRead
 from torchlint.facts.keeping.lookups import Lookups
 from torchlint.facts.keeping.moved_at_end import MovedAtEnd
 from torchlint.facts.keeping.snapshots import is_cut
@@ -48,6 +49,7 @@ class Keeps:
         self.facts, self.solution, self.flows = facts, facts.solution, facts.flows
         self._insertions, self._lookups = Insertions(facts.lifetimes), Lookups(facts)
         self._fields, self._reading = ByField(facts), Reading(facts)
+        self._fields_read = FieldsRead(facts, self._fields)
         self._views = Views(facts.solution, facts.steps)
         self._moved = MovedAtEnd(facts)
         self._copies = Copies(facts, sees_callers=False)
@@ -100,6 +102,7 @@ class Keeps:
         under, owner = self._keys_of_cache(store), store.function.owner_around
         is_replaced = bool(store.attribute) and store.attribute in replaced_at_once(self.facts.graph, store.function)
         is_copied, by_field = self._writes_into_tensor(store), self._fields.readers(readers, kept, owner, attribute)
+        fields_read = self._fields_read.of(readers, kept, owner, attribute)
         for (position, of), is_computed in given.items():
             if position != into:
                 merges = is_item(kept) or (store.call is not None and store.call.callee.name == "update")
@@ -112,7 +115,8 @@ class Keeps:
                     is_state, shared, bounded=self._is_bounded(store), keyed=store.is_item and not averages, of=of,
                     only_if=self._condition(store.syntax or store.statement, store.function),
                     cached_under=under, fields=self._fields.fields(kept, parameters[position]),
-                    by_field=by_field, asked_by=self._lookups.asking(store, owner) if under and owner else (),
+                    by_field=by_field, fields_read=fields_read,
+                    asked_by=self._lookups.asking(store, owner) if under and owner else (),
                     view=views.get(position) if is_computed else None,
                     moved_at_end=shared and into == 0 and self._moved.is_filled_by(store),
                     is_copied=position in copied,
@@ -237,7 +241,7 @@ class Keeps:
                               is_copied=(keep.is_copied and is_same) or (keep.is_shared and is_copied),
                               is_computed=computed, readers=(*keep.readers, *readers) if into else readers,
                               only_if=only_if, of=of or keep.of, fields=(),
-                              by_field=(), cached_under=tuple(sorted(under)))  # fmt: skip
+                              by_field=(), fields_read=(), cached_under=tuple(sorted(under)))  # fmt: skip
 
     def _given_in(
         self, arguments: Sequence[Value], keep: KeepSummary, function: Function

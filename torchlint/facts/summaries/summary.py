@@ -191,8 +191,11 @@ class KeepSummary:
             empty for anything else.
         asked_by: the methods of the class that ask that cache for a key.
         view: what is kept is a view of a part of the parameter, ``self.firsts.append(hidden[:, 0])``; None otherwise.
-        fields: what is kept is a new record that has the parameter under this name, or each of ``*values`` under one.
+        fields: what is kept is a new record that has the parameter under this name, or each of ``*values`` under one;
+            items of a tuple have their numbers for names, and :data:`~torchlint.facts.keeping.by_field.EACH` says so
+            of as many as are given.
         by_field: those of the readers that give records on, or what they have, under the same names and no others.
+        fields_read: of those of the readers that take records apart, the fields which they give on with a graph.
         moved_at_end: it is put into a container whose items the class moves to the host, and takes nowhere else.
         is_copied: what is kept is a copy of the parameter, if that is a model or its state, on its device.
     """
@@ -217,6 +220,7 @@ class KeepSummary:
     view: ViewSummary | None = None
     fields: tuple[str, ...] = ()
     by_field: tuple[str, ...] = ()
+    fields_read: tuple[tuple[str, tuple[str, ...]], ...] = ()
     moved_at_end: bool = False
     is_copied: bool = False
 
