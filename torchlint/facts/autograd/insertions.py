@@ -100,8 +100,17 @@ class Insertions:
             return None  # a named argument is told where it is handed over
         if may_be_module(self.solution, store.value):
             return None  # a list of layers, or what may be one
+        if self._is_told_a_tensor(store):
+            return None
         parts = self.flows.live_parts(store.value)
         return self.of_store(store, parts) if parts else None
+
+    def _is_told_a_tensor(self, store: Store) -> bool:
+        """``meter.update(loss)`` of what is not known: a dictionary is not updated by a tensor."""
+        is_update = store.call is not None and store.call.callee.name == "update" and store.value.op is Op.ELEMENT
+        if not is_update or store.holder is None or self.solution.may_be(store.holder, Container):
+            return False
+        return self.flows.live(store.value.inputs[0]) is not None
 
     def of_store(self, store: Store, parts: list[Value]) -> Insertion | None:
         """What ``store`` puts into a container that outlives a step; ``parts`` of it are what matters."""
