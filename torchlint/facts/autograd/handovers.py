@@ -52,7 +52,7 @@ class Handovers:
         """What is handed over with a graph; of several things that one starred parameter takes the first."""
         call, keep, function, holder = kept.call, kept.keep, kept.function, kept.holder
         parts = self._live_parts(kept.given.value, keep)
-        if not parts or not self.keeps_graph(call, keep):
+        if not parts or not self.keeps_graph(call, keep) or kept.is_replaced(self.solution):
             return None
         is_own = is_forward(function) and keep.into == 0
         if holder is None and is_own:

@@ -60,6 +60,13 @@ class KeptElsewhere:
         collects = self.keep.grows and not self.keep.bounded
         return collects and any(isinstance(atom, Container) for atom in atoms)
 
+    def is_replaced(self, solution: Solution) -> bool:
+        """Whether all that is kept of a dict replaces what its names, which are written here, had before."""
+        made = [atom.allocation for atom in solution.final(self.given.value) if isinstance(atom, Container)]
+        keys = [key for one in made for key, _ in solution.held.get(one, ())]
+        keys += [key for one in made for key in solution.fields.get(one, ())]
+        return self.keep.own_keys and bool(keys) and all(isinstance(key, str) for key in keys)
+
     def field(self, solution: Solution) -> str:
         """The field of a record under which it is kept; "" where that is not known."""
         parameter = self.function.parameters[self.keep.position]

@@ -103,6 +103,7 @@ class Keeps:
         is_replaced = bool(store.attribute) and store.attribute in replaced_at_once(self.facts.graph, store.function)
         is_copied, by_field = self._writes_into_tensor(store), self._fields.readers(readers, kept, owner, attribute)
         fields_read = self._fields_read.of(readers, kept, owner, attribute)
+        is_named = _is_named_by(store, "")
         for (position, of), is_computed in given.items():
             if position != into:
                 merges = is_item(kept) or (store.call is not None and store.call.callee.name == "update")
@@ -119,7 +120,7 @@ class Keeps:
                     asked_by=self._lookups.asking(store, owner) if under and owner else (),
                     view=views.get(position) if is_computed else None,
                     moved_at_end=shared and into == 0 and self._moved.is_filled_by(store),
-                    is_copied=position in copied,
+                    is_copied=position in copied, own_keys=is_named,
                 )  # fmt: skip
 
     def _writes_into_tensor(self, store: Store) -> bool:
@@ -198,7 +199,7 @@ class Keeps:
     def _grows(self, store: Store) -> bool:
         """Whether a store adds to what is there: not where it replaces what stood in the same place."""
         if store.kind is Kind.INSERT and store.holder is not None:
-            return store.key is None or not is_one_place(store.holder)
+            return (store.key is None and not _is_named_by(store, "**")) or not is_one_place(store.holder)
         return store.kind is not Kind.ASSIGN
 
     def _is_bounded(self, store: Store) -> bool:
@@ -362,6 +363,21 @@ class Keeps:
 
     def _ends_graph(self, value: Value) -> bool:
         return value.op in (Op.CALL, Op.ATTRIBUTE) and all(map(is_graphless, self.solution.final(value)))
+
+
+def _is_named_by(store: Store, star: str) -> bool:
+    """``for name, value in logs.items(): self.last[name] = value``: whether a store has the keys of a parameter.
+
+    It is one with such a star: of ``**logs`` callers write the names, and again and again the same.
+    """
+    index = store.index.unnarrowed() if store.is_item and store.index is not None else None
+    pair = index.inputs[0] if index is not None and index.op is Op.ELEMENT else None
+    over = store.loop.iterable if store.loop is not None else None
+    if over is not None and over.op is Op.CALL and over.callee.op is Op.ATTRIBUTE and over.callee.name == "items":
+        over = over.callee.inputs[0]
+    if pair is None or over is None or over.op is not Op.PARAMETER:
+        return False
+    return star_of(over) == star and over in pair.computed_from()
 
 
 def parameters_with_captured(function: Function) -> list[Value]:

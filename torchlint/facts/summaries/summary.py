@@ -197,6 +197,7 @@ class KeepSummary:
         by_field: those of the readers that give records on, or what they have, under the same names and no others.
         fields_read: of those of the readers that take records apart, the fields which they give on with a graph.
         moved_at_end: it is put into a container whose items the class moves to the host, and takes nowhere else.
+        own_keys: items of a dict are put under the keys that they have in there.
         is_copied: what is kept is a copy of the parameter, if that is a model or its state, on its device.
     """
 
@@ -222,6 +223,7 @@ class KeepSummary:
     by_field: tuple[str, ...] = ()
     fields_read: tuple[tuple[str, tuple[str, ...]], ...] = ()
     moved_at_end: bool = False
+    own_keys: bool = False
     is_copied: bool = False
 
 
