@@ -12,7 +12,7 @@ from torchlint.facts.building.state import State
 from torchlint.facts.building.statements import StatementBuilder
 from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.values.frameworks import is_module_class
-from torchlint.facts.values.graph import Class, Function, Mode, Op, ValueGraph
+from torchlint.facts.values.graph import Class, Function, Kind, Mode, Op, ValueGraph
 from torchlint.facts.values.overriding import is_left_open
 from torchlint.syntax.tree import walk_statements
 
@@ -70,8 +70,12 @@ def _build_body(builder: StatementBuilder, function: Function, node: cst.Functio
     elif isinstance(node, cst.Lambda):
         builder.hand_out(builder.visit(node.body))
     else:
+        first = len(builder.graph.stores)
         builder.run(node.body)
         hand_out_as_annotated(builder, function, node)
+        for store in builder.graph.stores[first:]:
+            if store.kind is Kind.INSERT and store.value in function.parameters:
+                builder.linker.added(store.value)
 
 
 def _is_seen_elsewhere(function: Function) -> bool:

@@ -160,6 +160,8 @@ def _name(facts: Facts, call: Value, holder: Value | None, keep: KeepSummary) ->
     node = call.syntax.func if isinstance(call.syntax, cst.Call) else None
     if holder is call.callee and node is not None:
         return facts.shortly(node)
+    if holder.function.is_foreign and isinstance(node, cst.Attribute):
+        return facts.shortly(node.value)  # it is in a list of that
     if call.callee.inputs and holder is call.callee.inputs[0] and isinstance(node, cst.Attribute):
         own = _own_object(call, holder) if keep.into == 0 else None
         return facts.shortly(node.value) if own is None else f"{own.name}.{keep.attribute}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import all_parameters
+from torchlint.facts.summaries import receivers
 from torchlint.facts.summaries.following import followed
 from torchlint.facts.summaries.skeletons import function_syntax
 from torchlint.facts.summaries.summary import (
@@ -63,6 +64,8 @@ class Bodies:
             elif part.kind is PartKind.RECORD:
                 function.result.feed(self._record(part, unit, function))
         self._tell(function, summary, unit)
+        for told in summary.hands_over if function.name != "__init__" else ():
+            self._foreign.handing_over.update(receivers.link(self._linker, told, function, unit))
         if summary.makes:
             self._foreign.makers[function] = partial(self._linker.is_made_anew, known, unit)
         if summary.closure is not None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 FURTHEST = 3
 """How many imports away from the file what it needs is followed."""
+
+_Passed: TypeAlias = "tuple[Passing, Sequence[Maker]]"
+"""A call of another file, and what made the argument there."""
 
 FIRST_INDEX = 1_000_000_000
 """Values of other files come after the file's own ones wherever an order is asked for."""
@@ -53,6 +56,8 @@ class Linker:
         self.containers: dict[tuple[Value | Function, Part], Value] = {}
         self._shapes: dict[Value, tuple[Shape, Unit]] = {}
         self._realised: dict[Value, Abstract] = {}
+        self._asked: set[Function] = set()
+        self._passed: dict[Value, list[_Passed]] = {}
         self._imported_here: dict[str, tuple[Class | Function | Shape, Unit] | None] = {}
         foreign.realise = self.realise
 
@@ -77,22 +82,43 @@ class Linker:
 
     def passed_to(self, function: Function) -> None:
         """Say what other files pass to a function of this one, as far as they show it; the first that does counts."""
+        for parameter, known in self._known(function, self.imports):
+            passing, makers = known[0]
+            self._say_passed(parameter, passing, makers)
+            self._passed[parameter] = known
+            if all(maker.in_evaluation for maker in makers):
+                self.foreign.evaluated.add(parameter)
+            if all(maker.is_frozen for maker in makers):
+                self.foreign.given_frozen.add(parameter)
+
+    def added(self, parameter: Value) -> None:
+        """Say that a function adds its parameter to a list: what it is passed call by call is all in there."""
+        known = self._passed.get(parameter, [])
+        if len(known) > 1:
+            self._say_passed(parameter, known[0][0], _of_first_file(known))
+
+    def passed_elsewhere(self, method: Function, unit: Unit) -> None:
+        """Say what the files of the run pass to a method of a class of another file, call by call."""
+        known = self._known(method, unit.found.imports) if method not in self._asked else ()
+        self._asked.add(method)
+        for parameter, passed in known:
+            self._say_passed(parameter, passed[0][0], _of_first_file(passed))
+
+    def _say_passed(self, parameter: Value, passing: Passing, makers: Sequence[Maker]) -> None:
+        self._shapes[parameter] = _passed_shape(makers), self._caller(passing)
+        self.foreign.passed.add(parameter)
+
+    def _known(self, function: Function, imports: Imports) -> Iterator[tuple[Value, list[_Passed]]]:
+        """The parameters of which is known what files pass, each with that, call by call."""
         name, owner = function.name, function.owner
         if owner is not None:
             name = owner.name if name == "__init__" else f"{owner.name}.{name}"
-        first = 0 if owner is None else 1
-        passings = self.imports.passed(name)
-        for position, parameter in enumerate(function.parameters):
-            keys = (position - first, parameter.name)
-            known = ((one, makers) for one in passings for key, makers in one.makers if key in keys)
-            one, makers = next(known, (None, ()))
-            if one is not None and position >= first:
-                self._shapes[parameter] = _passed_shape(makers), self._caller(one)
-                self.foreign.passed.add(parameter)
-                if all(maker.in_evaluation for maker in makers):
-                    self.foreign.evaluated.add(parameter)
-                if all(maker.is_frozen for maker in makers):
-                    self.foreign.given_frozen.add(parameter)
+        first, passings = 0 if owner is None else 1, imports.passed(name)
+        for position, parameter in enumerate(function.parameters[first:]):
+            keys = (position, parameter.name)
+            known = [(one, makers) for one in passings for key, makers in one.makers if key in keys]
+            if known:
+                yield parameter, known
 
     def derived_from(self, cls: Class) -> None:
         """Make the classes of other files that derive from one of this file part of the graph."""
@@ -334,6 +360,12 @@ class Linker:
             source.users.append(value)
         self.foreign.values.append(value)
         return value
+
+
+def _of_first_file(known: Sequence[_Passed]) -> list[Maker]:
+    """What is passed in all calls of the file of the first one."""
+    makers = (made for passing, made in known if passing.path == known[0][0].path)
+    return list(dict.fromkeys(maker for made in makers for maker in made))
 
 
 def _passed_shape(makers: Sequence[Maker]) -> Shape:

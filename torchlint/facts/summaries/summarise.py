@@ -22,6 +22,7 @@ from torchlint.facts.keeping.letting_go import LettingGo
 from torchlint.facts.keeping.views import Views
 from torchlint.facts.repeated import compiling, reloading
 from torchlint.facts.summaries.effects import Doings
+from torchlint.facts.summaries.handing_over import handed_over
 from torchlint.facts.summaries.keeps import Keeps, parameters_with_captured
 from torchlint.facts.summaries.results import Results, path_from_parameter
 from torchlint.facts.summaries.shapes import Shapes, name_of
@@ -192,6 +193,7 @@ class _Summariser:
             view=self._views.given_by(function),
             holds=self._holders.held_from(function) if function.name == "__init__" else (),
             releases=self._letting_go.by(function),
+            hands_over=tuple(dict.fromkeys(handed_over(self.facts, function))),
             severed=severing_flag(self.solution, function),
             closure=self._closure(function),
         )

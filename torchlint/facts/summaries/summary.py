@@ -139,6 +139,27 @@ class CallSummary:
     leaves: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class HandingOver:
+    """A function calls a method of each object in a list with what it is given; see ``handing_over.py``.
+
+    Attributes:
+        base, path: the parameter that leads to the list, from 0, and the attributes on the way.
+        method: the name of the method, or what it begins with.
+        named_by: the parameter, from 0, that says the rest of the name; -1 where it is written there.
+        sources: the parameters, from 0, behind the names of the methods of the class that have them, which bring what
+            is in the list: all items of one, ``list(callbacks)``, or one that is added.
+        given: for each parameter that is handed on, the position, the keyword or the star, and its own position.
+    """
+
+    base: int
+    path: tuple[str, ...]
+    method: str
+    named_by: int
+    sources: tuple[tuple[str, int, bool], ...]
+    given: tuple[tuple[str | int, int], ...]
+
+
 CALLED = "()"
 """What a function that is given returns, as :attr:`KeepSummary.of`."""
 
@@ -375,6 +396,7 @@ class FunctionSummary:
         holds: of an initializer, the parameters, from 0, that its object has from then on: themselves, what is made
             around them, or an optimizer of their parameters.
         releases: the attributes that it takes away, each behind the parameter, from 0, whose object had it.
+        hands_over: what it does with the objects of a list.
         severed: the parameter, from 0, by which callers decide that nothing it returns has a graph, and whether that is
             true then; None where no parameter does.
         closure: the function that it makes and returns with each call, where that keeps something: its parameters come
@@ -409,6 +431,7 @@ class FunctionSummary:
     view: ViewSummary | None = None
     holds: tuple[int, ...] = ()
     releases: tuple[tuple[int, str], ...] = ()
+    hands_over: tuple[HandingOver, ...] = ()
     severed: tuple[int, bool] | None = None
     closure: FunctionSummary | None = None
 

@@ -45,7 +45,13 @@ from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Value
 from torchlint.facts.values.handing_on import bound_handlers, receiving_parameter
 from torchlint.facts.values.library_calls import given_by_container, given_by_library, given_by_tensor
-from torchlint.facts.values.named_methods import Named, callers_through, handed_through, named_methods
+from torchlint.facts.values.named_methods import (
+    Named,
+    callers_through,
+    handed_through,
+    is_handing_over,
+    named_methods,
+)
 from torchlint.facts.values.narrowed import handed_back
 from torchlint.facts.values.overriding import Overriding, is_left_open
 from torchlint.facts.values.own_backward import applied, has_own_backward
@@ -329,8 +335,10 @@ class Calls:
         """What a CALL gives a function, where it only hands on what ``caller`` has given to the function around it."""
         binding = bind(call, function, bound=bound)
         handed = handed_through(self.solution, caller, call)
+        # What stands in another file is what its caller here gives.
+        own = call.function.parameters if is_handing_over(self.solution, call) else ()
         for position, parameter in enumerate(function.parameters[bound:]):
-            if binding[parameter] is None:
+            if binding[parameter] is None or binding[parameter] in own:
                 binding[parameter] = handed.get(parameter.name, handed.get(position))
         if bound and call.callee.op is Op.ATTRIBUTE:
             binding[function.parameters[0]] = call.callee.inputs[0]

@@ -53,6 +53,7 @@ class Foreign:
         evaluated: networks that are made there and put into evaluation mode.
         given_more: calls that are given more than parameters of the function that they stand in.
         leaving: calls whose graph leaves the function that they stand in.
+        handing_over: calls of methods of objects in lists, with what the function that they stand in is given.
         hands_on: parameters that are handed on to code that is not seen.
         files: the name of the file in which a function stands.
         constants: values that are constants there, each with the constant, and with what says whether nobody else gives
@@ -94,6 +95,7 @@ class Foreign:
     evaluated: set[Value] = field(default_factory=set)
     given_more: set[Value] = field(default_factory=set)
     leaving: set[Value] = field(default_factory=set)
+    handing_over: set[Value] = field(default_factory=set)
     hands_on: set[Value] = field(default_factory=set)
     files: dict[Function, str] = field(default_factory=dict)
     constants: dict[Value, tuple[object, Callable[[], bool]]] = field(default_factory=dict)

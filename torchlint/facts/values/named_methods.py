@@ -56,6 +56,9 @@ def callers_through(solution: Solution, call: Value) -> list[Value]:
 
     It is run again when there are others.
     """
+    if is_handing_over(solution, call):
+        solution.watch(call.function, call)
+        return list(solution.callers.get(call.function, ()))
     if None not in call.keys[1:] or call.mode is not Mode.INHERITED:
         return []  # the most
     spread = [one for star in ("*", "**") for one in spread_as(call, star)]
@@ -67,12 +70,22 @@ def callers_through(solution: Solution, call: Value) -> list[Value]:
     return list(solution.callers.get(call.function, ()))
 
 
+def is_handing_over(solution: Solution, call: Value) -> bool:
+    """Whether a CALL stands in another file, and hands on to the objects of a list what its function is given."""
+    return call in solution.graph.foreign.handing_over
+
+
 def handed_through(solution: Solution, caller: Value, call: Value) -> dict[str | int, Value]:
     """What ``caller`` gives that its function hands on as it is in ``call``: ``handler(self, *args, **payload)``.
 
     By the names, and by the positions (from 0) that they have in ``call``.
     """
     handed: dict[str | int, Value] = {}
+    binding = solution.callers.get(call.function, {}).get(caller, {})
+    for key, argument in zip(call.keys[1:], call.arguments, strict=True) if is_handing_over(solution, call) else ():
+        passed = binding.get(argument)
+        if key is not None and passed is not None:
+            handed[key] = passed
     for star in ("*", "**"):
         spread = spread_as(call, star)
         if len(spread) != 1 or spread[0].op is not Op.PARAMETER or star_of(spread[0]) != star:
