@@ -164,6 +164,19 @@ def test_what_is_detached_or_bounded_or_handed_to_others_is_not_told(tmp_path: P
     assert _found(tmp_path, **parts) == []
 
 
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "self.rows[name] = self.rows.get(name, 0.0) + value",
+        "self.rows[name] = value + self.rows[name] if name in self.rows else value",
+        "self.rows[name] += value",
+        "self.rows.setdefault(name, []).append(value)",
+    ],
+)
+def test_a_sum_under_a_name_is_not_replaced(tmp_path: Path, kept: str) -> None:
+    assert _found(tmp_path, history="{}", kept=kept) == LEAK
+
+
 ENGINE = """
     import torch
     from torch import nn

@@ -94,6 +94,8 @@ class Memos:
         """What this file hands to caches of other files: ``store.put(text, vector)``."""
         for kept in kept_elsewhere(self.facts):
             call, value = kept.call, kept.given.value
+            if kept.keep.averages or kept.is_replaced(self.solution):
+                continue  # a sum, or the last value, under each name
             if not self._is_asked(kept) or not self._holds_tensors(value) or _is_made_beside(call, kept.holder):
                 continue
             passed = (self.solution.passed(call, kept.function, key) for key in kept.keep.cached_under)

@@ -103,7 +103,7 @@ class Keeps:
         is_replaced = bool(store.attribute) and store.attribute in replaced_at_once(self.facts.graph, store.function)
         is_copied, by_field = self._writes_into_tensor(store), self._fields.readers(readers, kept, owner, attribute)
         fields_read = self._fields_read.of(readers, kept, owner, attribute)
-        is_named = _is_named_by(store, "")
+        is_named = not averages and _is_named_by(store, "")
         for (position, of), is_computed in given.items():
             if position != into:
                 merges = is_item(kept) or (store.call is not None and store.call.callee.name == "update")
