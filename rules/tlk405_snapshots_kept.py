@@ -21,8 +21,8 @@ class SnapshotsKept(Rule):
 
     ## What it does
     Finds `copy.deepcopy` of a model, an optimizer or a `state_dict()`, and clones of all its tensors, that are put
-    into a list or dict in every step, epoch or trial, and never leave it. In a method that nobody is seen to call, as
-    a callback's, that is a note.
+    into a list or dict in every step, epoch or trial, and never leave it, be it by an object of another file. In a
+    method that nobody is seen to call, as a callback's, that is a note.
 
     ## Why is this bad?
     Each copy is as large as the model, with an optimizer's state three times as large, and stays on the device on
