@@ -287,3 +287,43 @@ def test_a_list_of_layers_that_a_base_of_another_file_has(
         found = project.found(*names)
         assert ("deeper.py: TLK304 error" in found) is grows
         assert not (grows and len(found) > 1)  # it is one cause
+
+
+CONTEXT_HELPER = """
+    def remember(ctx, result, slope):
+        ctx.slope = slope
+        {kept}
+"""
+
+OWN_BACKWARD = """
+    import torch
+    from torch.autograd import Function
+    from contexts import remember
+
+    class Squash(Function):
+        @staticmethod
+        def forward(ctx, x, slope):
+            y = torch.tanh(slope * x)
+            remember(ctx, y, slope)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad):
+            {read}
+            return grad * ctx.slope * (1 - y * y), None
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "read", "expected"),
+    [
+        ("ctx.result = result", "y = ctx.result", ["squash.py: TLK109 warning"]),
+        ("ctx.save_for_backward(result)", "y, = ctx.saved_tensors", []),
+        ("ctx.width = result.shape[-1]", "y = grad / ctx.width", []),
+    ],
+)
+def test_a_function_of_another_file_puts_an_output_on_the_context(
+    tmp_path: Path, kept: str, read: str, expected: list[str]
+) -> None:
+    files = {"contexts.py": CONTEXT_HELPER.format(kept=kept), "squash.py": OWN_BACKWARD.format(read=read)}
+    assert Project(tmp_path, files).found("squash.py") == expected

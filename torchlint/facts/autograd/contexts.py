@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.keeping.kept_elsewhere import kept_elsewhere
 from torchlint.facts.values.domain import ClassReference, Derived, FunctionReference, Tensor, sorted_values
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Store, Value
 from torchlint.facts.values.own_backward import has_own_backward
@@ -155,7 +156,7 @@ class _Search:
 
     def _on_context(self, store: Store, statement: cst.CSTNode, value: Value, share: Share, call: _Call) -> OnContext:
         cleared = call.backward is not None and self._is_cleared(store.attribute, call.backward)
-        holder = dotted(store.target) or store.attribute
+        holder = dotted(store.target) or f"{call.context.name}.{store.attribute}"
         name = call.function.owner.name if call.function.owner is not None else call.function.name
         tensor = self.facts.name_of(parts(store.value, store.syntax, [value])[0])
         return OnContext(
@@ -260,13 +261,23 @@ class _Search:
 
     @cached_property
     def _kept_on(self) -> dict[Value, list[Store]]:
-        """For each context (and any other object), what is assigned to its attributes."""
+        """For each context (and any other object), what is assigned to its attributes, be it by another file."""
         table: dict[Value, list[Store]] = {}
-        for store in self.facts.graph.stores:
+        for store in (*self.facts.graph.stores, *self._stores_elsewhere()):
             if store.kind is Kind.ASSIGN and store.attribute and store.holder is not None:
                 for root in {store.holder, *self.identity.roots(store.holder)}:
                     table.setdefault(root, []).append(store)
         return table
+
+    def _stores_elsewhere(self) -> Iterator[Store]:
+        """What functions of other files assign to attributes of what they are given: ``remember(ctx, y)``."""
+        for kept in kept_elsewhere(self.facts):
+            keep, call = kept.keep, kept.call
+            if kept.holder is not None and keep.attribute and not (keep.grows or keep.is_computed):
+                yield Store(
+                    Kind.ASSIGN, kept.given.value, call.function, call.loop, call.mode, self.facts.statement_of(call),
+                    syntax=kept.given.node, holder=kept.holder, attribute=keep.attribute, call=call,
+                )  # fmt: skip
 
     def _items(self, store: Store) -> Iterator[tuple[cst.CSTNode, Value]]:
         """What an attribute holds: its value, and what is or will be in it when that is a container."""
