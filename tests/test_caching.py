@@ -206,7 +206,9 @@ def test_a_dictionary_that_is_a_cache(body: str) -> None:
      "if step % 2 not in known:\n        known[step % 2] = x",
      "if step not in known:\n        known[step] = x\n    known.pop(step)",
      "if step not in known and len(known) < 8:\n        known[step] = x",
-     "known = {}\n    if step not in known:\n        known[step] = x"],
+     "known = {}\n    if step not in known:\n        known[step] = x",
+     "known.setdefault(step, []).append(x)",
+     "if step not in known:\n        known[step] = []\n    known[step].append(x)"],
 )  # fmt: skip
 def test_a_dictionary_that_does_not_grow_as_a_cache(body: str) -> None:
     assert found(MEMO.format(body)) == []

@@ -75,6 +75,8 @@ class Memos:
         """Each insertion of a tensor under a key that no later turn asks for."""
         found = []
         for statement, holder, target, key, written, value in self._insertions():
+            if _begins_group(value):
+                continue
             homes, lookup = self.lookups.homes(holder), self.lookups.of(statement, holder, value)
             if lookup is None or not (self._holds_tensors(value) or self._is_tensor_key(key)):
                 continue
@@ -237,6 +239,15 @@ class Memos:
         """Whether the dictionary is older than the turns of ``by``."""
         made = [home for home in homes if isinstance(home, Value)]
         return not any(self.novelty.is_made_by(value, by) for value in made)
+
+
+def _begins_group(value: Value) -> bool:
+    """Whether a list without anything in it is put in, ``setdefault(label, [])``: what comes into it is sorted by keys.
+
+    Nothing is computed for the key, so that nothing is saved by asking for it.
+    """
+    is_made = value.op is Op.CALL and value.callee.name in ("builtins.list", "builtins.set", "collections.deque")
+    return isinstance(value.syntax, cst.List) and not value.inputs or (is_made and not value.arguments)
 
 
 def _is_of_class(one: Function, other: Function) -> bool:
