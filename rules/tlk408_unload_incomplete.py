@@ -83,18 +83,20 @@ def _finding(facts: Facts, unloading: Unloading) -> Finding:
     also = f", and {_listed(more)} {verb} it too" if more else ""
     if more and first.how == "listed":
         also = f", and so {'are' if len(more) > 1 else 'is'} {_listed(more)}"
-    line = LineOf(facts.statement_of(first.made))
+    made: tuple[str | LineOf, ...] = (f"({first.file}", ")")
+    if not first.file:
+        made = ("(line ", LineOf(facts.statement_of(first.made)), ")")
     return Finding(
         node=drop.statement,
         message=(
-            f"giving up `{drop.path}` frees nothing: `{first.name}` (line ",
-            line,
-            f") {_HOLDS[first.how]}{also}; the whole model stays in memory; {_advice(unloading.holders)}",
+            f"giving up `{drop.path}` frees nothing: `{first.name}` ",
+            *made,
+            f" {_HOLDS[first.how]}{also}; the whole model stays in memory; {_advice(unloading.holders)}",
         ),
         level=Level.WARNING,
         memory=Memory.PEAK,
         evidence=(
-            *(Step(facts.statement_of(h.made), f"`{h.name}` {_HOLDS[h.how]}") for h in unloading.holders),
+            *(Step(facts.statement_of(h.made), f"`{h.name}` {_HOLDS[h.how]}") for h in unloading.holders if not h.file),
             Step(drop.statement, f"`{drop.path}` is given up here"),
         ),
     )

@@ -16,11 +16,13 @@ class Holder:
         how: "itself", "listed" where a list of models is given up, "parameters", "wrapper", "container", "function",
             "graph", or "part" where the model has it as one of its parts.
         made: the value that holds.
+        file: the name of the other file that makes it, "" for this one.
     """
 
     name: str
     how: str
     made: Value
+    file: str = ""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from torchlint.facts.keeping.asking_back import AskingBack
 from torchlint.facts.keeping.given_models import GivenModels, before_rest
 from torchlint.facts.keeping.held_by_parts import HeldByParts
 from torchlint.facts.keeping.holders import Holders, is_none
+from torchlint.facts.keeping.holding_attributes import HeldByBases
 from torchlint.facts.keeping.lent_parts import LentParts
 from torchlint.facts.keeping.letting_go import LettingGo
 from torchlint.facts.keeping.reading_on import is_read_after, is_written_after
@@ -45,6 +46,7 @@ class Unloadings:
         self.parts = HeldByParts(facts, self.holders)
         self._letting_go = LettingGo(facts, self.holders)
         self._given = GivenModels(facts, self.asking, self.holders)
+        self._bases = HeldByBases(facts, self._letting_go)
 
     def found(self) -> list[Unloading]:
         """Each model that is given up while something else holds it, at most one for each statement."""
@@ -281,6 +283,8 @@ class Unloadings:
                 if how and self._keeps_on(how, value, held, drop):
                     yield Holder(f"{prefix}.{place.path}", how, value)
                     break
+        for place, how, file in self._bases.of(drop, released):
+            yield Holder(f"{prefix}.{place.path}", how, self.solution.stored[place][0], file)
         keeps_on = partial(self._keeps_on, held=held, drop=drop)
         for name, how, value in self.parts.of(drop, owners, held, released, keeps_on):
             yield Holder(name, how, value)

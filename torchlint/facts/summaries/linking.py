@@ -231,6 +231,10 @@ class Linker:
             kept = self._kept(shape, cls, unit)
             self._say_constant(kept[0], shape, unit, attribute, summary)
             self.foreign.attributes += [(Place(root, attribute), value) for value in kept]
+        if summary.held:
+            self.foreign.held_by[cls] = summary.held
+        taken = (name for method in summary.methods for position, name in method.releases if position == 0)
+        self.foreign.let_go[cls] = frozenset(taken)
         for method in summary.methods:
             self.foreign.endings += [(Place(root, attribute), method.name) for attribute in method.resets]
 

@@ -18,6 +18,7 @@ from torchlint.facts.keeping import loading
 from torchlint.facts.keeping.by_field import asks_for_part
 from torchlint.facts.keeping.copies import Copies
 from torchlint.facts.keeping.holders import Holders
+from torchlint.facts.keeping.holding_attributes import HoldingAttributes
 from torchlint.facts.keeping.letting_go import LettingGo
 from torchlint.facts.keeping.views import Views
 from torchlint.facts.repeated import compiling, reloading
@@ -109,6 +110,7 @@ class _Summariser:
         self._doings = Doings(facts, EFFECTS, UNDONE)
         self._circles, self._holders = Circles(facts), Holders(facts)
         self._letting_go = LettingGo(facts, self._holders)
+        self._holding = HoldingAttributes(facts, self._holders)
         self._keeps, self._copies = Keeps(facts), Copies(facts, sees_callers=False)
         self._chains = Chains(facts, is_open=True)
 
@@ -152,6 +154,7 @@ class _Summariser:
             decorators=decorators,
             methods=tuple(map(self._function, cls.methods.values())),
             attributes=tuple((name, self._stored(Place(cls, name))) for name in sorted(names)),
+            held=tuple(self._holding.of(cls)),
         )
 
     # -- functions ------------------------------------------------------------------------------------------------

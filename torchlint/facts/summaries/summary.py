@@ -437,6 +437,23 @@ class FunctionSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class HoldSummary:
+    """An attribute of an object holds what another one is, and for good: an optimizer of its parameters, a wrapper.
+
+    Attributes:
+        attribute: that holds.
+        of: that is held.
+        how: "itself", "parameters" or "wrapper".
+        by: the methods that put there what holds.
+    """
+
+    attribute: str
+    of: str
+    how: str
+    by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ClassSummary:
     """A class.
 
@@ -446,6 +463,7 @@ class ClassSummary:
         decorators: full dotted names.
         methods: its own, by name in source order.
         attributes: what its instances hold, by name in alphabetical order.
+        held: which of these hold what others are.
     """
 
     name: str
@@ -453,6 +471,7 @@ class ClassSummary:
     decorators: tuple[str, ...] = ()
     methods: tuple[FunctionSummary, ...] = ()
     attributes: tuple[tuple[str, Shape], ...] = ()
+    held: tuple[HoldSummary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from torchlint.facts.summaries.imports import Found
-    from torchlint.facts.summaries.summary import EffectSummary, KeepSummary, ViewSummary
+    from torchlint.facts.summaries.summary import EffectSummary, HoldSummary, KeepSummary, ViewSummary
     from torchlint.facts.values.domain import Abstract
     from torchlint.facts.values.graph import Backward, Class, Function, Place, Value
     from torchlint.guarding import Guarding
@@ -29,6 +29,8 @@ class Foreign:
         keeps: what functions keep of what they are given.
         holds: the parameters, from 0, that the object of an initializer has from then on.
         releases: the attributes that functions take away, each behind the parameter, from 0, whose object had it.
+        held_by: which attributes of the objects of a class hold what others are.
+        let_go: the attributes that methods of a class take away from their own object.
         effects: what functions do on each call, of those that do anything of the kind.
         found: where a function that has effects is defined.
         chains: which parameters of a function come back through a module, and as which item; see
@@ -73,6 +75,8 @@ class Foreign:
     keeps: dict[Function, tuple[KeepSummary, ...]] = field(default_factory=dict)
     holds: dict[Function, tuple[int, ...]] = field(default_factory=dict)
     releases: dict[Function, tuple[tuple[int, str], ...]] = field(default_factory=dict)
+    held_by: dict[Class, tuple[HoldSummary, ...]] = field(default_factory=dict)
+    let_go: dict[Class, frozenset[str]] = field(default_factory=dict)
     effects: dict[Function, tuple[EffectSummary, ...]] = field(default_factory=dict)
     found: dict[Function, Found] = field(default_factory=dict)
     chains: dict[Function, tuple[tuple[int | str | None, int], ...]] = field(default_factory=dict)
