@@ -127,11 +127,14 @@ class Forwarded:
     def _run_by(
         self, method: Function, passed: Mapping[Value, Value | None], call: Value, depth: int
     ) -> Iterator[RunByObject]:
-        """The networks that a method runs, or another method of the object that it calls; ``passed`` is for what."""
+        """The networks whose graph leaves a method, which runs them or calls another one of its object that does.
+
+        ``passed`` is what each parameter is given.
+        """
         for inner in self.steps.calls_in(method):
             given = [passed.get(argument) for argument in inner.arguments]
             known = tuple(one for one in given if one is not None)
-            if not known or len(known) < len(given):
+            if not known or len(known) < len(given) or inner not in self.solution.graph.foreign.leaving:
                 continue
             if self._is_own_network(inner, method):
                 yield RunByObject(inner.callee, known, call, self._is_wholly_given(inner, method, passed))
@@ -146,10 +149,10 @@ class Forwarded:
                     yield from self._run_by(other, handed, call, depth - 1)
 
     def _is_wholly_given(self, run: Value, method: Function, passed: Mapping[Value, Value | None]) -> bool:
-        """Whether a method runs the network of a call, whose graph leaves it, on nothing but what it is ``passed``."""
+        """Whether a method runs the network of a call on nothing but what it is ``passed``."""
         runs = [one for one in self.steps.calls_in(method) if one.callee.name == run.callee.name]
         is_given = (self._is_own_network(one, method) and all(map(passed.get, one.arguments)) for one in runs)
-        return run in self.solution.graph.foreign.leaving and all(is_given)
+        return all(is_given)
 
     def _handed_to(self, call: Value, method: Function, passed: Mapping[Value, Value | None]) -> Value | None:
         """The network that a method is given, and that a CALL in it runs under its caller's mode."""
