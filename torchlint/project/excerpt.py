@@ -54,13 +54,13 @@ class Outline:
         self._imported: dict[str, str] = {}
         self._stars: list[str] = []
         registrars: dict[str, tuple[_Statement, frozenset[str]]] = {}
-        decorates = any(isinstance(node, ast.ClassDef) and node.decorator_list for node in tree.body)
+        decorates = any(getattr(node, "decorator_list", ()) for node in tree.body)
         for node in tree.body:
             first, last = _lines_of(node)
             statement = _Statement(first, last, type(node), tuple(_bound(node)))
             if decorates and isinstance(node, ast.FunctionDef) and (tables := frozenset(_filled_by(node))):
                 registrars[node.name] = statement, tables
-            elif isinstance(node, ast.ClassDef) and node.decorator_list:
+            elif registrars and isinstance(node, ast.ClassDef | ast.FunctionDef) and node.decorator_list:
                 for registrar, tables in _registrars_of(node, registrars):
                     for table in tables:
                         self._registering.setdefault(table, []).extend([registrar, statement])
@@ -133,7 +133,7 @@ class Outline:
     def excerpt(self, name: str) -> str | None:
         """The source text of what defines ``name``, with what it mentions; None when nothing at the top level does.
 
-        A table is accompanied by the classes that decorators put into it, and such a decorator by the functions that
+        A table is accompanied by what decorators put into it, and such a decorator by the functions that
         use the table.
 
         Statements keep their order; what stands between them is left out. What is mentioned farther away than
@@ -240,9 +240,9 @@ def _filled_by(function: ast.FunctionDef) -> Iterator[str]:
 
 
 def _registrars_of(
-    node: ast.ClassDef, registrars: Mapping[str, tuple[_Statement, frozenset[str]]]
+    node: ast.ClassDef | ast.FunctionDef, registrars: Mapping[str, tuple[_Statement, frozenset[str]]]
 ) -> Iterator[tuple[_Statement, frozenset[str]]]:
-    """The functions of the file that decorate a class and fill tables."""
+    """The functions of the file that decorate a class or a function and fill tables."""
     for decorator in node.decorator_list:
         function = decorator.func if isinstance(decorator, ast.Call) else decorator
         if isinstance(function, ast.Name) and function.id in registrars:

@@ -1,4 +1,4 @@
-"""Decorators of a project that hand on other arguments than they are given: detached, moved to the host, as floats."""
+"""What decorators of a project do: they hand on other arguments than they are given, or fill a table of functions."""
 
 from __future__ import annotations
 
@@ -22,6 +22,32 @@ def alters_arguments(decorator: cst.FunctionDef) -> bool:
         for inner in decorator.body.body
         if isinstance(inner, cst.FunctionDef)
     )
+
+
+def puts_away(decorator: cst.FunctionDef) -> bool:
+    """Whether a decorator puts a function under a key, and gives it back as it is: ``TABLE[name] = function``.
+
+    Args:
+        decorator: a function that does so with what it is given, or one that makes such.
+    """
+    inner = decorator.body.body if isinstance(decorator.body, cst.IndentedBlock) else ()
+    return _files_given(decorator) or any(_files_given(one) for one in inner if isinstance(one, cst.FunctionDef))
+
+
+def _files_given(decorator: cst.FunctionDef) -> bool:
+    nodes, given = list(walk_scope(decorator.body)), [one.name.value for one in decorator.params.params[:1]]
+    results = [node.value for node in nodes if isinstance(node, cst.Return)]
+    stores = (node for node in nodes if isinstance(node, cst.Assign) and _is_named(node.value, given))
+    tables = (target.target for store in stores for target in store.targets)
+    return (
+        bool(results)
+        and all(_is_named(result, given) for result in results)
+        and any(isinstance(table, cst.Subscript) for table in tables)
+    )
+
+
+def _is_named(node: cst.CSTNode | None, names: list[str]) -> bool:
+    return isinstance(node, cst.Name) and node.value in names
 
 
 def _alters(wrapper: cst.FunctionDef, given: set[str]) -> bool:

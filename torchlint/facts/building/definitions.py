@@ -8,7 +8,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.facts.building.data_classes import DataField, define_initializer, fields_of, has_fields
-from torchlint.facts.building.decorating import alters_arguments
+from torchlint.facts.building.decorating import alters_arguments, puts_away
 from torchlint.facts.building.expressions import ExpressionBuilder
 from torchlint.facts.building.guards import (
     SETTERS,
@@ -57,13 +57,14 @@ class DefinitionBuilder(ExpressionBuilder):
         if isinstance(node, cst.FunctionDef):
             is_async = node.asynchronous is not None
             function = Function(node.name.value, node, self.cls, self.function, is_async, is_generator)
-            self._decorate(function, node)
+            filled = [value for value in self._decorate(function, node) if _puts_away(value)]
             around = self.cls.syntax if self.cls is not None else None
             function.wraps = wrapping_mode(node, self.full_name) or self.own_guards.of(node, around)
             function.alters = alters_arguments(node)
             if self.function.parent is None and switches_off(node, self.full_name):
                 self.switching_off.add(f"{self.cls.name}.{function.name}" if self.cls is not None else function.name)
         else:
+            filled = []
             function = Function("<lambda>", node, None, self.function, False, is_generator)
         defaults = {p: self.visit(p.default) for p in all_parameters(node.params) if p.default is not None}
         outside = self.function
@@ -77,9 +78,13 @@ class DefinitionBuilder(ExpressionBuilder):
         self.function = outside
         self.graph.functions.append(function)
         self.pending.append((function, node))
-        return self.make(Op.FUNCTION, (), node, name=function.name, reference=function)
+        value = self.make(Op.FUNCTION, (), node, name=function.name, reference=function)
+        for decorator in filled:
+            self._register(decorator, value)
+        return value
 
-    def _decorate(self, function: Function, node: cst.FunctionDef) -> None:
+    def _decorate(self, function: Function, node: cst.FunctionDef) -> list[Value]:
+        """Say what the decorators of a function do to it; gives what they are."""
         decorators = self._decorators(node)
         function.decorators = tuple(name.removeprefix("builtins.") for name, _ in decorators)
         for name, value in decorators:
@@ -96,6 +101,7 @@ class DefinitionBuilder(ExpressionBuilder):
                 function.guard = mode_of_guard(value) or SWITCHES[name]
             elif may_guard(name):
                 function.guard = Mode.UNKNOWN
+        return [value for _, value in decorators]
 
     def _decorators(self, node: cst.FunctionDef | cst.ClassDef) -> list[tuple[str, Value]]:
         """What decorates a definition, each with its full dotted name, that of what is called if it is a call."""
@@ -127,11 +133,11 @@ class DefinitionBuilder(ExpressionBuilder):
             self._register(decorator, value)
         self.assign(node.name, value, None)
 
-    def _register(self, decorator: Value, cls: Value) -> None:
+    def _register(self, decorator: Value, defined: Value) -> None:
         """``@register("lstm")`` over a class: a function of the file is called with it, and may put it into a table."""
         named = decorator.callee if decorator.op is Op.CALL else decorator
         if named.op in (Op.FUNCTION, Op.ATTRIBUTE):
-            self.make(Op.CALL, (decorator, cls), decorator.syntax, name=decorator.name, keys=(None, 0))
+            self.make(Op.CALL, (decorator, defined), decorator.syntax, name=decorator.name, keys=(None, 0))
 
     def _initialize(self, cls: Class, node: cst.ClassDef) -> None:
         """A data class or a named tuple gets its ``__init__``, unless it has one or inherits from what is not seen."""
@@ -142,6 +148,13 @@ class DefinitionBuilder(ExpressionBuilder):
         self.fields[cls] = tuple(fields.values())
         cls.methods["__init__"], syntax = define_initializer(self, cls, self.fields[cls])
         self.pending.append((cls.methods["__init__"], syntax))
+
+
+def _puts_away(decorator: Value) -> bool:
+    """Whether a decorator of the file, or what makes one, puts functions into a table and leaves them as they are."""
+    function = _function_of(decorator)
+    syntax = function.syntax if function is not None and not function.is_foreign else None
+    return isinstance(syntax, cst.FunctionDef) and puts_away(syntax)
 
 
 def _alters(decorator: Value) -> bool:

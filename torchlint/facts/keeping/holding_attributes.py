@@ -84,7 +84,7 @@ class HeldByBases:
                         yield place, hold.how, self.foreign.files[maker]
 
     def _maker(self, cls: Class, base: Class, hold: HoldSummary) -> Function | None:
-        """The method of a base that puts there what holds, where objects of a class have it, or run it from their own."""
+        """The method of a base that puts there what holds, where objects of a class have it or call it by theirs."""
         for name in hold.by:
             method = base.method(name)
             if method is not None and (cls.method(name) is method or self.facts.solution.callers.get(method)):

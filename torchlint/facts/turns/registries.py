@@ -19,9 +19,14 @@ from torchlint.facts.values.graph import Function, Kind, Op, Value
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
+_BY_NAME = (Op.PARAMETER, Op.FUNCTION, Op.READ, Op.ATTRIBUTE)
+"""What is called is no item of a table: it has a name, or was handed over."""
+
 
 def is_dispatched(facts: Facts, function: Function) -> bool:
     """Whether a decorator puts a function into a table of which a ``while`` calls the functions, be it elsewhere."""
+    if not function.decorators:
+        return False
     decorators = (value for value, decorated in facts.graph.decorated if decorated is function)
     return any(_is_run_from_table(facts, made) for value in decorators for made in _decorating(facts, value))
 
@@ -55,11 +60,14 @@ def dispatchers(facts: Facts, decorator: Function) -> list[Function]:
     given = {one.parameters[0] for one in (decorator, *inner) if one.parameters}
     if given.isdisjoint(store.value for store in facts.graph.stores if store.kind is Kind.INSERT):
         return []  # it keeps what it decorates nowhere
+    known = {a for one in given for a in facts.solution.final(one) if isinstance(a, FunctionReference)}
     found = {
         call.function
         for call in facts.calls()
-        if call.callee.op is not Op.PARAMETER and not call.function.is_inside(decorator)
-        if any(isinstance(a, Argument) and a.parameter in given for a in facts.solution.final(call.callee))
+        if call.callee.op not in _BY_NAME and not call.function.is_inside(decorator)
+        if any(
+            a in known or (isinstance(a, Argument) and a.parameter in given) for a in facts.solution.final(call.callee)
+        )
     }
     asked = {one for one in (*found, *facts.solution.callers_above(found)) if one.parent is not None}
     return sorted(asked, key=lambda one: one.name)

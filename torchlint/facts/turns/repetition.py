@@ -282,14 +282,15 @@ class Repetitions:
         if len(chain) > HOPS or asked.ends(at):
             return None
         callers = self.wrapping.callers(function)
-        answers = not callers and self.is_asked_by_others(function)
+        is_named = bool(callers) and not is_dispatched(self.facts, function)
+        answers = not is_named and self.is_asked_by_others(function)
         if not callers and not answers and not self._is_lone_step(function):
             return None
         if self.skipping.is_skipped(at, function, by_number=asked.each):
             return None
         if self.holds(function):
             return self._by_request(asked, function, chain)
-        if not callers:
+        if not callers or answers:
             return Repetition(function, Turn.INFERS if answers else Turn.TRAINS, chain)
         for caller in callers:
             if caller not in chain:
@@ -375,12 +376,13 @@ class Repetitions:
         """Whether a function runs a network, draws a batch or makes a transform for what it is given, and only other
         files, or a table, call it in a loop.
         """
-        if self.solution.callers.get(function):
+        is_taken = is_dispatched(self.facts, function)
+        if self.solution.callers.get(function) and not is_taken:
             return False
         calls = self.steps.calls_in(function)
         runs = any(call.loop is None and self._works_on_batch(call) for call in calls)
         is_asked = runs and not self.steps.trains(function)
-        return is_asked and (self.facts.repeats(function.name) or is_dispatched(self.facts, function))
+        return is_asked and (is_taken or self.facts.repeats(function.name))
 
     def _works_on_batch(self, call: Value) -> bool:
         return self.steps.runs_module(call) or applies_tables(call) or self._draws_one(call)
