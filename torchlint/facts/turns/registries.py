@@ -61,13 +61,12 @@ def dispatchers(facts: Facts, decorator: Function) -> list[Function]:
     if given.isdisjoint(store.value for store in facts.graph.stores if store.kind is Kind.INSERT):
         return []  # it keeps what it decorates nowhere
     known = {a for one in given for a in facts.solution.final(one) if isinstance(a, FunctionReference)}
+    calls = (c for c in facts.calls() if c.callee.op not in _BY_NAME and not c.function.is_inside(decorator))
     found = {
         call.function
-        for call in facts.calls()
-        if call.callee.op not in _BY_NAME and not call.function.is_inside(decorator)
-        if any(
-            a in known or (isinstance(a, Argument) and a.parameter in given) for a in facts.solution.final(call.callee)
-        )
+        for call in calls
+        for atom in facts.solution.final(call.callee)
+        if atom in known or (isinstance(atom, Argument) and atom.parameter in given)
     }
     asked = {one for one in (*found, *facts.solution.callers_above(found)) if one.parent is not None}
     return sorted(asked, key=lambda one: one.name)

@@ -83,7 +83,7 @@ def rewrites_all(store: Store) -> bool:
 
 def is_item(value: Value) -> bool:
     """Whether a value is what a loop over the items of a dictionary finds in it."""
-    while value.op is Op.ELEMENT and value.inputs[0].op is Op.CONTAINER:
+    while value.op is Op.ELEMENT and value.name != "values" and value.inputs[0].op is Op.CONTAINER:
         pair = value.inputs[0]
         value = next((item for key, item in zip(pair.keys, pair.inputs, strict=True) if key == value.keys[0]), pair)
     return value.op is Op.ELEMENT and value.name == "values"

@@ -11,7 +11,8 @@ import libcst as cst
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.steps import Steps
-from torchlint.facts.values.domain import Plain
+from torchlint.facts.values.dictionaries import is_item
+from torchlint.facts.values.domain import Container, Plain
 from torchlint.facts.values.frameworks import is_given_on_device, may_be_module
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.homes import stored_at
@@ -26,6 +27,8 @@ REDUCTIONS = frozenset(
 CHOICES = frozenset(["argmax", "argmin", "topk", "max", "min", "sort", "multinomial", "any", "all"])
 """Operations that leave a few numbers of each example."""
 
+NORMS = frozenset(f"torch.nn.utils.{name}" for name in ("clip_grad_norm_", "clip_grad_norm", "get_total_norm"))
+"""Functions that give one number for the gradients of a whole model."""
 
 ELEMENTWISE = frozenset(
     f"{name}{form}" for name in ("Add", "Subtract", "Multiply", "Divide") for form in ("", "Assign")
@@ -121,10 +124,24 @@ class Extents:
             return _largest(map(self.of, parts), Size.REDUCED)
         if value.op is Op.COMPARISON:
             return Size.CHOICE
+        if items := self._items_behind(value):
+            return _largest(map(self.of, items), Size.WHOLE)
         if value.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE) and value.inputs:
             size = self.of(value.inputs[0])
             return Size.CHOICE if size is Size.WHOLE and _takes_part(value) else size
         return Size.WHOLE
+
+    def _items_behind(self, value: Value) -> list[Value]:
+        """What a value may be as an item of a pair, or of a dictionary that is gone through and made in the file."""
+        if value.op is not Op.ELEMENT:
+            return []
+        base, key = value.inputs[0], value.keys[0]
+        if base.op is Op.CONTAINER and key is not None and key in base.keys:
+            return [base.inputs[base.keys.index(key)]]
+        atoms = self.solution.final(base) if is_item(value) else ()
+        made = [atom.allocation for atom in atoms if isinstance(atom, Container)]
+        is_known = len(made) == len(atoms) and all(one.op is Op.CONTAINER for one in made)
+        return [item for one in made if is_known for _, item in self.solution.held.get(one, ())]
 
     def _of_call(self, call: Value) -> Size:
         name = call.callee.name.rpartition(".")[2]
@@ -133,6 +150,8 @@ class Extents:
         is_method, is_external = call.callee.op is Op.ATTRIBUTE, call.callee.op is Op.EXTERNAL
         if self.is_loss(call) or (is_external and name.endswith(("_loss", "cross_entropy", "kl_div"))):
             return Size.REDUCED if call.argument(-1, "reduction") is None else Size.CHOICE
+        if is_external and call.callee.name in NORMS:
+            return Size.REDUCED
         if name in REDUCTIONS | CHOICES and (is_method or is_external):
             return self._of_reduction(call, name, 0 if is_method else 1)
         if is_method and torch_api.method(name) is not None:
