@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchlint.facts.autograd.reach import Reach, reaches_of
 from torchlint.facts.summaries.summary import EffectKind, EffectSummary
 from torchlint.facts.values.graph import Backward, Function, Op, Value
 from torchlint.facts.values.literals import is_true
+from torchlint.facts.values.reaching import ends
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -39,14 +40,17 @@ def retained_in(facts: Facts, function: Function) -> Iterator[EffectSummary]:
 
 
 def _unscaled(loss: Value) -> Value:
-    """``loss`` of ``scaler.scale(loss / 4)``, over which the backward runs as well."""
-    while True:
-        if loss.op is Op.OPERATION and loss.name.removesuffix("Assign") in ("Divide", "Multiply"):
-            loss = loss.inputs[0]
-        elif loss.op is Op.CALL and loss.callee.op is Op.ATTRIBUTE and loss.callee.name == SCALING and loss.arguments:
-            loss = loss.arguments[0]
-        else:
-            return loss
+    """``loss`` of ``scaler.scale(loss / 4)``, over which the backward runs as well, be it where there is a scaler."""
+    found = set(ends([loss], _before_scaling))
+    return found.pop() if len(found) == 1 else loss
+
+
+def _before_scaling(loss: Value) -> Sequence[Value]:
+    if loss.op is Op.OPERATION and loss.name.removesuffix("Assign") in ("Divide", "Multiply"):
+        return loss.inputs[:1]
+    if loss.op is Op.CALL and loss.callee.op is Op.ATTRIBUTE and loss.callee.name == SCALING:
+        return loss.arguments[:1]
+    return loss.inputs if loss.op is Op.PHI else ()
 
 
 def backwards_elsewhere(facts: Facts) -> list[tuple[Effect, Backward]]:
@@ -66,10 +70,19 @@ def is_handed_on(facts: Facts, call: Value, reach: Reach, others: list[Backward]
     """Whether another backward, or a later function of another file, gets a part of the graph of such a call."""
     if any(reach.values & further.values for other in others for further in reaches_of(facts, other)):
         return True
-    later = (one for one in facts.steps.calls_in(call.function) if one.index > call.index)
+    later = [one for one in facts.steps.calls_in(call.function) if one.index > call.index]
+    if any(_trains_on_its_own(facts, one) for one in later):
+        return True
     return any(
         argument in reach.values or not reach.values.isdisjoint(facts.flows.ancestry.of(argument))
         for one in later
         if any(function.is_foreign for function in facts.solution.functions_of(one))
         for argument in one.arguments
     )
+
+
+def _trains_on_its_own(facts: Facts, call: Value) -> bool:
+    """Whether a CALL is of a method of the same object, in another file, with a backward: over what it left on that."""
+    is_own = call.callee.op is Op.ATTRIBUTE and call.callee.inputs[0] in call.function.parameters[:1]
+    training = (backward.function for backward in facts.graph.foreign.backwards) if is_own else ()
+    return not set(facts.solution.functions_of(call)).isdisjoint(training)
