@@ -430,8 +430,15 @@ JOURNAL = """
     class Journal:
         def show(self, path, values):
             figure = {name}(values)
-            figure.savefig(path)
+            {saved}
             {after}
+
+        def write(self, figure, path):
+            figure.savefig(path)
+
+        def finish(self, figure, path):
+            figure.savefig(path)
+            plt.close(figure)
 """
 
 
@@ -441,6 +448,7 @@ JOURNAL = """
         ("drawn", "pass", ["TLK503"]),
         ("drawn", "plt.close(figure)", []),
         ("drawn", "self.sink(figure)", []),
+        ("drawn", "self.finish(figure, path)", []),
         ("read_table", "pass", []),
         ("elsewhere", "pass", []),
     ],
@@ -448,9 +456,10 @@ JOURNAL = """
 def test_a_figure_that_comes_through_two_files_stays_open(
     tmp_path: Path, name: str, after: str, codes: list[str]
 ) -> None:
-    (tmp_path / "journal.py").write_text(dedent(JOURNAL.format(name=name, after=after)))
     text = training(before="journal = Journal()", each="journal.show('a.png', y)").lstrip("\n")
-    assert found(tmp_path, "    from journal import Journal\n" + text) == codes
+    for saved in ("figure.savefig(path)", "self.write(figure, path)"):
+        (tmp_path / "journal.py").write_text(dedent(JOURNAL.format(name=name, saved=saved, after=after)))
+        assert found(tmp_path, "    from journal import Journal\n" + text) == codes
 
 
 @pytest.mark.parametrize(

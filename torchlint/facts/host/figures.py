@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -74,9 +74,17 @@ def leaves_given_open(facts: Facts, call: Value) -> bool:
     """Whether a function uses as a figure what a CALL of something imported gives it, and does not close that."""
     if maker_of(call) is not None or call.callee.name.startswith(READERS):
         return False
-    given = [call, *(user for user in call.users if user.op in (Op.ELEMENT, Op.SUBSCRIPT))]
+    given = reached([call], partial(_given_further, facts))
     is_figure = any(user.op is Op.ATTRIBUTE and user.name in OF_FIGURES for one in given for user in one.users)
     return is_figure and not _Search(facts).is_closed(call)
+
+
+def _given_further(facts: Facts, value: Value) -> list[Value]:
+    """The parts of what a CALL gives, and what the functions of the file call it to which one is passed."""
+    parts = [user for user in value.users if user.op in (Op.ELEMENT, Op.SUBSCRIPT) and value.op is Op.CALL]
+    calls = [user for user in value.users if user.op is Op.CALL and user.callee is not value]
+    bound = (facts.solution.callers[callee][one] for one in calls for callee in facts.solution.functions_of(one))
+    return [*parts, *(name for binding in bound for name, passed in binding.items() if passed is value)]
 
 
 def closes_what_comes_of(facts: Facts, call: Value, is_returned: bool) -> bool:
