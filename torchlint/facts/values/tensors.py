@@ -124,13 +124,13 @@ class Tensors:
         return any(name in ("Tensor", "torch.Tensor") or name.endswith(".Tensor") for name in names)
 
     def _is_made_by_tensor(self, call: Value, seen: set[Value]) -> bool:
-        """Whether a method of a tensor gives another one: ``x.to(device)``."""
+        """Whether a method of a tensor gives another one, ``x.to(device)``, or a function or a method of the file."""
         callee = call.callee
         if callee.op is Op.EXTERNAL:
             operation = torch_api.function(callee.name)
             return operation is not None and operation.returns is torch_api.Returns.TENSOR
-        if callee.op is not Op.ATTRIBUTE:
-            functions = self.solution.functions_of(call)
+        functions = self.solution.functions_of(call)
+        if functions or callee.op is not Op.ATTRIBUTE:
             return any(f.result is not None and self._is_tensor(f.result, seen) for f in functions)
         known = torch_api.method(callee.name)
         if (
