@@ -74,3 +74,49 @@ class Norm(nn.Module):
 def test_what_a_layer_computes_from_its_input_while_it_trains(lines: dict[str, str], names: list[str]) -> None:
     source = LAYER.format(**{"given": "x", "test": "self.training", "first": "pass", **lines})
     assert supposed(source.replace(", index)", ")") if "index" in lines else source) == names
+
+
+CRITERION = """
+import torch.nn.functional as F
+class Centred(nn.Module):
+    def __init__(self, width, {weight}):
+        super().__init__()
+        self.weight = weight
+        self.head = nn.Linear(width, width)
+        self.register_buffer("centre", torch.zeros(width))
+    def middle(self, x):
+        return x.softmax(1).mean(0)
+    def follow(self, middle):
+        self.centre = 0.9 * self.centre + 0.1 * {added}
+    def forward(self, scores, features, goals, labels):
+        middle = self.middle({given})
+        {guard}:
+            self.follow(middle)
+        return {loss}
+"""
+
+PULL = "self.weight * (middle - self.centre.detach()).pow(2).mean()"
+CROSS = "F.cross_entropy(scores, labels)"
+
+
+@pytest.mark.parametrize(
+    ("lines", "names"),
+    [
+        ({}, ["self.centre"]),
+        ({"loss": f"({CROSS} - {PULL}) / 2"}, ["self.centre"]),
+        ({"loss": f"{{'one': {CROSS}, 'two': {PULL}}}"}, ["self.centre"]),
+        ({"loss": "F.mse_loss(features, self.centre.detach())"}, ["self.centre"]),
+        ({"loss": PULL}, []),  # a number, which may be a metric
+        ({"loss": CROSS}, []),  # what is trained are the scores
+        ({"loss": "F.mse_loss(features, goals)"}, []),  # one of the two has a graph
+        ({"loss": f"{CROSS} + F.mse_loss(features, goals)", "given": "goals"}, []),
+        ({"loss": f"{CROSS} + self.head(features).mean()"}, []),  # the weights of the layer are trained
+        ({"loss": f"{CROSS} + (middle.detach() - self.centre).mean()"}, []),
+        ({"loss": f"{CROSS} + (middle - self.centre).mean()"}, []),  # a second backward would fail
+        ({"added": "middle.detach()"}, []),
+        ({"guard": "with torch.no_grad()"}, []),
+    ],
+)
+def test_what_alone_a_term_of_a_returned_loss_is_computed_of(lines: dict[str, str], names: list[str]) -> None:
+    plain = {"weight": "weight=1.0", "added": "middle", "given": "features", "guard": "if True"}
+    assert supposed(CRITERION.format(**{**plain, "loss": f"{CROSS} + {PULL}", **lines})) == names

@@ -14,9 +14,11 @@ import libcst as cst
 
 from torchlint.facts.autograd.accumulations import Accumulation, Accumulations
 from torchlint.facts.autograd.handovers import Handovers
+from torchlint.facts.autograd.returned_losses import ReturnedLosses, is_layer_input
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.values.domain import Carrier, Derived, is_graphless
-from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.extents import is_loss_function
+from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Op, Value
 from torchlint.syntax.tree import walk
 
@@ -40,11 +42,18 @@ class Suppositions:
         certain = {accumulation.statement for accumulation in self.facts.accumulations}
         lifetimes = self.facts.lifetimes
         beside = Accumulations(lifetimes, self.comes_beside_loss).found if self.flows.spent_roots else []
-        states = Accumulations(lifetimes, self.is_from_layer_input).found if self._asks_whether_it_trains else []
-        states = [state for state in states if state.is_state and self._is_training(state.statement)]
+        may_train = self._asks_whether_it_trains or self._returns_loss
+        states = Accumulations(lifetimes, self.is_from_layer_input).found if may_train else []
+        states = [state for state in states if state.is_state and self._is_for_training(state)]
         found = [*beside, *states]
         once = {accumulation.statement: accumulation for accumulation in reversed(found)}
         return [once[statement] for statement in once if statement not in certain]
+
+    def _is_for_training(self, state: Accumulation) -> bool:
+        """Whether a state is updated where a layer trains, or by what only a loss that the layer returns is made of."""
+        if self._is_training(state.statement):
+            return True
+        return any(self._losses.train_through(use.value, state.held) for use in state.added)
 
     def records(self) -> list[KeptElsewhere]:
         """What a layer that trains hands to a function of another file, be it one it inherits, for a running state."""
@@ -64,6 +73,15 @@ class Suppositions:
     @cached_property
     def _handovers(self) -> Handovers:
         return Handovers(self.facts)
+
+    @cached_property
+    def _losses(self) -> ReturnedLosses:
+        return ReturnedLosses(self.facts, self._behind)
+
+    @cached_property
+    def _returns_loss(self) -> bool:
+        forwards = (f for f in self.facts.graph.functions if f.owner is not None and is_forward(f))
+        return any(is_loss_function(call) for one in forwards for call in self.facts.steps.calls_in(one))
 
     @cached_property
     def _asks_whether_it_trains(self) -> bool:
@@ -89,7 +107,7 @@ class Suppositions:
 
     def is_from_layer_input(self, value: Value) -> bool:
         """Whether ``value`` is a tensor that is computed from what a layer is called with."""
-        return self.facts.tensors.is_tensor(value) and any(map(_is_layer_input, self._behind(value)))
+        return self.facts.tensors.is_tensor(value) and any(map(is_layer_input, self._behind(value)))
 
     def _is_training(self, statement: cst.CSTNode) -> bool:
         """Whether it runs in training: under ``if self.training:`` in a layer, or after what returns otherwise."""
@@ -141,15 +159,6 @@ class Suppositions:
             return False
         others = (user for user in call.users if user.op in (Op.ELEMENT, Op.SUBSCRIPT) and user.keys[0] != key)
         return self.facts.modes.records(call) and any(other in self.flows.spent_roots for other in others)
-
-
-def _is_layer_input(value: Value) -> bool:
-    """Whether ``value`` is what the forward of a layer of this file is called with from elsewhere."""
-    function = value.function
-    owner = function.owner
-    if value.op is not Op.PARAMETER or owner is None or function.name != "forward" or not is_module_class(owner):
-        return False
-    return value in function.parameters[1:]
 
 
 def _asks_for_training(test: cst.BaseExpression) -> bool:

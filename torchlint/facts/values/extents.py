@@ -148,7 +148,7 @@ class Extents:
         if self.steps.calls_module(call):
             return Size.REDUCED if self.is_loss(call) else Size.WHOLE
         is_method, is_external = call.callee.op is Op.ATTRIBUTE, call.callee.op is Op.EXTERNAL
-        if self.is_loss(call) or (is_external and name.endswith(("_loss", "cross_entropy", "kl_div"))):
+        if self.is_loss(call) or is_loss_function(call):
             return Size.REDUCED if call.argument(-1, "reduction") is None else Size.CHOICE
         if is_external and call.callee.name in NORMS:
             return Size.REDUCED
@@ -165,6 +165,11 @@ class Extents:
         dim = call.argument(position) or call.argument(-1, "dim")
         over_batch = dim is None or (isinstance(dim.syntax, cst.Integer) and dim.syntax.value == "0")
         return Size.REDUCED if name in REDUCTIONS and over_batch else Size.CHOICE
+
+
+def is_loss_function(call: Value) -> bool:
+    """Whether a CALL calls a function of torch that gives a loss, by its name: ``F.mse_loss``."""
+    return call.callee.op is Op.EXTERNAL and call.callee.name.endswith(("_loss", "cross_entropy", "kl_div"))
 
 
 def _has_gradient(call: Value) -> bool:
