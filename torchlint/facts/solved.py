@@ -41,6 +41,9 @@ class Solved(Repairs):
         others_never_mention: whether other files of the run are seen to use this one, and none has a name in it.
         others_give: which arguments other files give a function of this file in any call; None where that is unclear.
         others_pass_batches: which arguments of a function of this file are batches in all calls of other files.
+        others_pass_number: the largest number that other files pass to a function of this one for a parameter, or -1.
+        others_pass: what other files pass to a function or a class of this one, call by call.
+        path: the file, absolute; "" for one that stands alone.
         others_let_go: whether another file of the run sets an attribute of the objects of this one to None.
         others_empty: whether another file of the run empties an attribute of the objects of this one, or sets it anew.
         others_only_read: whether other files of the run make only numbers of what a function of this one gives.
@@ -67,6 +70,9 @@ class Solved(Repairs):
         self.others_never_mention = project.never_mention
         self.others_give = project.given_arguments
         self.others_pass_batches = project.pass_batches
+        self.others_pass_number = project.pass_number
+        self.others_pass = project.passed
+        self.path = project.path
         self.others_let_go = project.let_go
         self.others_empty = project.empty
         self.others_only_read = project.only_read

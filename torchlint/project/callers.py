@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from torchlint.project.batches import batches_passed
 from torchlint.project.given import given_arguments, gives_another, sets_attribute
 from torchlint.project.given_files import GivenFiles
-from torchlint.project.loaders import LOADER, reads_with_workers
+from torchlint.project.loaders import LOADER, NUM_WORKERS, argument, reads_with_workers
 from torchlint.project.loops import called_in_loops
 from torchlint.project.made_anew import MadeAnew
+from torchlint.project.numbers import Numbers
 from torchlint.project.single_calls import Parameter, PlacedCall, calls_of
 
 __all__ = ["Callers"]
@@ -22,9 +23,9 @@ CALL_STEPS = 3
 class Callers:
     """The calls in the files of a run, by the name that is called."""
 
-    def __init__(self, files: GivenFiles, made_anew: MadeAnew) -> None:
-        """Look through ``files`` when first asked; ``made_anew`` says what is new with each call."""
-        self._files, self._made_anew = files, made_anew
+    def __init__(self, files: GivenFiles, made_anew: MadeAnew, numbers: Numbers) -> None:
+        """Look through ``files`` when first asked; ``made_anew`` says what is new with each call, ``numbers`` more."""
+        self._files, self._made_anew, self._numbers = files, made_anew, numbers
         self._called_in_loops: dict[str, dict[str, list[tuple[int, ...]]]] = {}
         self._batches_passed: dict[tuple[str, str], frozenset[int | str]] = {}
 
@@ -38,14 +39,21 @@ class Callers:
                 if name in self._files.text_of(other) and (other == path or self._files.imports(other, path)):
                     known = self._with_loaders(other)
                     tree = self._files.tree_of(other) if known else None
-                    if tree is not None and reads_with_workers(tree, name, [one for one in known if one is not tree]):
+                    trees = [one for one in known.values() if one is not tree]
+                    if tree is not None and reads_with_workers(tree, name, trees, self._idle(known)):
                         return other
         return None
 
-    def _with_loaders(self, path: str) -> list[ast.Module]:
+    def _with_loaders(self, path: str) -> dict[str, ast.Module]:
         """What a file and those that it reaches say, as far as they make loaders."""
         reached = (one for one in sorted(self._files.reached_by(path)) if LOADER in self._files.text_of(one))
-        return [tree for one in reached if (tree := self._files.tree_of(one)) is not None]
+        return {one: tree for one in reached if (tree := self._files.tree_of(one)) is not None}
+
+    def _idle(self, trees: Mapping[str, ast.Module]) -> list[ast.Call]:
+        """The calls that make loaders without workers, as the settings of another file may say."""
+        placed = ((path, one) for path, tree in trees.items() for one in calls_of(tree, LOADER))
+        asked = ((path, one, argument(one.call, *NUM_WORKERS)) for path, one in placed)
+        return [one.call for path, one, workers in asked if workers and not self._numbers.at(path, one.where, workers)]
 
     def repeats(self, path: str, name: str, without: Sequence[str] = (), *, is_open: bool = False) -> bool:
         """Whether another file that reaches ``path``, and no other definition of ``name``, calls that in a loop.

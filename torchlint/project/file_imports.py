@@ -75,6 +75,9 @@ class FileImports:
     def repeats(self, name: str, without: Sequence[str] = (), *, is_open: bool = False) -> bool:
         return self.project.callers.repeats(self.path, name, without, is_open=is_open)
 
+    def pass_number(self, name: str, parameter: tuple[int, str]) -> int:
+        return self.project.numbers.passed(self.path, name, parameter)
+
     def passed(self, name: str) -> Sequence[Passing]:
         return self.project.passed(self.path, name)
 

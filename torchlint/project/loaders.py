@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from torchlint.syntax.python_tree import last_name, walk
 
-__all__ = ["LOADER", "reads_with_workers"]
+__all__ = ["LOADER", "NUM_WORKERS", "argument", "reads_with_workers"]
 
 LOADER = "DataLoader"
 
@@ -15,21 +15,25 @@ DATASET, NUM_WORKERS = (0, "dataset"), (5, "num_workers")
 """Parameters of the loader, by position and by keyword."""
 
 
-def reads_with_workers(tree: ast.Module, name: str, others: Sequence[ast.Module] = ()) -> bool:
+def reads_with_workers(
+    tree: ast.Module, name: str, others: Sequence[ast.Module] = (), idle: Collection[ast.Call] = ()
+) -> bool:
     """Whether a file gives an instance of the class ``name``, or what it makes of one, to a loader with workers.
 
-    ``others``: the files of which it may call functions that make the loader.
+    ``others``: the files of which it may call functions that make the loader; ``idle``: the calls that make loaders of
+    which is known that they have no workers.
     """
     loaders = [node for node in walk(tree) if isinstance(node, ast.Call) and last_name(node.func) == LOADER]
+    loaders = [call for call in loaders if call not in idle]
     loaders = [call for call in loaders if _has_workers(call) or _has_workers_by_spread(tree, call)]
-    given = [dataset for call in loaders if (dataset := _argument(call, *DATASET)) is not None]
-    given += [value for other in others for value in _handed_to(tree, other)]
-    return bool(given) and _reaches(tree, name, given)
+    given = [dataset for call in loaders if (dataset := argument(call, *DATASET)) is not None]
+    given += [value for other in others for value in _handed_to(tree, other, idle)]
+    return bool(given) and _reaches(tree, name, given, idle)
 
 
 def _has_workers(call: ast.Call) -> bool:
     """Whether workers are asked for; a number that is not written there counts as some."""
-    workers = _argument(call, *NUM_WORKERS)
+    workers = argument(call, *NUM_WORKERS)
     return workers is not None and not (isinstance(workers, ast.Constant) and workers.value in (0, None))
 
 
@@ -49,15 +53,16 @@ def _as_call(options: ast.Call | ast.Dict) -> ast.Call:
     return ast.Call(ast.Name("dict"), [], named)
 
 
-def _argument(call: ast.Call, position: int, keyword: str) -> ast.expr | None:
+def argument(call: ast.Call, position: int, keyword: str) -> ast.expr | None:
+    """What a call gives for a parameter, by its position (from 0) and name; None where it gives nothing."""
     if len(call.args) > position:
         return call.args[position]
     return next((one.value for one in call.keywords if one.arg == keyword), None)
 
 
-def _reaches(tree: ast.Module, name: str, given: list[ast.expr]) -> bool:
+def _reaches(tree: ast.Module, name: str, given: list[ast.expr], idle: Collection[ast.Call]) -> bool:
     """Whether one of these expressions makes an instance, or reads a variable that holds one, or a part of one."""
-    assigned = [*_assigned(tree), *_passed(tree), *_returned(tree)]
+    assigned = [*_assigned(tree), *_passed(tree, idle), *_returned(tree)]
     sources, pending, seen = list(given), list(given), set[str]()
     while pending:
         read = {last_name(node) for node in walk(pending.pop()) if isinstance(node, ast.Name | ast.Attribute)} - seen
@@ -69,31 +74,31 @@ def _reaches(tree: ast.Module, name: str, given: list[ast.expr]) -> bool:
     return any(last_name(call.func) == name for call in calls)
 
 
-def _passed(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+def _passed(tree: ast.Module, idle: Collection[ast.Call]) -> Iterator[tuple[str, ast.expr]]:
     """What the parameters are given of a function, or of a class, that makes a loader, by the calls that want workers.
 
     ``def batches(data, workers): return DataLoader(data, num_workers=workers)``.
     """
-    makers = {name: function for name, function in _functions(tree) if _loaders_in(function)}
+    makers = {name: function for name, function in _functions(tree) if _loaders_in(function, idle)}
     calls = (node for node in walk(tree) if isinstance(node, ast.Call) and last_name(node.func) in makers)
     for call in calls:
         function = makers[last_name(call.func)]
         given = _bound(call, function)
-        workers = (_argument(loader, *NUM_WORKERS) for loader in _loaders_in(function))
+        workers = (argument(loader, *NUM_WORKERS) for loader in _loaders_in(function, idle))
         wanted = (given.get(one.id, one) if isinstance(one, ast.Name) else one for one in workers)
         if any(not (isinstance(one, ast.Constant) and one.value in (0, None)) for one in wanted):
             yield from given.items()
 
 
-def _handed_to(tree: ast.Module, other: ast.Module) -> Iterator[ast.expr]:
+def _handed_to(tree: ast.Module, other: ast.Module, idle: Collection[ast.Call]) -> Iterator[ast.expr]:
     """What a file gives functions of another one that make a loader of it with workers."""
-    makers = {name: function for name, function in _functions(other) if _loaders_in(function)}
+    makers = {name: function for name, function in _functions(other) if _loaders_in(function, idle)}
     calls = (node for node in walk(tree) if isinstance(node, ast.Call) and last_name(node.func) in makers)
     for call in calls:
         function = makers[last_name(call.func)]
         given, assigned = _bound(call, function), [*_assigned(function)]
-        for loader in _loaders_in(function):
-            workers, dataset = _argument(loader, *NUM_WORKERS), _argument(loader, *DATASET)
+        for loader in _loaders_in(function, idle):
+            workers, dataset = argument(loader, *NUM_WORKERS), argument(loader, *DATASET)
             if isinstance(workers, ast.Name):
                 workers = given.get(workers.id, workers)
             if dataset is None or _is_none_by_default(workers, (tree, other)):
@@ -138,9 +143,9 @@ def _functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
             yield node.name, node
 
 
-def _loaders_in(function: ast.FunctionDef) -> list[ast.Call]:
+def _loaders_in(function: ast.FunctionDef, idle: Collection[ast.Call]) -> list[ast.Call]:
     calls = (node for node in walk(function) if isinstance(node, ast.Call) and last_name(node.func) == LOADER)
-    return [call for call in calls if _has_workers(call)]
+    return [call for call in calls if _has_workers(call) and call not in idle]
 
 
 def _bound(call: ast.Call, function: ast.FunctionDef) -> dict[str, ast.expr]:

@@ -25,6 +25,7 @@ from torchlint.project.guarded_parts import may_guard
 from torchlint.project.guardings import Guardings
 from torchlint.project.made_anew import MadeAnew
 from torchlint.project.modules import INITIALIZER, LIBRARIES, Location, Modules
+from torchlint.project.numbers import Numbers
 from torchlint.project.readers import Readers
 from torchlint.project.sights import Consulted, Sights
 from torchlint.project.summarised import of_unknown_shape, summarised
@@ -64,6 +65,7 @@ class Project:
     Attributes:
         files: the files of the run.
         guardings, callers, readers: what these do with each other's functions and attributes.
+        numbers: what numbers they pass to each other.
     """
 
     def __init__(self, given: Iterable[str] = (), *, limit: int = SIZE_LIMIT, accounts: bool = False) -> None:
@@ -80,7 +82,9 @@ class Project:
         self._given = frozenset(map(os.path.abspath, given))
         self.files = GivenFiles(tuple(sorted(self._given)), self._modules, self._text, self._tree, self._sights)
         self.guardings = Guardings(self.files, Tables(self._modules, self._outline, self._tree, self._sights))
-        self.callers = Callers(self.files, MadeAnew(self._modules, self._tree, self._outline, self._given))
+        self.numbers = Numbers(self.files, self._outline, self._modules.locate)
+        made_anew = MadeAnew(self._modules, self._tree, self._outline, self._given)
+        self.callers = Callers(self.files, made_anew, self.numbers)
         self.readers = Readers(self.files)
         self._bases = Bases(self._modules, self._outline, self._tree)
         self._texts: dict[str, str] = {}

@@ -130,6 +130,12 @@ class Imports(Protocol):
         ``is_open``: only a ``while`` counts, whose turns nobody lists.
         """
 
+    def pass_number(self, name: str, parameter: tuple[int, str]) -> int:
+        """The largest number that other files pass to a function or a class of this one for a parameter; -1 for none.
+
+        The parameter: by position, from 0 and without ``self``, and name.
+        """
+
     def passed(self, name: str) -> Sequence[Passing]:
         """What the other files of the run pass to a function or a class of this one, call by call."""
 
@@ -209,6 +215,10 @@ class NoImports:
     def repeats(self, name: str, without: Sequence[str] = (), *, is_open: bool = False) -> bool:
         """Nobody else is seen."""
         return False
+
+    def pass_number(self, name: str, parameter: tuple[int, str]) -> int:
+        """Nobody else is seen."""
+        return -1
 
     def passed(self, name: str) -> Sequence[Passing]:
         """Nobody else is seen."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.dictionaries import is_dictionary
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
@@ -148,7 +149,7 @@ class Sizes:
 
     def _sources(self, value: Value) -> Iterable[Value]:
         if value.op is Op.PARAMETER:
-            return self.solution.arguments_of(value)
+            return [*self.solution.arguments_of(value), *self._given_elsewhere(value)]
         if value.op in (Op.READ, Op.ATTRIBUTE):
             return stored_at(self.solution, value)
         if value.op is Op.PHI:
@@ -174,7 +175,21 @@ class Sizes:
         if value.op is Op.ATTRIBUTE:
             behind = [source for source in self._sources(value) if source is not value]
         known += [self._number(source, hops - 1) for source in behind] if hops else []
+        if value.op is Op.PARAMETER and (key := _key_elsewhere(value)) is not None:
+            known.append(self.facts.others_pass_number(*key))
         return max((number for number in known if isinstance(number, int)), default=-1)
+
+    def _given_elsewhere(self, parameter: Value) -> Iterator[Value]:
+        """What is as long as that which other files pass for a parameter, where a function of this one makes it."""
+        key = _key_elsewhere(parameter)
+        passings = self.facts.others_pass(key[0]) if key is not None else ()
+        for passing in passings:
+            makers = (maker for at, made in passing.makers if key is not None and at in key[1] for maker in made)
+            for found in (passing.imports.find(maker.name) for maker in makers if maker.item < 0 and maker.name):
+                name = found.name if found is not None and found.path == self.facts.path and not found.rest else ""
+                for function in self.facts.graph.functions if name else ():
+                    if function.name == name and function.parent is self.facts.graph.module:
+                        yield from _run_over(function) or choices(function.result)
 
     def _loops_filling(self, container: Value) -> list[Loop]:
         """The loops whose turns put items into a container: its own comprehension's, those around insertions."""
@@ -203,6 +218,16 @@ class Sizes:
                     for home in homes_of(self.solution, holder):
                         found[home].append(store)
         return found
+
+
+def _key_elsewhere(parameter: Value) -> tuple[str, tuple[int, str]] | None:
+    """By what name other files call the function of a parameter, and the parameter, by position and name."""
+    function = parameter.function
+    is_maker = function.owner is not None and function.name == "__init__"
+    if function.is_foreign or parameter not in function.parameters or not (function.owner is None or is_maker):
+        return None
+    name = function.owner.name if function.owner is not None else function.name
+    return name, (function.parameters.index(parameter) - is_maker, parameter.name)
 
 
 def _run_over(function: Function) -> list[Value]:
