@@ -50,3 +50,53 @@ def test_a_batch_that_is_trained_on_a_few_times_is_a_step(given: dict[str, objec
 )
 def test_epochs_and_trials_hold_steps(given: dict[str, object]) -> None:
     assert outer_turn(**given) == "HOLDS"
+
+
+ADAPTING = """
+import torch
+from torch import nn
+
+xs = torch.rand(8, 4)
+
+def draw(count):
+    return torch.rand(count, 4)
+
+def build():
+    return nn.Linear(4, 4)
+
+def adapt(net, index, {few}):
+    {before}
+    for _ in range(steps):
+        {inside}
+        loss = net(x).pow(2).mean()
+        grads = torch.autograd.grad(loss, list(net.parameters()))
+        with torch.no_grad():
+            for p, g in zip(net.parameters(), grads):
+                p.sub_(g)
+
+def run({turns}):
+    net = build()
+    for index in range(turns):
+        {each}
+        adapt(net, index)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "turn"),
+    [
+        ({}, "TRAINS"),
+        ({"before": "x = xs[index:] * torch.ones(4)"}, "TRAINS"),
+        ({"few": "steps=500"}, "HOLDS"),
+        ({"few": "steps=len(xs)"}, "HOLDS"),
+        ({"before": "pass", "inside": "x = draw(4)"}, "HOLDS"),
+        ({"before": "x = draw(4); net = build()"}, "HOLDS"),  # each call trains a network of its own
+        ({"each": "net = build()"}, "HOLDS"),
+        ({"turns": "turns=4"}, "HOLDS"),  # a few tasks, each trained for some epochs
+    ],
+)
+def test_a_function_that_trains_a_few_times_on_what_it_draws_makes_a_step(given: dict[str, str], turn: str) -> None:
+    settings = {"few": "steps=4", "before": "x = draw(4)", "inside": "pass", "turns": "turns=600", "each": "pass"}
+    facts = Program(ADAPTING.format(**{**settings, **given}), head="").facts
+    outer = next(loop for loop in facts.graph.loops if loop.function.name == "run")
+    assert facts.repetitions.turn(outer).name == turn

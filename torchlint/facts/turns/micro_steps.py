@@ -8,12 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import History, Tensor
-from torchlint.facts.values.graph import Loop, Op, Value
+from torchlint.facts.values.graph import Function, Loop, Op, Store, Value
+from torchlint.facts.values.homes import places_of, targets_of
 from torchlint.facts.values.literals import literal
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+
+INITIALIZER = "__init__"
+
+HOPS = 3
+"""So many callers up it is asked whether a network is older."""
 
 FEW = 10
 """So many turns, written in the program, go over one batch."""
@@ -28,6 +35,63 @@ def are_micro_steps(facts: Facts, inner: Loop, outer: Loop) -> bool:
     if around is not None and around <= turns:
         return False  # a few tasks, each trained for some epochs
     return _optimizer_stays(facts, inner, outer) and _trains_on_batch_of(facts, inner, outer)
+
+
+def are_micro_steps_of(facts: Facts, inner: Loop) -> bool:
+    """Whether ``inner``, a loop of training, goes a few times over one batch that its function draws with each call.
+
+    What it trains is older than the call: ``for task in tasks: adapt(net, task)`` is a loop of steps.
+    """
+    function = inner.function
+    if inner.parent is not None or function.parent is None or not facts.loop_lengths.is_short(inner):
+        return False
+    calls = [c for c in facts.steps.calls_in(function) if _is_in(c, inner)]
+    stepping = [call.callee.inputs[0] for call in calls if facts.repetitions.steps_optimizer(call)]
+    backwards = [b for b in facts.graph.backwards if b.loop is not None and inner in b.loop.around()]
+    trained = [*stepping, *(one for b in backwards for one in _networks(facts, b.root, inner))]
+    if not trained or not all(_is_older(facts, one, function, HOPS) for one in trained):
+        return False
+    before = {v for b in backwards for v in b.root.computed_from() if v.function is function and not _is_in(v, inner)}
+    drawn = {v for v in before if any(part.op is Op.CALL and part not in trained for part in v.computed_from())}
+    parameters = {source for v in before if _is_leaf(facts, v) for source in v.computed_from()}
+    return any(facts.tensors.is_tensor(value) for value in drawn - parameters)
+
+
+def _is_older(facts: Facts, value: Value, function: Function, hops: int) -> bool:
+    """Whether something is older than the call of a function, and than each turn of the loops around that."""
+    owner = value
+    while owner.op is Op.ATTRIBUTE:
+        owner = owner.inputs[0]
+    if owner.op is Op.READ:
+        return owner.place is not None and owner.place.owner is facts.graph.module
+    if owner.op is not Op.PARAMETER or owner.function is not function or not hops:
+        return False
+    if owner is not value and any(store.function.name != INITIALIZER for store in _stores_of(facts, value)):
+        return False
+    calls = facts.solution.callers.get(function, {}).items()
+    given = [(call, binding.get(owner)) for call, binding in calls]
+    return bool(given) and all(one is not None and _is_made_before(facts, one, call, hops) for call, one in given)
+
+
+def _is_made_before(facts: Facts, value: Value, call: Value, hops: int) -> bool:
+    """Whether what a CALL is given was made before the loops around the CALL, of which none has a few turns only."""
+    if call.loop is not None and any(map(facts.loop_lengths.is_short, call.loop.around())):
+        return False  # a few tasks, each trained for some epochs
+    if value.op is Op.CALL:
+        return call.loop is None or value.loop not in call.loop.around()
+    return _is_older(facts, value, call.function, hops - 1)
+
+
+def _stores_of(facts: Facts, read: Value) -> list[Store]:
+    places = places_of(facts.solution, read)
+    stores = (store for store in facts.graph.stores if store.attribute == read.name)
+    return [store for store in stores if not set(places).isdisjoint(targets_of(facts.solution, store))]
+
+
+def _networks(facts: Facts, root: Value, inner: Loop) -> list[Value]:
+    """The networks whose forwards in a loop lead to a loss."""
+    runs = (v for v in root.computed_from() if v.op is Op.CALL and _is_in(v, inner) and facts.steps.calls_module(v))
+    return [called_object(run) for run in runs]
 
 
 def _counted(facts: Facts, loop: Loop) -> int | None:

@@ -19,7 +19,7 @@ import libcst as cst
 from torchlint.facts.turns.changing import counted
 from torchlint.facts.turns.data_passes import source_of_one
 from torchlint.facts.turns.forwards import is_within_forward
-from torchlint.facts.turns.micro_steps import are_micro_steps
+from torchlint.facts.turns.micro_steps import are_micro_steps, are_micro_steps_of
 from torchlint.facts.turns.registries import is_dispatched
 from torchlint.facts.turns.serving import decorated_by, rows_of_method
 from torchlint.facts.turns.steps import applies_tables
@@ -222,13 +222,17 @@ class Repetitions:
             if is_forward(function) and not self.steps.trains(function):
                 return False
             trainings = self._trainings.get(function, ())
-            loops = [] if None in trainings else [self.turn(loop) for loop in self._loops[function]]
+            own = () if None in trainings else self._loops[function]
+            loops = [self.turn(loop) for loop in own if not self._is_of_one_batch(loop)]
             self._holds[function] = any(turn is not Turn.OTHER for turn in loops) or any(
                 self.holds(callee)
                 for call in self.steps.calls_in(function)
                 for callee in self.facts.solution.functions_of(call)
             )
         return self._holds[function]
+
+    def _is_of_one_batch(self, loop: Loop) -> bool:
+        return loop in self._trainings.get(loop.function, ()) and are_micro_steps_of(self.facts, loop)
 
     def makes_step(self, loop: Loop) -> bool:
         """Whether each turn calls a function that makes one step, whatever else it holds: a rollout before it."""
