@@ -329,3 +329,58 @@ def test_an_item_under_one_of_some_names_is_left(body: str, name: str) -> None:
 def test_an_item_that_is_used_or_cut_or_grows_is_not_left(body: str, more: str) -> None:
     source = layer(body, more).replace("    def forward", f"        self.kept = {{}}\n{KEEPING}\n    def forward")
     assert left(source) == []
+
+
+DEEP = """
+class Mixing(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(3, 3), nn.Linear(3, 3)
+    def forward(self, x):
+        return self.b(self.mixed(self.a(x)))
+    def mixed(self, h):
+        shares = h.softmax(-1)
+        self.shares = shares{ending}
+        return shares
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mixing = Mixing()
+    def forward(self, x):
+        return x + self.mixing(x)
+class Stack(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block() for _ in range(3)])
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+class Fit:
+    def __init__(self):
+        self.model = Stack()
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+    def step(self, x, y):
+        loss = F.cross_entropy(self.model(x), y)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+def run(loader):
+    {fit}
+    for x, y in loader:
+        {each}
+        fit.step(x, y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "is_left"),
+    [
+        ({}, True),
+        ({"ending": ".detach()"}, False),
+        ({"each": "fit = Fit()", "fit": "pass"}, False),  # what is made in each step is gone with it
+    ],
+)
+def test_what_a_layer_far_down_in_a_network_leaves(given: dict[str, str], is_left: bool) -> None:
+    source = DEEP.format(**{"ending": "", "fit": "fit = Fit()", "each": "pass", **given})
+    assert left(source) == ([("self.shares", True)] if is_left else [])

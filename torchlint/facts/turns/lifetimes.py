@@ -19,7 +19,7 @@ from torchlint.facts.values.solve import Solution
 MADE = (Op.CONTAINER, Op.CALL, Op.OPERATION)
 """What makes a holder where it runs."""
 
-HOPS = 4
+HOPS = 6
 """How many callers up a holder's life is followed."""
 
 
