@@ -247,7 +247,7 @@ def _begins_group(value: Value) -> bool:
     Nothing is computed for the key, so that nothing is saved by asking for it.
     """
     is_made = value.op is Op.CALL and value.callee.name in ("builtins.list", "builtins.set", "collections.deque")
-    return isinstance(value.syntax, cst.List) and not value.inputs or (is_made and not value.arguments)
+    return (isinstance(value.syntax, cst.List) and not value.inputs) or (is_made and not value.arguments)
 
 
 def _is_of_class(one: Function, other: Function) -> bool:
