@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint.diagnostic import Level, Memory
-from torchlint.facts.values.graph import Backward, Class, Value
+from torchlint.facts.values.graph import Backward, Class, Mode, Value
 from torchlint.facts.values.homes import allocations_of, places_of
 from torchlint.facts.values.writing import Use
 from torchlint.rule import LineOf, Step
@@ -101,10 +101,21 @@ def _is_trained_on_elsewhere(facts: Facts, holder: Value) -> bool:
 
 def _retention(facts: Facts, holder: Value, use: Use, may_leave: bool) -> Retention | None:
     flows, value, cost = facts.flows, use.value, cost_of(facts, use)
+    if not cost.spent and _is_asked_for(facts, value):
+        return None
     unsettled = may_leave and not cost.spent and not cost.inferred
     if unsettled and flows.may_be_trained_on(holder) and not flows.touches_spent(value):
         return None
     return cost
+
+
+def _is_asked_for(facts: Facts, value: Value) -> bool:
+    """Whether the graph begins where a flag switches gradients, ``set_grad_enabled(flag)``: who sets it wants a graph.
+
+    Where a backward follows one has been asked for, and it is spent.
+    """
+    found = facts.flows.live(value)
+    return found is not None and found.origin is not None and found.origin.mode is Mode.MAYBE
 
 
 def cost_of(facts: Facts, use: Use) -> Retention:
