@@ -156,3 +156,42 @@ def timed(x, kinds, count, rounds):
 def test_the_parts_of_one_forward_are_no_record(made: str, given: str, expected: list[str]) -> None:
     facts = Program(SPREAD.format(made=made, given=given)).facts
     assert [record.name for record in facts.records] == expected
+
+
+SLOPES = """
+def slope(height, place, seed=None):
+    return torch.autograd.grad(height, [place], grad_outputs=seed, create_graph=True)[0]
+
+def slopes(heights, places):
+    rows = torch.zeros(len(heights), len(places))
+    for row in range(len(heights)):
+        seed = torch.zeros_like(heights)
+        seed[row] = 1
+        rows[row] = slope(heights, places, seed)
+    return rows
+"""
+
+
+def test_derivatives_that_may_be_derived_again_are_for_the_callers() -> None:
+    assert [record.name for record in Program(SLOPES).facts.records] == []
+
+
+def test_penalties_that_a_step_trains_on_are_recorded() -> None:
+    source = f"""
+{TRAINING}
+def steep(points):
+    points.requires_grad_()
+    (slope,) = torch.autograd.grad(model(points).sum(), points, create_graph=True)
+    return (slope.norm(dim=1) - 1).square().mean()
+
+def fit():
+    history = torch.zeros(len(loader))
+    for step, (points, _) in enumerate(loader):
+        penalty = steep(points)
+        optimizer.zero_grad()
+        penalty.backward()
+        optimizer.step()
+        history[step] = penalty
+    return history
+"""
+    assert [record.name for record in Program(source).facts.records] == ["history"]

@@ -218,7 +218,9 @@ class Records:
         homes: list[Place | Value] = [*places_of(self.solution, whole), *(c for c in made if c.op in MADE)]
         if not self.facts.lifetimes.outlives(homes, store.function, store.loop) or self._is_trained_on(made):
             return None
-        is_local = not any(isinstance(home, Place) for home in homes) and not self.facts.steps.trains(store.function)
+        is_local = not any(isinstance(home, Place) for home in homes) and (
+            not self.facts.steps.trains(store.function) or self._is_derivative(new)
+        )
         if is_local and any(one in self.flows.leaving for one in made):
             return None  # it is what the function returns, and its callers say what for
         if is_local and all((model := _model_of(one)) is not None and model in new.computed_from() for one in made):
@@ -227,6 +229,14 @@ class Records:
         target = store.target.value if isinstance(store.target, cst.Subscript) and store.added else store.target
         name = text_of(target, holder)
         return Record(store.statement, (part,), holder, name, store.statement, "", False, False, into_container=False)
+
+    def _is_derivative(self, value: Value) -> bool:
+        """Whether a value is computed of ``autograd.grad(y, x, create_graph=True)``, and no backward frees its graph.
+
+        A function that only differentiates trains nothing.
+        """
+        kept = (b.call for b in self.solution.graph.backwards if b.retains and b.inputs and b.call is not None)
+        return not self.flows.ancestry.of(value).isdisjoint(kept) and not self.flows.touches_spent(value)
 
     def _records(self, store: Store) -> bool:
         """Whether gradients may be on where the buffer is written."""
