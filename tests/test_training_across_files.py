@@ -711,3 +711,57 @@ def test_a_step_of_another_file_is_given_batches_or_what_may_have_a_graph(
     }
     found = [one for one in Project(tmp_path, files).found() if "TLK107" in one]
     assert found == ["stepper.py: TLK107 warning"] * told
+
+
+UNROLLED = {
+    "lab/base.py": """
+        from torch import nn
+
+        class Forecaster(nn.Module):
+            def __init__(self, criterion, optimizer, scale=None):
+                super().__init__()
+                self.criterion, self.optimizer, self.scale = criterion, optimizer, scale
+
+            def rescaled(self, answer):
+                return answer if self.scale is None else answer * self.scale
+
+            def fit(self, batches):
+                for x, y in batches:
+                    self.optimizer.zero_grad()
+                    loss = self.criterion(self.rescaled(self(x)), y)
+                    loss.backward()
+                    self.optimizer.step()
+        """,
+    "lab/recurrent.py": """
+        import torch
+        from torch import nn
+        from lab.base import Forecaster
+
+        class Recurrent(Forecaster):
+            def __init__(self, criterion, optimizer):
+                super().__init__(criterion, optimizer)
+                self.cell, self.head, self.recent = nn.LSTM(4, 8, batch_first=True), nn.Linear(8, 1), []
+
+            def forward(self, x):
+                _, state = self.cell(x)
+                last, answers = x[:, -1:], []
+                for _ in range(12):
+                    seen, state = self.cell(last, state)
+                    answer = self.head(seen).squeeze(1)
+                    answers.append(answer)
+                    {kept}
+                    last = torch.cat([last[..., :3], self.rescaled(answer).unsqueeze(1)], dim=-1)
+                return torch.stack(answers, dim=1)
+        """,
+}
+
+
+@pytest.mark.parametrize(
+    ("kept", "found"), [("pass", []), ("self.recent.append(answer)", ["lab/recurrent.py: TLK102 warning"])]
+)
+def test_what_is_given_to_a_helper_of_a_loss_may_be_trained_on_by_who_gets_the_answers(
+    tmp_path: Path, kept: str, found: list[str]
+) -> None:
+    files = {"lab/__init__.py": "", **UNROLLED}
+    files["lab/recurrent.py"] = UNROLLED["lab/recurrent.py"].replace("{kept}", kept)
+    assert Project(tmp_path, files).found() == found

@@ -62,6 +62,14 @@ class Flows(Liveness):
         """All over whose graph a backward runs that frees it."""
         return self._behind([backward for backward in self.solution.graph.all_backwards() if not backward.retains])
 
+    @cached_property
+    def _spent_by_callers(self) -> frozenset[Value]:
+        """All that is in :attr:`spent_roots` for what functions of other files make for those who call them there."""
+        backwards = [backward for backward in self.solution.graph.all_backwards() if not backward.retains]
+        if not any(backward.is_of_callers for backward in backwards):
+            return frozenset()
+        return self.spent_roots - self._behind([one for one in backwards if not one.is_of_callers])
+
     # -- consumption ----------------------------------------------------------------------------------------------
 
     def is_trained_on(self, value: Value) -> bool:
@@ -115,8 +123,20 @@ class Flows(Liveness):
 
     def touches_spent(self, value: Value) -> bool:
         """Whether a part of ``value``'s graph is spent: a backward from ``value`` would raise."""
+        return any(current in self.spent_roots for current in self._graph_behind(value))
+
+    def is_spent_by_callers(self, value: Value) -> bool:
+        """Whether all that is spent of ``value``'s graph is so for others, who call a function that it is given to.
+
+        They run the backward on what they get of that; whether anybody does on this is not seen.
+        """
+        spent = [current for current in self._graph_behind(value) if current in self.spent_roots]
+        return bool(spent) and all(current in self._spent_by_callers for current in spent)
+
+    def _graph_behind(self, value: Value) -> list[Value]:
+        """What has a graph of all that flows into ``value``."""
         ways = reached([value], lambda current: self.ancestry.sources(current) if self.carries(current) else ())
-        return any(current in self.spent_roots and self.carries(current) for current in ways)
+        return [current for current in ways if self.carries(current)]
 
     def may_be_trained_on(self, value: Value) -> bool:
         """Like :meth:`is_trained_on`, where code that is not seen may run the backward."""

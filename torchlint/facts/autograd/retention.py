@@ -103,10 +103,10 @@ def _retention(facts: Facts, holder: Value, use: Use, may_leave: bool) -> Retent
     flows, value, cost = facts.flows, use.value, cost_of(facts, use)
     if not cost.spent and _is_asked_for(facts, value):
         return None
-    unsettled = may_leave and not cost.spent and not cost.inferred
-    if unsettled and flows.may_be_trained_on(holder) and not flows.touches_spent(value):
-        return None
-    return cost
+    if not may_leave or cost.inferred or not flows.may_be_trained_on(holder):
+        return cost
+    is_settled = cost.spent or flows.touches_spent(value)
+    return cost if is_settled and not flows.is_spent_by_callers(value) else None
 
 
 def _is_asked_for(facts: Facts, value: Value) -> bool:

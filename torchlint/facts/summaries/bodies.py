@@ -37,6 +37,7 @@ class Bodies:
 
     def fill(self, function: Function, summary: FunctionSummary, unit: Unit) -> None:
         """Give a function all that its summary says."""
+        known_before = len(self._foreign.backwards)
         function.syntax = function_syntax(summary)
         self._foreign.nodes.add(function.syntax)
         function.is_async, function.is_generator = summary.is_async, summary.is_generator
@@ -74,6 +75,8 @@ class Bodies:
             self.fill(made, summary.closure, unit)
         if summary.trains and not any(backward.function is function for backward in self._foreign.backwards):
             self._linker.add_backward(self._linker.value_of((Part(PartKind.UNKNOWN),), unit, function), function, None)
+        for backward in self._foreign.backwards[known_before:]:
+            backward.is_of_callers = backward.function is function and not summary.trains
 
     def _tell(self, function: Function, summary: FunctionSummary, unit: Unit) -> None:
         """Say what a function does, and what is true of what it returns."""

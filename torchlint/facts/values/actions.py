@@ -59,6 +59,7 @@ class Backward:
         inputs: ``autograd.grad``: where it ends; what lies behind these is not part of it.
         call: the call that runs it; None by contract.
         proves: False where the root, of another file, is only what may flow into a backward: a module among that.
+        is_of_callers: the function, of another file, runs none: those who call it there do, over what they make of it.
     """
 
     root: Value
@@ -70,6 +71,7 @@ class Backward:
     inputs: tuple[Value, ...] = ()
     call: Value | None = None
     proves: bool = True
+    is_of_callers: bool = False
 
 
 @dataclass(eq=False, slots=True)
