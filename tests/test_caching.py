@@ -646,3 +646,32 @@ def test_what_another_file_calls_by_a_name_of_its_own_is_what_the_library_has(
     found = Project(tmp_path, files).found("use.py")
     assert found == Project(tmp_path / "own", {"use.py": use.replace("mode()", f"{guard}()")}).found("use.py")
     assert found == ([] if guarded else ["use.py: TLK201 warning"])
+
+
+GROUPED = """
+known = {{}}
+
+def group(of):
+    {asked}
+    if key not in known:
+        known[key] = describe(key)
+    return known[key]
+
+def groups(steps):
+    for x in steps:
+        group([net(x), x])
+
+net = nn.Linear(3, 3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("key = tuple(of)", ["known[key]"]),
+        ("key = tuple(of) if len(of) > 1 else of[0]", ["known[key]"]),
+        ("key = tuple(range(of)) if isinstance(of, int) else tuple(of)", []),
+    ],
+)
+def test_keys_that_are_numbers_on_one_path_are_no_tensors(asked: str, expected: list[str]) -> None:
+    assert found(GROUPED.format(asked=asked)) == expected

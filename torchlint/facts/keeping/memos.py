@@ -196,9 +196,14 @@ class Memos:
         return self.tensors.holds_tensors(value) or self.texts.is_encoded(value)
 
     def _is_tensor_key(self, key: Value) -> bool:
-        """Whether a key is a tensor; what a named part of a sample is, its name or number maybe, only its use says."""
+        """Whether a key is a tensor; what a named part of a sample is, its name or number maybe, only its use says.
+
+        The keys of a dictionary are of one kind: one that is made of numbers on any path is no tensor on the others.
+        """
         is_part = key.op is Op.SUBSCRIPT and isinstance(key.keys[0], str)
-        return self.tensors.is_used_as_tensor(key) if is_part else self.tensors.holds_tensors(key)
+        if is_part:
+            return self.tensors.is_used_as_tensor(key)
+        return all(map(self.tensors.holds_tensors, choices(key)))
 
     def _insertions(self) -> Iterator[tuple[cst.CSTNode, Value, cst.CSTNode | None, Value, str, Value]]:
         """(statement, dictionary, how it is written, key, how that is written, value) of each insertion by key."""
