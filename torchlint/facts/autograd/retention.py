@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint.diagnostic import Level, Memory
-from torchlint.facts.values.graph import Backward, Class, Mode, Value
+from torchlint.facts.values.graph import Backward, Class, Mode, Op, Value
 from torchlint.facts.values.homes import allocations_of, places_of
 from torchlint.facts.values.writing import Use
 from torchlint.rule import LineOf, Step
@@ -101,7 +101,7 @@ def _is_trained_on_elsewhere(facts: Facts, holder: Value) -> bool:
 
 def _retention(facts: Facts, holder: Value, use: Use, may_leave: bool) -> Retention | None:
     flows, value, cost = facts.flows, use.value, cost_of(facts, use)
-    if not cost.spent and _is_asked_for(facts, value):
+    if not cost.spent and _is_asked_for(value):
         return None
     if not may_leave or cost.inferred or not flows.may_be_trained_on(holder):
         return cost
@@ -109,13 +109,15 @@ def _retention(facts: Facts, holder: Value, use: Use, may_leave: bool) -> Retent
     return cost if is_settled and not flows.is_spent_by_callers(value) else None
 
 
-def _is_asked_for(facts: Facts, value: Value) -> bool:
-    """Whether the graph begins where a flag switches gradients, ``set_grad_enabled(flag)``: who sets it wants a graph.
+def _is_asked_for(value: Value) -> bool:
+    """Whether a flag switches gradients where a value is computed, ``set_grad_enabled(flag)``: it is asked for.
 
-    Where a backward follows one has been asked for, and it is spent.
+    Where a backward follows one has been asked for, and it is spent. What has a graph may be known from another call
+    of the same network.
     """
-    found = facts.flows.live(value)
-    return found is not None and found.origin is not None and found.origin.mode is Mode.MAYBE
+    while value.op in (Op.SUBSCRIPT, Op.ELEMENT):
+        value = value.inputs[0]
+    return value.mode is Mode.MAYBE
 
 
 def cost_of(facts: Facts, use: Use) -> Retention:
