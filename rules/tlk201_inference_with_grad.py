@@ -117,17 +117,24 @@ class InferenceWithGrad(Rule):
         reason = "no backward follows" if inference.leaves else "the graph is thrown away"
         doubt = ", unless that switches them off itself" if inference.unseen else ""
         doubt = ", where its caller does not switch them off" if inference.doubtful else doubt
+        advice, fix = (
+            "decorate it with `@torch.no_grad()`",
+            facts.guard(inference.function, safe=not inference.hands_out),
+        )
+        if inference.flag is not None:
+            doubt, fix = f" where `{inference.flag.name}` is left out", None  # who passes it may train
+            advice = f"put it under `with torch.set_grad_enabled({inference.flag.name}):`"
         return Finding(
             node=function,
             message=(
                 f"`{inference.function.name}` runs `{facts.called(first)}` with gradients on (line ",
                 LineOf(facts.statement_of(first)), f"){_inert(inference)} and {reason}{doubt}: {_kept(inference)};"
-                " decorate it with `@torch.no_grad()`",
+                f" {advice}",
             ),
             level=Level.NOTE if inference.unseen or inference.doubtful or inference.partly_frozen else Level.WARNING,
             memory=Memory.PEAK,
             evidence=_evidence(facts, inference),
-            fix=facts.guard(inference.function, safe=not inference.hands_out),
+            fix=fix,
         )  # fmt: skip
 
     def _elsewhere(self, facts: Facts, inference: Inference) -> Iterator[Finding]:

@@ -1075,3 +1075,38 @@ TRAINS = """loss = torch.stack([x for x in walk["hope"]]).sum()
 @pytest.mark.parametrize(("learnt", "is_told"), [(TRAINS, False), ("return len(walk['hope'])", True)])
 def test_what_is_trained_on_may_have_come_through_a_dict_of_lists(walk: str, learnt: str, is_told: bool) -> None:
     assert bool(found(WALK.format(walk=walk, learnt=learnt))) is is_told
+
+
+ASKED = (
+    "class Task:\n"
+    "    def __init__(self, net):\n"
+    "        self.net = net\n"
+    "    def run(self, x, training=False):\n"
+    "        self.net.train(training)\n"
+    "        return self.net(x)\n"
+)
+
+
+def test_evaluation_mode_where_a_flag_is_left_out() -> None:
+    assert found(ASKED + "    def answer(self, x):\n        return self.run(x)\n") == [4]
+    asked_on = "    def answer(self, x, training=False):\n        return self.run(x, training)\n"
+    assert found(ASKED + asked_on) == [4]
+
+
+@pytest.mark.parametrize("call", ["self.run(x, True)", "self.run(x, training=flag)", "self.run(x, **given)"])
+def test_a_flag_that_is_passed_may_ask_for_a_training(call: str) -> None:
+    assert found(ASKED + f"    def answer(self, x, flag, given):\n        return {call}\n") == []
+
+
+def test_a_flag_that_nobody_is_seen_to_leave_out() -> None:
+    assert found(ASKED) == []
+
+
+def test_a_mode_flag_of_another_network() -> None:
+    body = ASKED.replace("self.net.train(training)", "self.teacher.train(training)")
+    assert found(body + "    def answer(self, x):\n        return self.run(x)\n") == []
+
+
+def test_a_flag_that_is_on_by_default() -> None:
+    body = ASKED.replace("training=False", "training=True")
+    assert found(body + "    def answer(self, x):\n        return self.run(x)\n") == []

@@ -23,6 +23,7 @@ from torchlint.facts.autograd.older_torch import OlderTorch
 from torchlint.facts.autograd.served import Served
 from torchlint.facts.autograd.unseen_methods import UnseenMethods
 from torchlint.facts.summaries.imports import Imports
+from torchlint.facts.turns.by_default import EvaluatingByDefault
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps, called_object
 from torchlint.facts.values.domain import FunctionReference, Instance, Module, Tool, surely_graphless
@@ -58,6 +59,7 @@ class Inference:
         doubtful: True when some who call it guard it and others do not; see :meth:`Modes.is_doubtful`.
         partly_frozen: True when a part of each network is frozen, which then keeps no activations by itself.
         trained_there: True when what runs elsewhere are forwards of models alone, through which a training runs too.
+        flag: the parameter by which its callers ask for a training mode that none of them asks for, if there is one.
     """
 
     function: Function
@@ -73,6 +75,7 @@ class Inference:
     doubtful: bool
     partly_frozen: bool
     trained_there: bool
+    flag: Value | None
 
 
 class Inferences:
@@ -88,8 +91,8 @@ class Inferences:
     ) -> None:
         """Search when first asked.
 
-        ``project`` says whether the file belongs to a package, ``is_brief`` of a forward that it runs once, in a unit
-        test, ``taps`` what hooks make of its graph.
+        ``project``: whether the file belongs to a package; ``is_brief``: whether a forward runs once, in a unit test;
+        ``taps``: what hooks make of its graph.
         """
         self.solution = flows.solution
         self.flows = flows
@@ -100,6 +103,7 @@ class Inferences:
         self._methods = UnseenMethods(flows, steps, self._served)
         self._demonstrations = Demonstrations(flows.solution, flows.ancestry, project)
         self.evaluating = Evaluating(flows.solution, self._does_more)
+        self._by_default = EvaluatingByDefault(flows.solution, steps)
         self._is_brief = is_brief
         self._taps = taps
         self.elsewhere = InferenceElsewhere(flows, steps, self._is_used)
@@ -163,6 +167,7 @@ class Inferences:
                 doubtful,
                 all(has_frozen_part(self.solution, forward.callee) for forward in forwards),
                 elsewhere and all(map(self.elsewhere.runs_forwards_only, forwards)),
+                self._by_default.flag(forwards[0]),
             )
 
     def _may_be_guarded(self, function: Function, forwards: list[Value]) -> bool:
@@ -176,7 +181,7 @@ class Inferences:
         """The model was put into evaluation mode, or the graph does not even leave the function."""
         if self._evaluates_elsewhere(call) or self._methods.infers(call):
             return True
-        if self.evaluating.at(call):
+        if self.evaluating.at(call) or self._by_default.flag(call) is not None:
             return not self._is_wanted_by_others(function, call)
         if self._by_contract.infers(call) or self._served.is_asked(call):
             return True
@@ -355,7 +360,7 @@ class Inferences:
     def _runs_forward(self, function: Function, by: Value, depth: int = 3) -> bool:
         """Whether the call ``by`` of ``function`` runs a module's forward under the caller's grad mode."""
         return any(
-            call.mode is not Mode.OFF
+            call.mode not in (Mode.OFF, Mode.MAYBE)  # a switch that hangs on a condition decides for all callers
             and (
                 (self.steps.calls_module(call) and self._is_called_by(by, call, Module | Instance))
                 or (

@@ -147,7 +147,7 @@ class Evidence:
         name, receiver = call.callee.name, call.callee.inputs[0]
         # A tensor's `.to(device)` as a statement of its own would do nothing; a module's moves it.
         moves = name in MOVING and call.is_bare and not self._has_other_methods(receiver)
-        if moves or (name in MODULE_ONLY and not call.arguments):
+        if moves or (name in MODULE_ONLY and not call.arguments) or (name == "train" and _is_given_a_mode(call)):
             self._prove(receiver, Module())
 
     def _has_other_methods(self, receiver: Value) -> bool:
@@ -407,6 +407,15 @@ class Evidence:
         if root.op is Op.PHI:
             return any(choice.op in (Op.CALL, Op.OPERATION) for choice in root.inputs)
         return root.op in (Op.CALL, Op.OPERATION)
+
+
+def _is_given_a_mode(call: Value) -> bool:
+    """``model.train(False)``, ``model.train(training)`` where ``training=False``: what fits itself takes data."""
+    if len(call.arguments) != 1 or call.keys[1] not in (0, "mode"):
+        return False
+    given = call.arguments[0]
+    modes = given.inputs if given.op is Op.PARAMETER else [given]
+    return any(mode.op is Op.CONSTANT and mode.name in ("True", "False") for mode in modes)
 
 
 def _is_called(value: Value) -> bool:
