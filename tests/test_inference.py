@@ -1110,3 +1110,30 @@ def test_a_mode_flag_of_another_network() -> None:
 def test_a_flag_that_is_on_by_default() -> None:
     body = ASKED.replace("training=False", "training=True")
     assert found(body + "    def answer(self, x):\n        return self.run(x)\n") == []
+
+
+EXPLAINER = (
+    "class Explainer(nn.Module):\n"
+    "    def __init__(self, net):\n"
+    "        super().__init__()\n"
+    "        self.net = net\n"
+    "    def explain(self, model: nn.Module, x):\n"
+    "        odds = {}(x).softmax(-1)\n"
+    "        return search(x), {}\n"
+)
+
+
+def test_a_method_of_a_module_that_reads_numbers_of_a_network_it_was_given() -> None:
+    assert found(EXPLAINER.format("model", "odds[0].item()")) == [6]
+
+
+@pytest.mark.parametrize(
+    ("network", "result"), [("self.net", "odds[0].item()"), ("model", "odds"), ("model", "read(odds)")]
+)
+def test_a_method_of_a_module_whose_own_layers_decide_or_that_gives_the_graph_on(network: str, result: str) -> None:
+    assert found(EXPLAINER.format(network, result)) == []
+
+
+def test_a_network_that_is_run_for_what_its_hooks_keep() -> None:
+    body = EXPLAINER.format("model", "1").replace("odds = model(x).softmax(-1)", "model(x)")
+    assert found(body) == []

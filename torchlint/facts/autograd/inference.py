@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from types import UnionType
 from typing import TYPE_CHECKING
 
 from torchlint.facts.autograd.arrays import read_as_arrays
@@ -20,13 +19,14 @@ from torchlint.facts.autograd.layers import layers
 from torchlint.facts.autograd.left_to_callers import LeftToCallers
 from torchlint.facts.autograd.made_up import Maker, makers
 from torchlint.facts.autograd.older_torch import OlderTorch
+from torchlint.facts.autograd.run_forwards import RunForwards
 from torchlint.facts.autograd.served import Served
 from torchlint.facts.autograd.unseen_methods import UnseenMethods
 from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.turns.by_default import EvaluatingByDefault
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps, called_object
-from torchlint.facts.values.domain import FunctionReference, Instance, Module, Tool, surely_graphless
+from torchlint.facts.values.domain import Instance, Module, Tool, surely_graphless
 from torchlint.facts.values.frameworks import is_module_class, may_be_module, trains_on_result
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.overrides import has_unseen_base
@@ -103,6 +103,7 @@ class Inferences:
         self._methods = UnseenMethods(flows, steps, self._served)
         self._demonstrations = Demonstrations(flows.solution, flows.ancestry, project)
         self.evaluating = Evaluating(flows.solution, self._does_more)
+        self._run_forwards = RunForwards(flows, steps)
         self._by_default = EvaluatingByDefault(flows.solution, steps)
         self._is_brief = is_brief
         self._taps = taps
@@ -115,9 +116,13 @@ class Inferences:
         """Each function with such forwards; of a chain of calls the innermost that shows the evidence."""
         found: dict[Function, Inference] = {}
         left_to_callers = LeftToCallers(self.solution, self.steps)
-        functions = [f for f in self.solution.graph.functions if not left_to_callers.has(f)]
+        left = dict.fromkeys(filter(left_to_callers.has, self.solution.graph.functions))
+        functions = [f for f in self.solution.graph.functions if f not in left]
         for function in functions:
             self._add(function, found, self._says_so_or_drops_it)
+        for function in left:
+            if any(_calls_what_was_given(call) for call in self.steps.calls_in(function)):
+                self._add(function, found, self._reads_numbers_of_a_given_network, inline=True)
         for function in functions:
             if function not in found and found.keys().isdisjoint(self.solution.callers_above([function])):
                 self._add(function, found, self._result_is_dropped)
@@ -136,7 +141,12 @@ class Inferences:
         }
 
     def _add(
-        self, function: Function, found: dict[Function, Inference], counts: Callable[[Function, Value], bool]
+        self,
+        function: Function,
+        found: dict[Function, Inference],
+        counts: Callable[[Function, Value], bool],
+        *,
+        inline: bool = False,
     ) -> None:
         if function not in self._inferring:
             self._inferring[function] = list(filter(self._infers, self.steps.calls_in(function)))
@@ -146,7 +156,7 @@ class Inferences:
             by_answers = list(map(self._is_detached_answer, forwards))
             if all(by_answers) and others.leaves:
                 return  # a part of a training: what is detached there is a target
-            inline = self._does_more(function) or others.trains
+            inline = inline or self._does_more(function) or others.trains
             says_eval = any(map(self.evaluating.at, forwards))
             leaves = any(call in self.flows.leaving for call in forwards)
             elsewhere = all(map(self.elsewhere.infers, forwards))
@@ -190,6 +200,16 @@ class Inferences:
         if self.elsewhere.infers(call):
             return True
         return call not in self.flows.leaving and call not in self._taps.escaped
+
+    def _reads_numbers_of_a_given_network(self, function: Function, call: Value) -> bool:
+        """Whether a method of a module asks a network that it was given, and makes numbers of all that it answers.
+
+        What its own layers compute may decide how it goes on, and is small: a gate, a router. A network that is run
+        for its own sake fills what hooks of it keep.
+        """
+        if call.function is not function or not _calls_what_was_given(call) or not call.users:
+            return False
+        return call not in self.flows.leaving and call not in self.flows.escaped and call not in self._taps.escaped
 
     def _is_script_of_inference(self, function: Function) -> bool:
         """Whether a function is a file's body, and nothing in the file trains or asks for a gradient."""
@@ -294,7 +314,7 @@ class Inferences:
             return False
         if self.steps.calls_module(call) or self._methods.is_in_evaluation(call):
             return True
-        return any(self._runs_forward(callee, call) for callee in callees) and self._begins_in_module(call)
+        return self._run_forwards.are_in(call)
 
     def _is_detached_answer(self, call: Value) -> bool:
         if call not in self._detached:
@@ -334,51 +354,11 @@ class Inferences:
             for argument in call.arguments
         )
 
-    def _begins_in_module(self, call: Value) -> bool:
-        """Whether the graph that a helper returns begins with a forward, and not with any operation on a leaf."""
-        for part in self.flows.live_parts(call):
-            found = self.flows.live(part)
-            origin = found.origin if found is not None else None
-            if origin is not None and (self.steps.calls_module(origin) or self._is_made_of_a_forward(origin, part)):
-                return True
-        return False
-
-    def _is_made_of_a_forward(self, origin: Value, part: Value) -> bool:
-        """Whether a graph that is known by a backward alone, as it is in what both phases call, has a forward in it."""
-        if origin.op is not Op.OPERATION or any(map(self.flows.is_leaf, origin.inputs)):
-            return False
-        return any(
-            value.op is Op.CALL and self.steps.calls_module(value) for value in self.flows.ancestry.of_all([part])
-        )
-
     def _is_used(self, call: Value) -> bool:
         """Whether the call's own result reaches a backward; other calls of the same function do not matter."""
         if call in self.flows.trained or call in self.flows.inspected or self._taps.is_used(call):
             return True
         return self._older_torch.reinforces(call)
-
-    def _runs_forward(self, function: Function, by: Value, depth: int = 3) -> bool:
-        """Whether the call ``by`` of ``function`` runs a module's forward under the caller's grad mode."""
-        return any(
-            call.mode not in (Mode.OFF, Mode.MAYBE)  # a switch that hangs on a condition decides for all callers
-            and (
-                (self.steps.calls_module(call) and self._is_called_by(by, call, Module | Instance))
-                or (
-                    depth > 0
-                    and self._is_called_by(by, call, Module | Instance | FunctionReference)
-                    and any(self._runs_forward(f, call, depth - 1) for f in self.solution.functions_of(call))
-                )
-            )
-            for call in self.steps.calls_in(function)
-        )
-
-    def _is_called_by(self, by: Value, call: Value, kinds: type | UnionType) -> bool:
-        """Whether what a function calls is of such a kind where ``by`` calls it, though it may be so elsewhere."""
-        callee, function = call.callee, call.function
-        if callee.op is not Op.PARAMETER or callee.function is not function:
-            return True
-        given = self.solution.callers.get(function, {}).get(by, {}).get(callee)
-        return given is None or self.solution.may_be(given, kinds)
 
     def on_a_dummy(self, call: Value) -> bool:
         """Whether a single forward runs on made-up numbers: a shape probe, a summary, an export."""
@@ -393,6 +373,11 @@ class Inferences:
         return not inference.inline or any(
             call.loop is value.loop or call.statement is value.statement for call in inference.forwards
         )
+
+
+def _calls_what_was_given(call: Value) -> bool:
+    """Whether a CALL is of an argument of its method."""
+    return call.callee.unnarrowed() in call.function.parameters[1:]
 
 
 def _is_metric_of_several(call: Value) -> bool:
