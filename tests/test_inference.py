@@ -1137,3 +1137,31 @@ def test_a_method_of_a_module_whose_own_layers_decide_or_that_gives_the_graph_on
 def test_a_network_that_is_run_for_what_its_hooks_keep() -> None:
     body = EXPLAINER.format("model", "1").replace("odds = model(x).softmax(-1)", "model(x)")
     assert found(body) == []
+
+
+COMPONENTS = (
+    "from diffusers import DiffusionPipeline\n"
+    "class Sketch(DiffusionPipeline):\n"
+    "    def __init__(self, {part}, scheduler):\n"
+    "        super().__init__()\n"
+    "        self.register_modules({part}={part}, scheduler=scheduler)\n"
+    "    def __call__(self, x):\n"
+    "        x = x.to(self.{typed}.dtype)\n"
+    "        return self.scheduler.step({called}, x)\n"
+)
+
+
+def test_a_component_of_a_pipeline_that_is_called_and_has_an_element_type() -> None:
+    assert found(COMPONENTS.format(part="painter", typed="painter", called="self.painter(x)")) == [6]
+    elsewhere = COMPONENTS.replace("from diffusers", "from ..pipelines")
+    assert found(elsewhere.format(part="painter", typed="painter", called="self.painter(x)")) == [6]
+
+
+@pytest.mark.parametrize(("typed", "called"), [("scheduler", "self.words(x)"), ("words", "self.words.encode(x)")])
+def test_a_component_that_may_be_a_tokenizer(typed: str, called: str) -> None:
+    assert found(COMPONENTS.format(part="words", typed=typed, called=called)) == []
+
+
+def test_what_is_called_and_typed_in_a_class_that_is_no_pipeline() -> None:
+    body = COMPONENTS.format(part="painter", typed="painter", called="self.painter(x)")
+    assert found(body.replace("DiffusionPipeline", "Drawing")) == []

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchlint import torch_api
 from torchlint.facts.building.context import keeps_graph
+from torchlint.facts.values.components import networks_of_pipelines
 from torchlint.facts.values.differentiation import heir
 from torchlint.facts.values.distributions import DIFFERENTIABLE
 from torchlint.facts.values.domain import (
@@ -94,11 +95,17 @@ class Evidence:
                 self._prove_place(subject, atom, set())
             else:
                 self._prove(subject, atom)
+        for component in self._components:
+            self._prove(component, Module())
         for backward in self.solution.graph.all_backwards():
             if backward.proves:
                 for term in (backward.root, *self._terms(backward.root)):
                     self._prove_live(term, backward)
         return self.changed
+
+    @cached_property
+    def _components(self) -> list[Value]:
+        return networks_of_pipelines(self.solution.graph)
 
     @cached_property
     def _told_modules(self) -> list[tuple[Value | Place, Module]]:

@@ -52,6 +52,11 @@ def _of_class(cls: Class, holds: Holds) -> Iterator[Row]:
             yield from promises(ancestor.name, holds)
 
 
+def is_of_framework(cls: Class, holds: Holds) -> bool:
+    """Whether a class of the file is, by its bases, one of which a framework says this."""
+    return any(True for _ in _of_class(cls, holds))
+
+
 def is_module_class(cls: Class) -> bool:
     """Whether instances of a class of the file are modules.
 
