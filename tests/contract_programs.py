@@ -45,6 +45,16 @@ class Task(KNOWN):
     finds=False,
 )
 
+ANSWERS_WITH_A_GRAPH = ContractProgram(
+    """
+def draw(guide, batch):
+    seen = KNOWN(guide).METHOD(batch)
+    return {name: site["value"].detach().numpy() for name, site in seen.nodes.items()}
+""",
+    "TLK201",
+    finds=True,
+)
+
 INFERS_IN_DOUBT = replace(INFERS, notes=False)
 
 LOSS_KEPT = ContractProgram(
@@ -692,6 +702,7 @@ _BY_KIND = {
     Holds.DECORATES: DECORATED_TO_BE_DEPLOYED,
     Holds.STARTS: STARTS_RECORDING,
     Holds.HANDS_ON: OUTPUT_OF_A_STEP,
+    Holds.ANSWERS: ANSWERS_WITH_A_GRAPH,
     Holds.INFERS: CALLED_FOR_INFERENCE,
     Holds.REGISTERS: REGISTERS_A_MODEL,
     Holds.GIVES_TRAINED: TRANSFORMED_OUTPUT,

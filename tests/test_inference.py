@@ -1165,3 +1165,18 @@ def test_a_component_that_may_be_a_tokenizer(typed: str, called: str) -> None:
 def test_what_is_called_and_typed_in_a_class_that_is_no_pipeline() -> None:
     body = COMPONENTS.format(part="painter", typed="painter", called="self.painter(x)")
     assert found(body.replace("DiffusionPipeline", "Drawing")) == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ("{n: p.detach() for n, p in parts.items()}", [4]),
+        ("[p.detach() for p in parts.values()]", [4]),
+        ("parts.get('odds').detach()", [4]),
+        ("{n: read(p) for n, p in parts.items()}", []),
+        ("[parts, [p.detach() for p in self.search(parts).values()]]", []),
+    ],
+)
+def test_an_answer_with_names_whose_parts_are_detached(parts: str, expected: list[int]) -> None:
+    body = "class Asker:\n    def __init__(self, net):\n        self.net = net\n    def ask(self, x):\n"
+    assert found(body + f"        parts = self.net(x)\n        return {parts}\n") == expected

@@ -98,6 +98,9 @@ TRAINING = (
     Row("fairseq", ("fairseq.models.FairseqEncoder", "fairseq.models.FairseqDecoder",
         "fairseq.models.BaseFairseqModel"), Holds.MODULE,
         "https://fairseq.readthedocs.io/en/latest/models.html", distinctive=True),
+    Row("pyro", ("pyro.poutine.trace",), Holds.ANSWERS,
+        "https://docs.pyro.ai/en/stable/poutine.html#pyro.poutine.trace_messenger.TraceHandler.get_trace",
+        ("get_trace",)),
     Row("torch", ("torch.nn.Module", "torch.jit.ScriptModule", "torch.fx.GraphModule"), Holds.MODULE,
         "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html", distinctive=True),
 )  # fmt: skip

@@ -5,13 +5,19 @@ from __future__ import annotations
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.values.domain import Argument, Unknown
+from torchlint.facts.values.framework_objects import contract_of
 from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Kind, Mode, Op, Value
 from torchlint.facts.values.parameters import is_of_self
 from torchlint.facts.values.residence import MOVES, Residence, Residences
+from torchlint.frameworks import Holds
 
 SAME_GRAPH = (Op.PHI, Op.NARROWED, Op.SUBSCRIPT, Op.ELEMENT, Op.OPERATION)
 """What gives a part of what it is made of, or computes with it."""
+
+
+READERS = frozenset(["items", "values", "get"])
+"""Methods of an answer with names that give its parts: tensors and modules have none of these."""
 
 
 def is_detached_answer(flows: Flows, call: Value) -> bool:
@@ -34,7 +40,9 @@ def is_detached_answer(flows: Flows, call: Value) -> bool:
                 methods = [one for one in user.users if one.op is Op.CALL and one.callee is user]
                 if (user.name == "detach" and methods) or (user.name == "data" and _is_of_tensor(flows, user)):
                     return user.statement is not call.statement
-                pending += [one for one in methods if _goes_on(flows, one)] if methods else [user]
+                pending += (
+                    [one for one in methods if user.name in READERS or _goes_on(flows, one)] if methods else [user]
+                )
             elif user.op in SAME_GRAPH or (user.op is Op.CALL and _hands_on(flows, user, value)):
                 pending.append(user)
     return False
@@ -70,6 +78,8 @@ def _lists_with(flows: Flows, value: Value) -> list[Value]:
 
 def _is_of_unknown_object(flows: Flows, call: Value) -> bool:
     callee = call.callee.unnarrowed()
+    if contract_of(flows.solution, call, Holds.ANSWERS) is not None:
+        return True
     if not call.arguments or callee.op not in (Op.PARAMETER, Op.ATTRIBUTE):
         return False
     if any(is_module(atom) for argument in call.arguments for atom in flows.solution.final(argument)):
