@@ -1180,3 +1180,44 @@ def test_what_is_called_and_typed_in_a_class_that_is_no_pipeline() -> None:
 def test_an_answer_with_names_whose_parts_are_detached(parts: str, expected: list[int]) -> None:
     body = "class Asker:\n    def __init__(self, net):\n        self.net = net\n    def ask(self, x):\n"
     assert found(body + f"        parts = self.net(x)\n        return {parts}\n") == expected
+
+
+ASKER = (
+    "class Asker:\n"
+    "    def __init__(self, net):\n"
+    "        self.net = net\n"
+    "    def prepare(self, path, optimizer):\n"
+    "        {}\n"
+    "    def best(self, x, optimizer):\n"
+    "        return {}.argmax(1)\n"
+)
+
+
+@pytest.mark.parametrize(
+    "told", ["torch.save(self.net.state_dict(), path)", "self.net.load_state_dict(load(path))", "self.net.train()"]
+)
+def test_what_is_called_and_has_a_state_or_a_mode_is_a_network(told: str) -> None:
+    assert found(ASKER.format(told, "self.net(x)")) == [6]
+
+
+@pytest.mark.parametrize(
+    ("told", "asked"),
+    [
+        ("self.net.save(path)", "self.net(x)"),
+        ("self.net.state_dict()", "self.net.predict(x)"),  # as an estimator does
+        ("rows = self.net.train(path)", "self.net(x)"),
+        ("self.net.state_dict()", "self.net(x, torch.optim.SGD(self.weights, lr=0.1))"),
+        ("self.net.state_dict()", "self.net(x, self.model.parameters())"),
+        ("optimizer.state_dict()", "self.net(x)"),
+    ],
+)
+def test_what_only_has_a_state_or_is_told_an_optimizer_may_be_anything(told: str, asked: str) -> None:
+    assert found(ASKER.format(told, asked)) == []
+
+
+def test_a_network_without_a_class_whose_state_is_read() -> None:
+    body = (
+        "def count(x):\n    net = load()\n    net.load_state_dict(load('net.pt'))\n    return net(x).argmax(1).item()\n"
+    )
+    assert found(body) == [1]
+    assert found(body.replace("    return", "    with torch.no_grad():\n        return")) == []

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchlint import torch_api
 from torchlint.facts.building.context import keeps_graph
+from torchlint.facts.values.called_objects import CalledObjects
 from torchlint.facts.values.components import networks_of_pipelines
 from torchlint.facts.values.differentiation import heir
 from torchlint.facts.values.distributions import DIFFERENTIABLE
@@ -95,13 +96,17 @@ class Evidence:
                 self._prove_place(subject, atom, set())
             else:
                 self._prove(subject, atom)
-        for component in self._components:
-            self._prove(component, Module())
+        for network in (*self._components, *self._called_objects.networks()):
+            self._prove(network, Module())
         for backward in self.solution.graph.all_backwards():
             if backward.proves:
                 for term in (backward.root, *self._terms(backward.root)):
                     self._prove_live(term, backward)
         return self.changed
+
+    @cached_property
+    def _called_objects(self) -> CalledObjects:
+        return CalledObjects(self.solution)
 
     @cached_property
     def _components(self) -> list[Value]:
