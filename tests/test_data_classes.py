@@ -8,6 +8,7 @@ from programs import TRAINING, Program
 HEAD = """
 import attr
 import attrs
+import collections
 import dataclasses
 from dataclasses import InitVar, dataclass, field
 from typing import ClassVar, NamedTuple
@@ -131,10 +132,15 @@ class Plain:
 class Defined:
     step: int
     total: torch.Tensor
+Named = collections.namedtuple("Named", "step total")
+Listed = collections.namedtuple(typename="Listed", field_names=["step", "total"], defaults=(0,))
+Paired = NamedTuple("Paired", [("step", int), ("total", torch.Tensor)])
+class Below(Named):
+    pass
 """
 
 
-@pytest.mark.parametrize("made", ["Tuple", "Plain", "Defined"])
+@pytest.mark.parametrize("made", ["Tuple", "Plain", "Defined", "Named", "Listed", "Paired", "Below"])
 @pytest.mark.parametrize("added", ["loss", "loss.detach()"])
 @pytest.mark.parametrize(
     "anew", ["{made}(s.step + 1, s.total + {added})", "{made}(total=s.total + {added}, step=s.step + 1)"]
@@ -148,6 +154,10 @@ def test_an_object_that_each_step_makes_anew_of_the_last_one_goes_on(made: str, 
     ("made", "anew"),
     [
         ("Tuple", "s._replace(total=s.total + {added})"),
+        ("Named", "s._replace(total=s.total + {added})"),
+        ("Tuple", "Tuple._make(kept + new for kept, new in zip(s, (1, {added})))"),
+        ("Named", "Named._make([kept + new for kept, new in zip(s, (1, {added}))])"),
+        ("Named", "Named(*(kept + new for kept, new in zip(s, (1, {added}))))"),
         ("Plain", "dataclasses.replace(s, total=s.total + {added})"),
         ("Defined", "attrs.evolve(s, total=s.total + {added})"),
         ("Defined", "attr.evolve(s, total=s.total + {added})"),
@@ -158,3 +168,20 @@ def test_an_object_with_another_value_in_one_field_goes_on(made: str, anew: str)
     assert len(leaks(STATES, f"s = {anew.format(added='loss')}", before=before)) == 1
     assert leaks(STATES, f"s = {anew.format(added='loss.item()')}", before=before) == []
     assert leaks(STATES, f"s = {anew.format(added='loss')}", f"s = {made}(0, 0)", before=before) == []
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        'Sums = collections.namedtuple("Sums", names)',
+        'Sums = collections.namedtuple("Sums", ["step", *names])',
+        'Sums = collections.namedtuple("Sums", "def total", rename=True)',
+        """
+class Sums(collections.namedtuple("Sums", "step total")):
+    def __new__(cls, total, step):
+        return super().__new__(cls, step, 0)
+""",
+    ],
+)
+def test_of_a_named_tuple_whose_fields_are_not_seen_nothing_is_said(declared: str) -> None:
+    assert leaks(declared, "s = Sums(s.total + loss, 1)", before="s = Sums(0, 0)") == []

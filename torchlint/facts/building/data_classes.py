@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.building.names import ScopeNames
+from torchlint.facts.building.names import ScopeNames, constant_of
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Value
 from torchlint.syntax.tree import dotted
 
@@ -26,6 +26,9 @@ DECORATORS = frozenset(
 
 NAMED_TUPLES = frozenset(["typing.NamedTuple", "typing_extensions.NamedTuple"])
 """Bases of classes whose fields are the items of a tuple."""
+
+TUPLE_MAKERS = {"collections.namedtuple": "field_names"} | dict.fromkeys(NAMED_TUPLES, "fields")
+"""Functions that make such a class, each with the keyword for the fields: ``namedtuple("Sums", "loss steps")``."""
 
 RENEWING = frozenset(["dataclasses.replace", "copy.replace", "attr.evolve", "attrs.evolve"])
 """Functions that give an object of the same fields, those that are named with other values; a method is `_replace`."""
@@ -46,7 +49,7 @@ class DataField:
 
     Attributes:
         name: its name.
-        annotation: what it is said to be.
+        annotation: what it is said to be, if anything is.
         default: what it is where nothing is given, if that is one value for all objects.
         made_by: the call that says how a value is made for each object, and what makes it.
         is_given: False for one that ``__init__`` does not take.
@@ -55,7 +58,7 @@ class DataField:
     """
 
     name: str
-    annotation: cst.Annotation
+    annotation: cst.Annotation | None
     default: cst.BaseExpression | None
     made_by: tuple[cst.Call, cst.BaseExpression] | None
     is_given: bool
@@ -78,6 +81,38 @@ def fields_of(node: cst.ClassDef, full_name: Callable[[cst.CSTNode], str | None]
                 if kind not in NO_FIELDS:
                     said = _said(small.value, full_name)
                     yield DataField(small.target.value, small.annotation, *said, kind not in NO_ATTRIBUTES, statement)
+
+
+def named_tuple(node: cst.Call, keyword: str, statement: cst.CSTNode) -> tuple[str, tuple[DataField, ...]] | None:
+    """The name and the fields of the class that a call makes; None where they are not written out there.
+
+    Args:
+        node: ``namedtuple("Sums", "loss steps")``, ``NamedTuple("Sums", [("loss", float), ("steps", int)])``.
+        keyword: by which the fields may be given.
+        statement: where it stands.
+    """
+    plain = [one for one in node.args if not one.star]
+    given = {at if one.keyword is None else one.keyword.value: one.value for at, one in enumerate(plain)}
+    name, written = given.get(0, given.get("typename")), given.get(1, given.get(keyword))
+    called, names = constant_of(name) if name is not None else None, _names_in(written)
+    if not isinstance(called, str) or not names or "rename" in given or len(given) < len(node.args):
+        return None
+    defaults = given.get("defaults")
+    known = [one.value for one in defaults.elements] if isinstance(defaults, cst.Tuple | cst.List) else []
+    defaulted = dict(zip(reversed(names), reversed(known), strict=False))  # the last fields have them
+    return called, tuple(DataField(one, None, defaulted.get(one), None, True, True, statement) for one in names)
+
+
+def _names_in(written: cst.BaseExpression | None) -> list[str]:
+    """The names of fields: in a text, in a list of texts, or of pairs that begin with one; none if one is unknown."""
+    if not isinstance(written, cst.List | cst.Tuple):
+        told = constant_of(written) if written is not None else None
+        return told.replace(",", " ").split() if isinstance(told, str) else []
+    items = [one.value for one in written.elements]
+    firsts = [one.elements[0].value if isinstance(one, cst.Tuple) and one.elements else one for one in items]
+    names = [constant_of(one) for one in firsts]
+    found = [one for one in names if isinstance(one, str)]
+    return found if len(found) == len(names) else []
 
 
 def _said(

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from functools import cached_property
 
 import libcst as cst
 
-from torchlint.facts.building.data_classes import DataField, define_initializer, fields_of, has_fields
+from torchlint.facts.building.data_classes import (
+    NAMED_TUPLES,
+    TUPLE_MAKERS,
+    DataField,
+    define_initializer,
+    fields_of,
+    has_fields,
+    named_tuple,
+)
 from torchlint.facts.building.decorating import alters_arguments, puts_away
 from torchlint.facts.building.expressions import ExpressionBuilder
 from torchlint.facts.building.guards import (
@@ -141,13 +150,38 @@ class DefinitionBuilder(ExpressionBuilder):
 
     def _initialize(self, cls: Class, node: cst.ClassDef) -> None:
         """A data class or a named tuple gets its ``__init__``, unless it has one or inherits from what is not seen."""
+        if "__new__" in cls.methods and not self.fields.keys().isdisjoint(cls.parents):
+            cls.parents = tuple(parent for parent in cls.parents if parent not in self.fields)
+            cls.forget_lineage()  # it is given something else than the fields
         if not has_fields(cls):
             return
         inherited = (field for parent in cls.parents for field in self.fields.get(parent, ()))
         fields = {field.name: field for field in (*inherited, *fields_of(node, self.full_name))}
-        self.fields[cls] = tuple(fields.values())
-        cls.methods["__init__"], syntax = define_initializer(self, cls, self.fields[cls])
+        self._keep_what_is_given(cls, tuple(fields.values()))
+
+    def _keep_what_is_given(self, cls: Class, fields: tuple[DataField, ...]) -> None:
+        self.fields[cls] = fields
+        cls.methods["__init__"], syntax = define_initializer(self, cls, fields)
         self.pending.append((cls.methods["__init__"], syntax))
+
+    def is_tuple_class(self, named: Value) -> bool:
+        """Whether a value is a class of named tuples of this file, by the name under which it is defined."""
+        if named.op not in (Op.READ, Op.CLASS):
+            return False
+        found = (cls for cls in self.fields if cls.name == named.name and cls.bases)
+        return any(NAMED_TUPLES.issuperset(cls.bases) for cls in found)
+
+    def operator(self, node: cst.Call, name: str, given: Sequence[Value]) -> Value | None:
+        """What a call of an imported function is, also where it makes a class: ``namedtuple("Sums", "loss steps")``."""
+        made = named_tuple(node, TUPLE_MAKERS[name], self.statement) if name in TUPLE_MAKERS else None
+        if made is None:
+            return super().operator(node, name, given)
+        called, fields = made
+        syntax = cst.ClassDef(cst.Name(called), cst.IndentedBlock([]))
+        cls = Class(called, syntax, len(self.graph.classes), ("typing.NamedTuple",))
+        self.graph.classes.append(cls)
+        self._keep_what_is_given(cls, fields)
+        return self.make(Op.CLASS, (), node, name=called, reference=cls)
 
 
 def _puts_away(decorator: Value) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -241,6 +242,9 @@ class ExpressionBuilder(SpreadBuilder):
             return done
         if callee.op is Op.ATTRIBUTE and callee.name == "_replace" and isinstance(node.func, cst.Attribute):
             return self.renewed(callee.inputs[0], node.func.value, zip(node.args, inputs[1:], strict=False))
+        if callee.op is Op.ATTRIBUTE and callee.name == "_make" and self.is_tuple_class(callee.inputs[0]):
+            callee = inputs[0] = callee.inputs[0]  # `Sums._make(values)` is `Sums(*values)`
+            keys = [None] * len(inputs)
         call = self.make(Op.CALL, tuple(inputs), node, keys=tuple(keys), name=callee.name)
         call.evaluating = self._is_evaluating(call)
         if callee.op is Op.ATTRIBUTE and isinstance(node.func, cst.Attribute):
@@ -256,6 +260,10 @@ class ExpressionBuilder(SpreadBuilder):
         elif self.switching_off and self._switches_off(callee):
             self.state.mode = Mode.OFF
         return call
+
+    @abstractmethod
+    def is_tuple_class(self, named: Value) -> bool:
+        """Whether a value is a class of named tuples."""
 
     def _switches_off(self, callee: Value) -> bool:
         """Whether what is called, a function of this file or a method of this object, switches gradients off."""

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.records import makes_record
-from torchlint.facts.building.names import constant_of
-from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.domain import ClassReference, is_graphless, sorted_values
 from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.homes import places_of
@@ -55,19 +53,7 @@ class ByField:
             is_record = isinstance(made.syntax, cst.Tuple | cst.Dict) and all(key is not None for key in made.keys)
             return tuple(map(str, made.keys)) if is_record else ()
         cls = self.record(made)
-        return _fields(cls) if cls is not None else self._named_tuple(made)
-
-    def _named_tuple(self, made: Value) -> tuple[str, ...]:
-        """``Step = namedtuple("Step", "seen done")``, of which a CALL makes one."""
-        behind = origins(self.facts, made.callee) if made.op is Op.CALL else []
-        behind = [one for one in behind if one.op is Op.CALL]
-        if len(behind) != 1 or behind[0].callee.name != "collections.namedtuple":
-            return ()
-        listed = behind[0].argument(1, "field_names")
-        written = listed.inputs if listed is not None and listed.op is Op.CONTAINER else (listed,)
-        told = [constant_of(one.syntax) for one in written if one is not None and one.syntax is not None]
-        names = [name for one in told if isinstance(one, str) for name in one.replace(",", " ").split()]
-        return tuple(names) if len(told) == len(written) else ()
+        return _fields(cls) if cls is not None else ()
 
     def fields(self, kept: Value, parameter: Value) -> tuple[str, ...]:
         """The fields of a new record that are what is given for a parameter: of a starred one each takes a field."""
