@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.rule import Finding, Harm, Level, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 from torchlint.torch_api.hook_names import OF_ALL, OF_OBJECTS, OF_TENSORS
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+    from torchlint.facts.hooks.left_hooks import LeftHook
     from torchlint.facts.hooks.registrations import PiledHook
 
 
@@ -49,7 +50,8 @@ class HookRegisteredAgain(Rule):
     turn; the tensor is an activation, which goes with its step and takes its hooks along. A function that hooks a
     module which it is handed, or that its object holds, runs it and leaves the hook there is a note where nobody is
     seen to call it twice; so is an object that hooks the model it is made for, is no module itself and has nothing to
-    take its hooks off again.
+    take its hooks off again, or with a method that takes off some of its hooks and leaves one of which nobody has the
+    handle.
 
     ## Fix safety
     There is no automatic fix: whether to remove the hook or to register it once is for a person to say.
@@ -68,8 +70,13 @@ class HookRegisteredAgain(Rule):
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each statement that registers one hook after the other."""
+        told = set()
         for piled in facts.piled_hooks:
+            told.add(facts.statement_of(piled.registration.call))
             yield _finding(facts, piled)
+        for left in facts.left_hooks:
+            if facts.statement_of(left.registration.call) not in told:
+                yield _left_out(facts, left)
 
 
 def _finding(facts: Facts, piled: PiledHook) -> Finding:
@@ -109,3 +116,21 @@ def _left(facts: Facts, piled: PiledHook) -> Finding:
         memory=Memory.HOST_GROWS,
         evidence=(Step(statement, "the hook is registered here"),),
     )
+
+
+def _left_out(facts: Facts, left: LeftHook) -> Finding:
+    statement, other = facts.statement_of(left.registration.call), facts.statement_of(left.removed.call)
+    return Finding(
+        node=statement,
+        message=(
+            f"`{left.method.name}` takes off the hook of line ", LineOf(other), " and leaves this one, whose handle"
+            " nobody removes: it stays on the module, runs with it and holds what it holds; keep the handle and"
+            " `remove()` it there as well",
+        ),
+        level=Level.NOTE,
+        memory=Memory.HOST_GROWS,
+        evidence=(
+            Step(statement, "the hook is registered here"),
+            Step(left.method.syntax, "this takes off others of the same object"),
+        ),
+    )  # fmt: skip

@@ -35,6 +35,7 @@ from torchlint.facts.hooks.forgotten import Forgotten, forgotten
 from torchlint.facts.hooks.forward_hooks import Hooks
 from torchlint.facts.hooks.hook_store import HookStore, hook_stores
 from torchlint.facts.hooks.hooks_elsewhere import HookElsewhere, hooks_elsewhere
+from torchlint.facts.hooks.left_hooks import LeftHook, left_hooks
 from torchlint.facts.hooks.piles import Clearing, Pile, clearings, piles
 from torchlint.facts.hooks.registrations import HookLifetimes, PiledHook, Registration, registrations
 from torchlint.facts.hooks.taps import Taps
@@ -266,6 +267,11 @@ class Facts(Solved):
     def piled_hooks(self) -> list[PiledHook]:
         """Hooks that are registered again and again and stay."""
         return self.hook_lifetimes.piled()
+
+    @cached_property
+    def left_hooks(self) -> list[LeftHook]:
+        """Hooks that a method leaves on a module when it takes others of its object off."""
+        return left_hooks(self)
 
     @cached_property
     def circles(self) -> list[Circle]:
