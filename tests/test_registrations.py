@@ -267,6 +267,62 @@ def test_hooks_outlive_epochs_too() -> None:
     assert levels(EPOCHS.format("pass", "pass").replace("for epoch in range(10)", "if True")) == []
 
 
+OF_PARAMETERS = """
+class Trainer:
+    def __init__(self, net):
+        self.net, self.opt, self.handles = net, torch.optim.SGD(net.parameters(), lr=0.1), []
+    def watch(self):
+        {watch}
+    def note(self, grad):
+        return grad.clamp(-1, 1)
+    def epoch(self, loader):
+        {before}
+        for x, y in loader:
+            nn.functional.mse_loss(self.net(x), y).backward()
+            self.opt.step()
+        {after}
+def main(data):
+    {made}
+    for epoch in {epochs}:
+        {anew}
+        trainer.epoch(DataLoader(data))
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ({}, [Level.WARNING]),
+        ({"watch": "self.net.register_forward_hook(note)"}, [Level.WARNING]),
+        ({"watch": "self.handles = [p.register_hook(self.note) for p in self.net.parameters()]"}, [Level.WARNING]),
+        (
+            {
+                "watch": "self.handles = [p.register_hook(self.note) for p in self.net.parameters()]",
+                "after": "for handle in self.handles:\n            handle.remove()",
+            },
+            [],
+        ),
+        ({"before": "if not self.handles:\n            self.watch()"}, []),
+        ({"watch": "if self.handles: return\n        self.handles.append(self.net.register_forward_hook(note))"}, []),
+        ({"anew": "trainer = Trainer(nn.Linear(3, 3))"}, []),
+        ({"anew": "trainer.net = nn.Linear(3, 3)"}, []),
+        ({"before": "pass", "made": "trainer = Trainer(nn.Linear(3, 3))\n    trainer.watch()"}, []),
+    ],
+)
+def test_a_method_that_hooks_for_each_epoch_is_repeated_by_the_loop_of_epochs(
+    lines: dict[str, str], expected: list[Level]
+) -> None:
+    usual = {
+        "watch": "for p in self.net.parameters():\n            p.register_hook(self.note)",
+        "before": "self.watch()",
+        "after": "print(len(self.handles))",
+        "made": "trainer = Trainer(nn.Linear(3, 3))",
+        "epochs": "range(10)",
+        "anew": "pass",
+    }
+    assert levels(OF_PARAMETERS.format(**{**usual, **lines})) == expected
+
+
 def test_callbacks_of_frameworks_are_turns() -> None:
     source = """
 from lightning.pytorch import Callback

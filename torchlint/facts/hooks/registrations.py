@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.building.names import assigned_in
+from torchlint.facts.building.names import assigned_in, paths_read
 from torchlint.facts.hooks.handles import Handles, methods_of, removes
 from torchlint.facts.hooks.passed_subjects import is_another_each_time, is_made_for_it, runs_once
 from torchlint.facts.hooks.refusing import refuses_again
@@ -189,7 +189,7 @@ class HookLifetimes:
         # With each object that is made, with each epoch that is run: hooks outlive these as well.
         if call.function.name != "__init__":
             if not self.repetitions.holds(call.function):
-                return self._by_a_loop_that_runs_it(call, subject)
+                return self._by_a_loop_that_runs_it(call, subject) or self._by_a_loop_of_epochs(call, at)
             if self._is_chosen(at, call.function.syntax):
                 return None
         for caller in sorted(self.solution.callers.get(call.function, ()), key=lambda value: value.index):
@@ -215,6 +215,25 @@ class HookLifetimes:
             if not callers or callers[0] in chain or self._is_chosen(at, at.function.syntax):
                 return None
             chain, at = (*chain, callers[0]), callers[0]
+        return None
+
+    def _by_a_loop_of_epochs(self, call: Value, at: Value) -> Repetition | None:
+        """A loop of epochs each turn of which calls what hooks, be it by way of the function that goes through one."""
+        chain: tuple[Value, ...] = (call,)
+        skipping = self.repetitions.skipping
+        while len(chain) <= HOPS:
+            for loop in at.loop.around() if at.loop is not None else ():
+                is_passed_by = self._is_chosen(at, loop.syntax) or skipping.is_skipped(at, loop)
+                if is_passed_by or _names_in(at.syntax) & assigned_in(loop.syntax):
+                    return None
+                if self.repetitions.turn(loop) is Turn.HOLDS:
+                    return Repetition(loop, Turn.HOLDS, chain)
+            callers = list(self.solution.callers.get(at.function, ()))
+            is_passed_by = self._is_chosen(at, at.function.syntax) or skipping.is_skipped(at, at.function)
+            if len(callers) != 1 or callers[0] in chain or is_passed_by or at.function.name == "__init__":
+                return None
+            (at,) = callers
+            chain = (*chain, at)
         return None
 
     def _is_chosen(self, at: Value, within: cst.CSTNode) -> bool:
@@ -385,6 +404,6 @@ def _own(function: Function) -> list[Value]:
 
 
 def _names_in(node: cst.CSTNode | None) -> set[str]:
-    """The variables by which a call names what it is made on."""
+    """The variables, attributes and items by which a call names what it is made on."""
     function = node.func if isinstance(node, cst.Call) else node
-    return {part.value for part in walk(function) if isinstance(part, cst.Name)} if function is not None else set()
+    return paths_read(function) if function is not None else set()
