@@ -26,6 +26,7 @@ from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.writing import Use, text_of, written_key
 from torchlint.facts.values.writing import parts as uses_of
 from torchlint.frameworks import Holds
+from torchlint.syntax.filling_names import INSERTING
 from torchlint.syntax.tree import dotted, walk
 
 if TYPE_CHECKING:
@@ -251,9 +252,20 @@ class Leftovers:
         """Whether the function that stores it goes on to use it under that name (an item: the container it is in)."""
         path = dotted(store.target) if store.target is not None else None
         return path is None or any(
-            isinstance(node, cst.Attribute | cst.Name) and dotted(node) == path and not self._is_assigned(node)
+            isinstance(node, cst.Attribute | cst.Name)
+            and dotted(node) == path
+            and not (self._is_assigned(node) or self._is_filled(node))
             for node in walk(store.function.syntax)
         )
+
+    def _is_filled(self, node: cst.CSTNode) -> bool:
+        """``self.aux.update(weights=weights)`` as a statement: something is put there, and nothing read."""
+        method = self.facts.parents.get(node)
+        if not isinstance(method, cst.Attribute) or method.attr.value not in INSERTING:
+            return False
+        call = self.facts.parents.get(method)
+        is_called = isinstance(call, cst.Call) and call.func is method
+        return is_called and isinstance(self.facts.parents.get(call), cst.Expr)
 
     def _is_assigned(self, node: cst.CSTNode) -> bool:
         parent = self.facts.parents.get(node)
