@@ -315,6 +315,55 @@ def test_a_net_of_each_trial_that_holds_itself(given: dict[str, str], circles: i
     assert levels(TRIALS.format(**settings)) == [Level.NOTE] * circles
 
 
+ATTEMPTS = """
+import functools
+{decorated}
+def stack(sizes):
+    return nn.Sequential(*[nn.Linear(a, b) for a, b in zip(sizes, sizes[1:])])
+class Attempt:
+    def __init__(self, width, given):
+        self.encoder = {encoder}
+        self.seen = 0
+        {handle}self.encoder.register_forward_hook(lambda *args: {hook})
+    def count(self, out):
+        self.seen += 1
+    @property
+    def share(self):
+        return self.seen / 9
+    {rest}
+def attempt(width, data, given):
+    made = Attempt(width, given)
+    optimizer = torch.optim.SGD(made.encoder.parameters(), lr=0.1)
+    for x, y in DataLoader(data):
+        loss = made.encoder(x).sum()
+        loss.backward()
+        optimizer.step()
+    return loss.item(), {result}
+def search(data):
+    board, given = [], stack([3, 3])
+    for width in range(9):
+        board.append(attempt(width, data, given))
+    print(board)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "circles"),
+    [
+        ({}, 1),
+        ({"result": "made"}, 0),
+        ({"result": "made.count"}, 0),
+        ({"encoder": "given"}, 0),
+        ({"decorated": "@functools.lru_cache"}, 0),
+        ({"hook": "print(args)"}, 0),
+        ({"handle": "self.handle = ", "rest": "def close(self):\n        self.handle.remove()"}, 0),
+    ],
+)
+def test_an_object_whose_net_a_function_makes_and_that_leaves_a_number(given: dict[str, str], circles: int) -> None:
+    usual = {"decorated": "", "encoder": "stack([3, width])", "handle": "", "hook": "self.count(args)", "rest": "pass"}
+    assert levels(ATTEMPTS.format(**{**usual, "result": "made.share", **given})) == [Level.NOTE] * circles
+
+
 EPISODES = """
 class Flight:
     def __init__(self, x):

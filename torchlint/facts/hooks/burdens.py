@@ -8,6 +8,7 @@ from torchlint.facts.values.domain import Carrier, Container, History, Instance,
 from torchlint.facts.values.frameworks import is_forward, is_module_class
 from torchlint.facts.values.graph import Class, Op, Value
 from torchlint.facts.values.identity import Identity
+from torchlint.facts.values.making import makes
 from torchlint.facts.values.solve import Solution
 
 COMPUTED = frozenset([Op.CALL, Op.OPERATION, Op.ELEMENT, Op.SUBSCRIPT])
@@ -42,6 +43,8 @@ class Burdens:
                 continue
             seen.add(current)
             roots = self.identity.roots(current)
+            if self._is_built_for(owner, current):
+                return True
             if current not in roots:
                 pending.extend(roots)
                 continue
@@ -60,6 +63,14 @@ class Burdens:
                 elif is_own and isinstance(atom, Instance) and is_module_class(atom.cls):
                     return True
         return False
+
+    def _is_built_for(self, owner: Class | None, value: Value) -> bool:
+        """Whether a method of ``owner`` lets a function make a network with each call: ``self.net = stack(sizes)``."""
+        if owner is None or value.op is not Op.CALL or value.function.owner is not owner:
+            return False
+        builders = self.solution.functions_of(value)
+        is_network = any(isinstance(atom, Module) and atom.has_parameters for atom in self.solution.final(value))
+        return is_network and bool(builders) and all(makes(self.solution, builder) for builder in builders)
 
     def _is_activation(self, parameter: Value) -> bool:
         """Whether a parameter is what a module is called with."""

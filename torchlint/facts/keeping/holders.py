@@ -137,7 +137,8 @@ class Holders:
         if value.name in ("forward", "__call__"):
             return True
         classes = [a.cls for a in self.solution.final(value.inputs[0]) if isinstance(a, Instance)]
-        return any(cls.method(value.name) is not None for cls in classes)
+        methods = [cls.method(value.name) for cls in classes]
+        return any(method is not None and not method.is_property for method in methods)
 
     def _how_called(self, call: Value, held: frozenset[Value], depth: int, seen: set[Value]) -> str:
         if self._is_optimizer(call):
