@@ -41,6 +41,8 @@ def found(source: str) -> int:
         "class M(pl.LightningModule):\n    def on_fit_start(self):\n        set_detect_anomaly(True)\n",
         "class M(pl.LightningModule):\n    def training_step(self, x, i):\n"
         "        with detect_anomaly():\n            return model(x).sum()\n",
+        "class M(nn.Module):\n    @property\n    def spread(self):\n        with set_detect_anomaly(True):\n"
+        "            return self.scale.exp()\n",
     ],
 )
 def test_a_whole_run_is_covered(source: str) -> None:
@@ -56,6 +58,14 @@ def test_a_whole_run_is_covered(source: str) -> None:
         "set_detect_anomaly(True)\ntrain(loader)\nset_detect_anomaly(False)\n",
         "with detect_anomaly() if args.debug else contextlib.nullcontext():\n    train(loader)\n",
         "if args.debug:\n    with detect_anomaly():\n        train(loader)\nelse:\n    train(loader)\n",
+        "class M(nn.Module):\n    def checked(self):\n        with set_detect_anomaly(True):\n"
+        "            return self.scale.exp()\n",
+        "class M(nn.Module):\n    @property\n    def spread(self):\n        with set_detect_anomaly(self.debug):\n"
+        "            return self.scale.exp()\n",
+        "class M(nn.Module):\n    @property\n    def spread(self):\n        if self.debug:\n"
+        "            with detect_anomaly():\n                return self.scale.exp()\n        return self.scale\n",
+        "class Report:\n    @property\n    def spread(self):\n        with detect_anomaly():\n"
+        "            return model(self.x).sum()\n",
         "def check(x):\n    with detect_anomaly():\n        model(x).sum().backward()\ncheck(torch.ones(3))\n",
         "for i, x in enumerate(loader):\n    with detect_anomaly():\n        model(x).sum().backward()\n"
         "    if i == 2:\n        break\n",

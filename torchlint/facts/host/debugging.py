@@ -115,10 +115,16 @@ def _block_of(facts: Facts, call: Value) -> cst.With | None:
 
 
 def _covered_by_block(facts: Facts, call: Value, block: cst.With) -> cst.CSTNode | None:
-    """A long training in the block, or the loop of steps around a block with a backward in it."""
+    """A long training in the block, or the loop of steps around a block with a backward in it.
+
+    Or the property of a module: it runs with each forward that reads it, and nobody asks for it by a call.
+    """
     training = facts.loop_lengths.training_within(block.body, call.function)
     if training is not None:
         return training
+    owner = call.function.owner
+    if owner is not None and call.function.is_property and is_module_class(owner):
+        return call.function.syntax
     step = _step_around(facts, call)
     by_framework = isinstance(step, cst.FunctionDef) and facts.solution.callers.get(call.function) is None
     return step if by_framework or _trains_in(facts, block, call.function) else None
