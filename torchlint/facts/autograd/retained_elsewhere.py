@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchlint.facts.autograd.reach import Reach, reaches_of
 from torchlint.facts.summaries.summary import EffectKind, EffectSummary
 from torchlint.facts.values.graph import Backward, Function, Op, Value
-from torchlint.facts.values.literals import is_true
+from torchlint.facts.values.literals import is_set, is_true
 from torchlint.facts.values.reaching import ends
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def backwards_elsewhere(facts: Facts) -> list[tuple[Effect, Backward]]:
         call, (root, *flags) = effect.call, effect.done.of
         given = facts.solution.passed(call, effect.function, root)
         told = (facts.solution.passed(call, effect.function, flag) for flag in flags)
-        if given is None or call.statement is None or not all(map(is_true, told)):
+        if given is None or call.statement is None or not all(is_set(facts.solution, one) for one in told):
             continue
         found.append((effect, Backward(given, True, call.function, call.loop, call.statement, call=call)))
     return found

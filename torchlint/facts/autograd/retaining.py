@@ -15,7 +15,7 @@ from torchlint.facts.building.names import target_names
 from torchlint.facts.values.domain import Container, Tool
 from torchlint.facts.values.graph import Backward, Op, Value
 from torchlint.facts.values.homes import places_of, stored_at
-from torchlint.facts.values.literals import is_true
+from torchlint.facts.values.literals import is_set, is_true
 from torchlint.facts.values.parameter_lists import PARAMETERS
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.running import run_by
@@ -133,17 +133,20 @@ def _flag(call: Value) -> Value | None:
 
 
 def _is_kept(facts: Facts, flag: Value | None) -> bool:
-    """Whether a flag is True: written so, a parameter that is so in every call of the file, an attribute set to one."""
+    """Whether a flag is True: written so, a setting of another file, a parameter that is so in every call of the file.
+
+    Or an attribute that is set to such a one.
+    """
     if flag is not None and flag.op is Op.ATTRIBUTE:
         stored = stored_at(facts.solution, flag)
         return bool(stored) and all(one.op is not Op.ATTRIBUTE and _is_kept(facts, one) for one in stored)
     if flag is None or flag.op is not Op.PARAMETER:
-        return is_true(flag)
+        return is_set(facts.solution, flag)
     callers = facts.solution.callers.get(flag.function, {})
     if any(call.op is Op.CALL and None in call.keys[1:] for call in callers):
         return False  # what a star brings is not known
     given = [value for call in callers for value in facts.solution.given_by(call, flag) or flag.inputs]
-    return len(given) >= len(callers) > 0 and all(map(is_true, given))
+    return len(given) >= len(callers) > 0 and all(is_set(facts.solution, one) for one in given)
 
 
 def _is_carried(facts: Facts, reach: Reach) -> bool:

@@ -60,3 +60,8 @@ def _evaluated(constant: Value) -> object:
 def is_true(flag: Value | None) -> bool:
     """Whether a flag is given and written ``True`` right there."""
     return flag is not None and flag.op is Op.CONSTANT and flag.name == "True"
+
+
+def is_set(solution: Solution, flag: Value | None) -> bool:
+    """Whether a flag is written ``True`` right there, or is a setting of another file which is that in any run."""
+    return is_true(flag) or (flag is not None and flag.op is Op.GIVEN and literal(solution, flag) is True)
