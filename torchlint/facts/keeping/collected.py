@@ -46,7 +46,7 @@ class _Search:
         self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
         self.residences, self.fates = residences, fates
         self.extents = facts.extents
-        self.gathering = Gathering(facts, trusts_parameters=True)
+        self.gathering = Gathering(facts, residences, trusts_parameters=True)
         self.optional = OptionalMoves(facts, residences)
 
     def inserted(self) -> Iterator[Collection]:

@@ -15,6 +15,7 @@ from torchlint.facts.values.frameworks import is_called_each_step
 from torchlint.facts.values.graph import Function, Loop, Mode, Op, Reset, Store, Value
 from torchlint.facts.values.homes import allocations_of, stored_at
 from torchlint.facts.values.literals import literal
+from torchlint.facts.values.residence import Residence, Residences
 from torchlint.syntax.tree import walk
 
 if TYPE_CHECKING:
@@ -30,9 +31,12 @@ SAME_LENGTH = frozenset(["builtins.enumerate", "builtins.sorted", "builtins.reve
 class Gathering:
     """Answers how often something is put aside in one file, and for how long."""
 
-    def __init__(self, facts: Facts, *, trusts_parameters: bool = False) -> None:
-        """Search in the file of ``facts``; a function that is given to another may be a model if they are trusted."""
-        self.facts = facts
+    def __init__(self, facts: Facts, residences: Residences | None = None, *, trusts_parameters: bool = False) -> None:
+        """Search in the file of ``facts``; a function that is given to another may be a model if they are trusted.
+
+        So may an unseen object that is given what ``residences`` say to be on the device.
+        """
+        self.facts, self.residences = facts, residences
         self.trusts_parameters = trusts_parameters
         self.extents = facts.extents
         self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
@@ -157,13 +161,20 @@ class Gathering:
     def _may_infer(self, call: Value) -> bool:
         """Whether a CALL may run a model.
 
-        It is of a module's method, of what the caller of its function says, or of an unseen object's under a guard:
-        who guards it infers.
+        It is of a module's method, of what the caller of its function says, or of an unseen object's under a guard,
+        since who guards it infers; so does who gives it what was moved to the device.
         """
         if self.extents.is_method_of_module(call) or (self.trusts_parameters and calls_parameter(call)):
             return True
-        modes = self.flows.modes.at(call)
-        return modes == frozenset([Mode.OFF]) and self.flows.is_unknown_call(call)
+        if not self.flows.is_unknown_call(call):
+            return False
+        return self.flows.modes.at(call) == frozenset([Mode.OFF]) or self._gets_moved(call)
+
+    def _gets_moved(self, call: Value) -> bool:
+        """Whether a CALL of an object is given what stands on the device, and gives something back."""
+        if self.residences is None or call.callee.op is not Op.ATTRIBUTE or call.is_bare:
+            return False
+        return any(self.residences.of(argument) is Residence.DEVICE for argument in call.arguments)
 
     def _uses_turn(self, call: Value, loop: Loop) -> bool:
         parts = (part for argument in call.arguments for part in argument.computed_from())

@@ -40,6 +40,8 @@ class Residence(Enum):
     HOST = "host"
     DEVICE = "device"
     UNKNOWN = "unknown"
+    OPEN = "open"
+    """Where it is anyway: a value that is computed from itself. No answer to those who ask."""
 
 
 class Residences:
@@ -49,13 +51,28 @@ class Residences:
         """Follow values as ``flows`` knows them."""
         self.solution = flows.solution
         self._known: dict[Value, Residence] = {}
+        self._open: list[Value] = []
+        self._depth = 0
 
     def of(self, value: Value) -> Residence:
         """Where ``value`` is, if it is a tensor."""
         if value not in self._known:
-            self._known[value] = Residence.UNKNOWN  # a cycle adds nothing to itself
-            self._known[value] = self._compute(value)
+            self._known[value] = Residence.OPEN  # a cycle adds nothing to itself
+            self._depth += 1
+            found = self._known[value] = self._compute(value)
+            self._depth -= 1
+            if found is Residence.OPEN:
+                self._open.append(value)
+            if not self._depth:
+                self._close(value, found)
         return self._known[value]
+
+    def _close(self, value: Value, found: Residence) -> None:
+        """Forget what was left open within: asked by itself it may be known, since the cycle then begins elsewhere."""
+        for one in self._open:
+            del self._known[one]
+        self._open.clear()
+        self._known[value] = Residence.UNKNOWN if found is Residence.OPEN else found
 
     def _compute(self, value: Value) -> Residence:
         if value.op is Op.CALL:
@@ -64,12 +81,14 @@ class Residences:
             return _any(map(self.of, value.inputs))
         if is_given_on_device(value):
             return Residence.DEVICE
+        if iterators := self._iterators(value):
+            return _all([self._of_result(iterator, value) for iterator in iterators])
         return _all([self.of(source) for source in self._alternatives(value)])
 
     def _alternatives(self, value: Value) -> list[Value]:
         """What ``value`` is without any computation, or what it is a part of."""
         if value.op is Op.PHI:
-            return [choice for choice in value.inputs if choice.name != "None"]
+            return self._choices(value)
         if value.op is Op.PARAMETER:
             return self.solution.arguments_of(value)
         stored = stored_at(self.solution, value)
@@ -84,10 +103,30 @@ class Residences:
                 for known, item in self.solution.held.get(atom.allocation, ())
                 if key is None or known is None or known == key
             ]
-            return held or [value.inputs[0]]
+            is_told = any(item.function.is_foreign for item in held)  # by what the function of another file gives
+            return held if held and not is_told else [value.inputs[0]]
         if value.op is Op.ATTRIBUTE and value.inputs:
             return list(value.inputs)
         return []
+
+    def _choices(self, phi: Value) -> list[Value]:
+        """What a PHI may be; of ``x.cuda() if use_cuda else x`` what it is where there is a device."""
+        given = [choice for choice in phi.inputs if choice.name != "None"]
+        moved = {one.callee.inputs[0].unnarrowed() for one in given if self._is_moved_to_device(one)}
+        return [one for one in given if one.unnarrowed() not in moved]
+
+    def _is_moved_to_device(self, value: Value) -> bool:
+        is_method = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in DEVICES | {"to"}
+        return is_method and self.of(value) is Residence.DEVICE
+
+    def _iterators(self, item: Value) -> list[Function]:
+        """The methods that give what a loop over an object takes from it: ``__iter__`` of its class."""
+        if item.op is not Op.ELEMENT:
+            return []
+        atoms = self.solution.final(item.inputs[0])
+        found = [atom.cls.method("__iter__") for atom in sorted_values(atoms) if isinstance(atom, Instance)]
+        methods = [method for method in found if method is not None and method.result is not None]
+        return methods if len(methods) == len(atoms) else []
 
     def _of_call(self, call: Value) -> Residence:
         callee = call.callee
@@ -106,7 +145,12 @@ class Residences:
         if operation is not None and operation.history is torch_api.History.FRESH:
             like = callee.name.endswith("_like") and call.arguments
             return self.of(call.arguments[0]) if like else Residence.HOST
+        if self._is_of_unseen_library(callee) and any(map(_is_device, call.arguments)):
+            return Residence.DEVICE  # who is given a device gives what is there
         return _any([self._of_module(callee), *map(self.of, call.arguments)])
+
+    def _is_of_unseen_library(self, callee: Value) -> bool:
+        return callee.op is Op.EXTERNAL and not callee.name.startswith(("torch.", "builtins.", "numpy."))
 
     def _of_result(self, function: Function, call: Value) -> Residence:
         """Where what a CALL of a function gives is: its own file says it, but a forward runs where its batch is."""
@@ -149,7 +193,7 @@ class Residences:
             return Residence.DEVICE
         if callee.name == "to":
             found = [self.named(argument) for argument in call.arguments]
-            return next((one for one in found if one is not Residence.UNKNOWN), self.of(receiver))
+            return next((one for one in found if one in (Residence.HOST, Residence.DEVICE)), self.of(receiver))
         functions = [f for f in self.solution.functions_of(call) if f.result is not None]
         if functions:
             return _all([self._of_result(function, call) for function in functions])
@@ -172,8 +216,9 @@ class Residences:
         atoms = self.solution.final(argument)
         if argument.op is Op.CONSTANT or any(isinstance(a, External) and a.name.startswith("torch.") for a in atoms):
             return Residence.UNKNOWN
-        if any(isinstance(atom, Tensor) for atom in atoms) or self.of(argument) is not Residence.UNKNOWN:
-            return self.of(argument)
+        where = self.of(argument)
+        if any(isinstance(atom, Tensor) for atom in atoms) or where in (Residence.HOST, Residence.DEVICE):
+            return where
         if argument.op is Op.ATTRIBUTE and argument.name in ("dtype", "type"):
             return Residence.UNKNOWN
         if argument.op is Op.ATTRIBUTE and argument.name == "device":
@@ -183,6 +228,17 @@ class Residences:
             )
             return Residence.DEVICE if is_object else self.of(owner)
         return Residence.DEVICE
+
+
+def _is_device(argument: Value) -> bool:
+    """Whether an argument is a device, and not the host: it is made as one, or something is moved to it as well."""
+    if argument.op is Op.CALL:
+        return argument.callee.name == "torch.device" and not _is_host(argument)
+    if argument.op is Op.ATTRIBUTE and argument.name == "device":
+        return True
+    calls = (user for user in argument.users if user.op is Op.CALL and user.callee.op is Op.ATTRIBUTE)
+    is_moved_to = any(user.callee.name == "to" and user.argument(0, "device") is argument for user in calls)
+    return argument.op is not Op.CONSTANT and is_moved_to
 
 
 def _is_host(argument: Value) -> bool:
@@ -202,13 +258,17 @@ def _constant_text(value: Value) -> str | None:
 
 def _any(found: Iterable[Residence]) -> Residence:
     """Where the result of an operation is: it runs where one of its operands is."""
-    residences = list(found)
+    residences = set(found)
     if Residence.DEVICE in residences:
         return Residence.DEVICE
-    return Residence.HOST if Residence.HOST in residences else Residence.UNKNOWN
+    if Residence.HOST in residences:
+        return Residence.HOST
+    return Residence.OPEN if residences == {Residence.OPEN} else Residence.UNKNOWN
 
 
 def _all(found: list[Residence]) -> Residence:
     """Where one of several alternatives is: only what they agree upon is known."""
     kinds = set(found)
+    if len(kinds) > 1:
+        kinds.discard(Residence.OPEN)
     return kinds.pop() if len(kinds) == 1 else Residence.UNKNOWN
