@@ -495,6 +495,50 @@ def test_an_object_that_joins_what_it_is_given_is_supposed_to_be_given_more(
     assert [one.supposed for one in found] == ([True] if is_found else [])
 
 
+METRIC = """
+import torchmetrics
+
+class Deviation(torchmetrics.Metric):
+    def __init__(self, keeps_all):
+        super().__init__()
+        self.keeps_all = keeps_all
+        self.add_state("seen", default=torch.tensor(0.0), dist_reduce_fx="cat")
+
+    def update(self, given, wanted):
+        self._take((given - wanted).abs().sum(dim=1))
+
+    def _take(self, seen):
+        if self.keeps_all:
+            if {first}:
+                {begin}
+            else:
+                self.seen = torch.cat([self.seen, seen])
+                {after}
+        else:
+            {rest}
+
+    def compute(self):
+        return self.seen.median()
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_found"),
+    [
+        ({}, True),
+        ({"rest": "pass"}, True),
+        ({"rest": "self.seen += seen.sum()"}, True),
+        ({"rest": "print(self.seen.mean())"}, False),
+        ({"after": "self.seen = self.seen[-100:]"}, False),
+        ({"after": "print(self.seen.mean())"}, False),
+        ({"first": "isinstance(self.seen, list)", "begin": "self.seen.append(seen)", "rest": "pass"}, False),
+    ],
+)
+def test_a_metric_that_joins_by_a_method_of_its_own(changed: dict[str, str], is_found: bool) -> None:
+    usual = {"first": "self.seen.ndim == 0", "begin": "self.seen = seen", "rest": "self.seen = self.seen + seen.sum()"}
+    assert bool(ways(METRIC.format(**{**usual, "after": "pass", **changed}))) is is_found
+
+
 DETECTIONS = """
 def predict(net, loader, device):
     net.to(device).eval()

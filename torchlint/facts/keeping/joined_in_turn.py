@@ -63,6 +63,8 @@ class JoinedInTurn:
                 continue
             if begins_with_numbers(olds[0]) or self._goes_into_next(olds[0], call) or self._is_list(olds[0], call):
                 continue
+            if self._is_filled_as_list(olds[0], call):
+                continue
             for found in self._copied(call, olds[0], news[0], repetition):
                 if seen is not None:
                     yield found
@@ -132,6 +134,19 @@ class JoinedInTurn:
         begun = [atom for value in first for atom in self.solution.final(value)]
         return any(isinstance(a, Container) for a in begun) and all(isinstance(a, Container | Plain) for a in begun)
 
+    def _is_filled_as_list(self, old: Value, call: Value) -> bool:
+        """Whether the same name is a list on another branch of a test, to which that adds what would be joined here."""
+        places = set(places_of(self.solution, old))
+        added = (
+            store for store in self.facts.graph.stores if store.kind is Kind.INSERT and store.function is call.function
+        )
+        return any(
+            store.holder is not None
+            and not places.isdisjoint(places_of(self.solution, store.holder))
+            and self._is_on_other_branch(store.statement, call.statement)
+            for store in added
+        )
+
     def _is_needed_in_turn(self, old: Value, call: Value, repetition: Repetition) -> bool:
         """Whether each turn reads what was collected so far (decoding), or sets it anew (a window)."""
         by = repetition.by
@@ -146,8 +161,10 @@ class JoinedInTurn:
         for value in same:
             for user in value.users:
                 inside = isinstance(by, Function) or (user.loop is not None and by in user.loop.around())
+                if self._is_other_sum(user, call, places):
+                    continue
                 if inside and user.function is call.function and not self._only_looks(user, call, same):
-                    if not self.facts.skipping.is_skipped(user, by):
+                    if self._runs_beside(user, call) or not self.facts.skipping.is_skipped(user, by):
                         return True
         return False
 
@@ -169,10 +186,23 @@ class JoinedInTurn:
         """Whether a store sets anew in each turn what ``call`` joins to; the other branch of a test is the first."""
         if call in with_joins([store.value]) or not self.gathering.is_within(store.function, store.loop, repetition):
             return False
-        branches = self._branches(call.statement)
-        return not any(
-            branches.get(test, branch) is not branch for test, branch in self._branches(store.statement).items()
-        )
+        return not self._is_on_other_branch(store.statement, call.statement)
+
+    def _is_other_sum(self, user: Value, call: Value, places: list[Place]) -> bool:
+        """``self.total = self.total + new`` on the other branch of a test, where nothing is joined: it is kept there."""
+        if not any(user in self.solution.stored.get(place, ()) for place in places):
+            return False
+        return self._is_on_other_branch(user.statement, call.statement)
+
+    def _is_on_other_branch(self, one: cst.CSTNode | None, other: cst.CSTNode | None) -> bool:
+        """Whether a test decides which of two statements runs."""
+        branches = self._branches(other)
+        return any(branches.get(test, branch) is not branch for test, branch in self._branches(one).items())
+
+    def _runs_beside(self, user: Value, call: Value) -> bool:
+        """Whether something is done under no test but those that decide on a join, on the same branches."""
+        tests, others = self._branches(call.statement), self._branches(user.statement)
+        return bool(others) and all(tests.get(test) is branch for test, branch in others.items())
 
     def _branches(self, node: cst.CSTNode | None) -> dict[cst.CSTNode, cst.CSTNode]:
         """The tests around a statement, each with its branch."""
