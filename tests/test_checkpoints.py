@@ -349,6 +349,27 @@ def test_code_that_is_not_seen_copies_what_was_loaded_into_the_model_that_it_is_
 
 
 @pytest.mark.parametrize(
+    ("restored", "expected"),
+    [
+        ("Checkpoint.load_objects(to_load=kept, checkpoint=torch.load(path))", [Level.NOTE]),
+        ("Checkpoint.load_objects(kept, torch.load(path))", [Level.NOTE]),
+        ("state = torch.load(path)\nif 'net' not in state:\n    state = {'net': state}\n"
+         "Unseen.load_objects(to_load=kept, checkpoint=state)", [Level.NOTE]),
+        ("Checkpoint.load_objects(kept, torch.load(path, map_location='cpu'))", []),
+        ("Checkpoint.load_objects(to_load=torch.load(path), checkpoint=kept)", []),
+        ("Unseen.load_objects(torch.load(path))", []),
+        ("Checkpoint(kept, torch.load(path))", []),
+        (f"state = torch.load(path, device)\nCheckpoint.load_objects(kept, state)\n{LOOP}", [Level.WARNING]),
+        (f"state = torch.load(path, device)\nCheckpoint.load_objects(kept, state)\ndel state\n{LOOP}", []),
+    ],
+)  # fmt: skip
+def test_a_framework_that_has_all_objects_copy_their_states(restored: str, expected: list[Level]) -> None:
+    head = "from ignite.handlers import Checkpoint\nfrom elsewhere import Unseen\n"
+    kept = "kept = {'net': make(), 'optimizer': optimizer}\n"
+    assert levels(f"{head}from elsewhere import make\n{kept}{restored}\n") == expected
+
+
+@pytest.mark.parametrize(
     ("maker", "expected"),
     [
         ("transformers.get_linear_schedule_with_warmup", []),

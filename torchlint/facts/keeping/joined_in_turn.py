@@ -189,7 +189,7 @@ class JoinedInTurn:
         return not self._is_on_other_branch(store.statement, call.statement)
 
     def _is_other_sum(self, user: Value, call: Value, places: list[Place]) -> bool:
-        """``self.total = self.total + new`` on the other branch of a test, where nothing is joined: it is kept there."""
+        """``self.total = self.total + new`` on the other branch of a test, where nothing is joined."""
         if not any(user in self.solution.stored.get(place, ()) for place in places):
             return False
         return self._is_on_other_branch(user.statement, call.statement)

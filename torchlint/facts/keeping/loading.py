@@ -66,6 +66,11 @@ PASSING = frozenset(
 COPYING = frozenset(["load_state_dict", "copy_"])
 """Methods that copy what they are given into what their receiver holds already."""
 
+LOAD_OBJECTS = "ignite.handlers.Checkpoint.load_objects"
+"""A function that has each object of one dictionary copy its state out of another: ``to_load``, ``checkpoint``.
+
+https://docs.pytorch.org/ignite/generated/ignite.handlers.checkpoint.Checkpoint.html
+"""
 
 COPIED = "<copied>"
 """A key under which nothing lies: a copy is no part of what was loaded, and only marks the way that leads to it."""
@@ -207,7 +212,8 @@ class Loads:
             is_sum = any(operand.op is Op.CONSTANT for operand in user.inputs)
             return is_sum and all(self.is_harmless(after, parts) for after in user.users)
         if user in parts.copies:
-            return any(map(self._copies_to_its_device, self.solution.final(user.callee.inputs[0])))
+            receivers = self.solution.final(user.callee.inputs[0]) if _copies_by_method(user) else ()
+            return any(map(self._copies_to_its_device, receivers))
         if user.op is Op.CALL:
             name = external_name(self.facts, user) or ""
             is_followed = bool(self.solution.functions_of(user)) and not adopts(self.facts, user)
@@ -291,7 +297,8 @@ class Loads:
                 yield call, None
 
     def _argument(self, call: Value, value: Value, key: Key, parts: Parts) -> Iterator[tuple[Value, Key]]:
-        if call.callee.op is Op.ATTRIBUTE and call.callee.name in COPYING and not adopts(self.facts, call):
+        is_helped = _loads_objects(call, value) and not self.solution.functions_of(call)
+        if is_helped or (_copies_by_method(call) and not adopts(self.facts, call)):
             assign = call.argument(2, "assign")
             if assign is not None and assign.name != "False":
                 parts.keeps = True
@@ -370,6 +377,18 @@ def _is_host(value: Value) -> bool:
         given = function.result.inputs if function.result is not None else ()
         return bool(function.parameters) and given == (function.parameters[0],)
     return value.op is Op.CONSTANT and value.syntax is not None and constant_of(value.syntax) == "cpu"
+
+
+def _copies_by_method(call: Value) -> bool:
+    return call.callee.op is Op.ATTRIBUTE and call.callee.name in COPYING
+
+
+def _loads_objects(call: Value, checkpoint: Value) -> bool:
+    """Whether a CALL is :data:`LOAD_OBJECTS`, or a function of that name and its keywords, with this checkpoint."""
+    callee, name = call.callee, LOAD_OBJECTS.rpartition(".")[2]
+    is_known = callee.op is Op.EXTERNAL and callee.name == LOAD_OBJECTS
+    is_alike = callee.name.rpartition(".")[2] == name and {"to_load", "checkpoint"} <= {*call.keys}
+    return (is_known or is_alike) and call.argument(1, "checkpoint") is checkpoint
 
 
 def _is_taken_out(part: Value, holder: Value) -> bool:

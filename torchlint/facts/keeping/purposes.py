@@ -92,6 +92,8 @@ class Purposes:
 
     def _needs_no_device(self, copy: Value) -> bool:
         """Whether a state is of numbers, is adopted and not copied, or was made on the host."""
+        if copy.callee.op is not Op.ATTRIBUTE:
+            return False
         return self._fills_schedule(copy) or fills_optimizer(self.facts, copy) or self._is_quantized(copy)
 
     def _is_brief(self, load: Value, parts: Parts) -> bool:
@@ -107,6 +109,8 @@ class Purposes:
 
         Then what was loaded is gone before the model is where that was.
         """
+        if copy.callee.op is not Op.ATTRIBUTE:
+            return False  # which models those are, is not looked for
         model = copy.callee.inputs[0]
         moves = [call for call in self.facts.steps.calls_in(copy.function) if self._moves(call, model)]
         is_first = all(move.index > copy.index for move in moves)
