@@ -264,8 +264,9 @@ class Leftovers:
         if not isinstance(method, cst.Attribute) or method.attr.value not in INSERTING:
             return False
         call = self.facts.parents.get(method)
-        is_called = isinstance(call, cst.Call) and call.func is method
-        return is_called and isinstance(self.facts.parents.get(call), cst.Expr)
+        if not isinstance(call, cst.Call) or call.func is not method:
+            return False
+        return isinstance(self.facts.parents.get(call), cst.Expr)
 
     def _is_assigned(self, node: cst.CSTNode) -> bool:
         parent = self.facts.parents.get(node)
