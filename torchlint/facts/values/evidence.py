@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 from torchlint import torch_api
 from torchlint.facts.building.context import keeps_graph
-from torchlint.facts.values.called_objects import CalledObjects
-from torchlint.facts.values.components import networks_of_pipelines
 from torchlint.facts.values.differentiation import heir
 from torchlint.facts.values.distributions import DIFFERENTIABLE
 from torchlint.facts.values.domain import (
@@ -35,7 +33,7 @@ from torchlint.facts.values.domain import (
     sorted_values,
 )
 from torchlint.facts.values.framework_objects import contract_of, guards_itself
-from torchlint.facts.values.frameworks import annotated, is_of_others, trains_on_result
+from torchlint.facts.values.frameworks import is_of_others, trains_on_result
 from torchlint.facts.values.graph import Backward, Function, Mode, Op, Place, Value
 from torchlint.facts.values.loss_forms import (
     MOVING,
@@ -51,6 +49,7 @@ from torchlint.facts.values.loss_forms import (
 )
 from torchlint.facts.values.own_backwards import retract_named
 from torchlint.facts.values.parameters import SAME_OBJECT, all_same_objects, is_frozen
+from torchlint.facts.values.told_modules import ToldModules
 from torchlint.frameworks import Holds, method_names
 
 if TYPE_CHECKING:
@@ -89,15 +88,11 @@ class Evidence:
                 self._from_method(call)
             elif self._is_loaded(callee):
                 self._prove(callee, Module())
-        for parameter in self.solution.graph.foreign.modules:
-            self._prove(parameter, Module())
-        for subject, atom in self._told_modules:
+        for subject, atom in self._told_modules.subjects():
             if isinstance(subject, Place):
                 self._prove_place(subject, atom, set())
             else:
                 self._prove(subject, atom)
-        for network in (*self._components, *self._called_objects.networks()):
-            self._prove(network, Module())
         for backward in self.solution.graph.all_backwards():
             if backward.proves:
                 for term in (backward.root, *self._terms(backward.root)):
@@ -105,19 +100,8 @@ class Evidence:
         return self.changed
 
     @cached_property
-    def _called_objects(self) -> CalledObjects:
-        return CalledObjects(self.solution)
-
-    @cached_property
-    def _components(self) -> list[Value]:
-        return networks_of_pipelines(self.solution.graph)
-
-    @cached_property
-    def _told_modules(self) -> list[tuple[Value | Place, Module]]:
-        """What the file says is a module by an annotation; of a parameter its transfer function knows."""
-        told = self.solution.graph.told.items()
-        unseen = [(s, name) for s, name in told if isinstance(s, Place) or s.op is not Op.PARAMETER]
-        return [(s, atom) for s, name in unseen for atom in annotated(name) or () if isinstance(atom, Module)]
+    def _told_modules(self) -> ToldModules:
+        return ToldModules(self.solution)
 
     def _from_contract(self, call: Value) -> None:
         """A framework's object runs the backward: ``accelerator.backward(loss)``, ``loss_scaler(loss, optimizer)``."""

@@ -1,0 +1,35 @@
+"""What a file says is a module, wherever it comes from: by an annotation, or by all that it does with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.facts.values.called_objects import CalledObjects
+from torchlint.facts.values.components import networks_of_pipelines
+from torchlint.facts.values.domain import Module
+from torchlint.facts.values.frameworks import annotated
+from torchlint.facts.values.graph import Op, Place, Value
+from torchlint.facts.values.known import Known
+
+
+class ToldModules:
+    """Finds what is said of the modules of one file beside a single call of a method of modules."""
+
+    def __init__(self, solution: Known) -> None:
+        """Read once what does not depend on what is known of the values."""
+        self._graph = solution.graph
+        self._called_objects = CalledObjects(solution)
+        self._components = networks_of_pipelines(solution.graph)
+        self._annotated = list(self._by_annotation())
+
+    def subjects(self) -> Iterator[tuple[Value | Place, Module]]:
+        """The values and places that are modules, each with what is known of it."""
+        yield from ((parameter, Module()) for parameter in self._graph.foreign.modules)
+        yield from self._annotated
+        yield from ((network, Module()) for network in (*self._components, *self._called_objects.networks()))
+
+    def _by_annotation(self) -> Iterator[tuple[Value | Place, Module]]:
+        """What an annotation says; of a parameter its transfer function knows."""
+        for subject, name in self._graph.told.items():
+            if isinstance(subject, Place) or subject.op is not Op.PARAMETER:
+                yield from ((subject, atom) for atom in annotated(name) or () if isinstance(atom, Module))
