@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.summaries.summary import EffectKind
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.values.domain import ClassReference, Container, Instance, Module, Plain, Tensor, Tool
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Backward, Function, Kind, Loop, Op, Place, Store, Value

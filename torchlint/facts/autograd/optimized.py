@@ -12,7 +12,7 @@ from functools import cached_property
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.keeping.fates import LOOKING
-from torchlint.facts.summaries.summary import EffectKind
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.values.domain import (
     ClassReference,
     Container,

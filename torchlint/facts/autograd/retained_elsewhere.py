@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchlint.facts.autograd.reach import Reach, reaches_of
-from torchlint.facts.summaries.summary import EffectKind, EffectSummary
+from torchlint.facts.summaries.effect_kinds import EffectKind, EffectSummary
 from torchlint.facts.values.graph import Backward, Function, Op, Value
 from torchlint.facts.values.literals import is_set, is_true
 from torchlint.facts.values.reaching import ends

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchlint.facts.summaries.summary import EffectKind, EffectSummary
+from torchlint.facts.summaries.effect_kinds import EffectKind, EffectSummary
 from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import ClassReference, History, Instance, Module, Tensor, Tool
 from torchlint.facts.values.graph import Backward, Function, Loop, Op, Value

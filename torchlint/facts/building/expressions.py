@@ -19,7 +19,7 @@ from torchlint.facts.building.names import (
 )
 from torchlint.facts.building.narrowing import excluded_by, flags_of
 from torchlint.facts.building.spreading import SpreadBuilder
-from torchlint.facts.summaries.summary import PartKind, Shape
+from torchlint.facts.summaries.parts import PartKind, Shape
 from torchlint.facts.values.graph import Class, Function, Key, Kind, Loop, Mode, Op, Reset, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.frameworks import Holds, method_names

@@ -21,8 +21,8 @@ from torchlint.facts.hooks.instances import Instances
 from torchlint.facts.hooks.makers import Makers
 from torchlint.facts.hooks.passed_subjects import is_made_for_it, is_new, keeps_given
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.summaries.effects import Effect
-from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.unasked import is_unasked
 from torchlint.facts.values.domain import (
     FunctionReference,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.turns.repetition import Repetition
+from torchlint.facts.turns.turn import Repetition
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Value
 from torchlint.facts.values.overrides import has_unseen_base

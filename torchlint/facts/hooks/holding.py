@@ -13,7 +13,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from torchlint.facts.summaries.summary import EffectKind
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.values.domain import FunctionReference
 from torchlint.facts.values.graph import Function, Op, Place, Value
 from torchlint.facts.values.identity import Identity

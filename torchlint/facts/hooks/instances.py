@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.hooks.burdens import Burdens
-from torchlint.facts.summaries.summary import EffectKind
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.values.domain import Instance
 from torchlint.facts.values.graph import Class, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of, stored_at

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.keeping.holders import Holders
-from torchlint.facts.turns.repetition import Repetition, Turn
+from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.values.domain import ClassReference
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Store, Value
 from torchlint.facts.values.homes import allocations_of

@@ -17,8 +17,9 @@ from torchlint.facts.hooks.passed_subjects import is_another_each_time, is_made_
 from torchlint.facts.hooks.refusing import refuses_again
 from torchlint.facts.hooks.staying import stays
 from torchlint.facts.hooks.subjects import Subjects
-from torchlint.facts.summaries.summary import EffectKind
-from torchlint.facts.turns.repetition import HOPS, Repetition, Turn
+from torchlint.facts.summaries.effect_kinds import EffectKind
+from torchlint.facts.turns.repetition import HOPS
+from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.homes import stored_at

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchlint.facts.hooks.subjects import gives_part
-from torchlint.facts.turns.repetition import Repetition
+from torchlint.facts.turns.turn import Repetition
 from torchlint.facts.values.domain import History, Instance, Module, Tensor
 from torchlint.facts.values.graph import Loop, Op, Value
 from torchlint.facts.values.homes import stored_at

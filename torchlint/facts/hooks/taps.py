@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchlint.facts.hooks.forward_hooks import POSITIONS
-from torchlint.facts.summaries.summary import EffectKind
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.values.domain import Argument, Derived, Instance, Module, Unknown
 from torchlint.facts.values.graph import Function, Op, Value
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.host.process import is_optional, prepares_process
-from torchlint.facts.summaries.summary import EffectKind
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.turns.loop_lengths import is_entered_by_stack
 from torchlint.facts.values.frameworks import detects_anomalies, is_module_class, is_start
 from torchlint.facts.values.graph import Function, Loop, Op, Value

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchlint import torch_api
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.summaries.effects import Effect
-from torchlint.facts.summaries.summary import EffectKind
-from torchlint.facts.turns.repetition import Turn
 from torchlint.facts.turns.switches import is_left_off
+from torchlint.facts.turns.turn import Turn
 from torchlint.facts.values.domain import ClassReference, sorted_values
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import target_names
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.summaries.effects import Effect
-from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.bindings import Bindings
-from torchlint.facts.turns.repetition import Turn
 from torchlint.facts.turns.skipping import is_memory
 from torchlint.facts.turns.switches import is_never_asked
 from torchlint.facts.turns.told_steps import is_told_step
+from torchlint.facts.turns.turn import Turn
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.frameworks import is_called_each_epoch
 from torchlint.facts.values.graph import Function, Loop, Op, Value

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.summaries.summary import EffectKind
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.turns.loop_lengths import is_entered_by_stack
 from torchlint.facts.values.frameworks import is_start
 from torchlint.facts.values.graph import Function, Op, Value

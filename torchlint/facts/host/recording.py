@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.host.process import is_optional, prepares_process
-from torchlint.facts.summaries.summary import EffectKind
-from torchlint.facts.turns.repetition import Turn
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.turns.serving import runs_at_start
+from torchlint.facts.turns.turn import Turn
 from torchlint.facts.values.frameworks import is_start
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.origins import agreed, origins, spread_options

@@ -17,7 +17,7 @@ import libcst as cst
 from torchlint.facts.building.names import constant_key, target_names
 from torchlint.facts.keeping.loading import Load, Parts
 from torchlint.facts.keeping.purposes import fills_optimizer
-from torchlint.facts.turns.repetition import Turn
+from torchlint.facts.turns.turn import Turn
 from torchlint.facts.values.frameworks import is_framework_training
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Value
 from torchlint.facts.values.homes import places_of, targets_of

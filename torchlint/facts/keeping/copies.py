@@ -14,7 +14,7 @@ import libcst as cst
 from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.keeping.loading import external_name
-from torchlint.facts.summaries.summary import DEEPCOPY, EffectKind
+from torchlint.facts.summaries.effect_kinds import DEEPCOPY, EffectKind
 from torchlint.facts.values.domain import Argument, ClassReference, Instance, Module, Tool, Unknown
 from torchlint.facts.values.externals import KEYWORD_ITEMS
 from torchlint.facts.values.frameworks import is_module_class

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.keeping.lookups import Lookups
 from torchlint.facts.keeping.requested import RequestedTexts
-from torchlint.facts.summaries.summary import EffectKind, EffectSummary
+from torchlint.facts.summaries.effect_kinds import EffectKind, EffectSummary
 from torchlint.facts.values.graph import Function, Kind, Op, Store, Value
 from torchlint.facts.values.homes import stored_at
 

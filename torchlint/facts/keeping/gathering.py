@@ -10,7 +10,8 @@ from torchlint.facts.autograd.insertions import is_bounded
 from torchlint.facts.turns.changing import changes_with
 from torchlint.facts.turns.data_passes import is_over_data
 from torchlint.facts.turns.disk_passes import goes_over_disk
-from torchlint.facts.turns.repetition import HOPS, Repetition, Turn
+from torchlint.facts.turns.repetition import HOPS
+from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.values.frameworks import is_called_each_step
 from torchlint.facts.values.graph import Function, Loop, Mode, Op, Reset, Store, Value
 from torchlint.facts.values.homes import allocations_of, stored_at

@@ -17,7 +17,7 @@ from torchlint.facts.keeping.asking_back import AskingBack
 from torchlint.facts.keeping.caught import Caught
 from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
-from torchlint.facts.summaries.summary import EffectKind
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.values.domain import Argument, ClassReference, Container, External, Instance, Plain, Tool
 from torchlint.facts.values.framework_objects import contract_of
 from torchlint.facts.values.frameworks import is_module, may_be_module

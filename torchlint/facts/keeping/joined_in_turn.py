@@ -20,9 +20,9 @@ from torchlint.facts.keeping.joining import (
     lives_through,
     of_collector,
 )
-from torchlint.facts.summaries.summary import EffectKind
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.turns.data_passes import is_over_few
-from torchlint.facts.turns.repetition import Repetition
+from torchlint.facts.turns.turn import Repetition
 from torchlint.facts.values.choices import with_joins
 from torchlint.facts.values.domain import Container, History, Plain, Tensor
 from torchlint.facts.values.extents import Size

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchlint.facts.keeping.fates import FORMS, JOINS, VIEWS
-from torchlint.facts.turns.repetition import Repetition, Turn
+from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.values.choices import choices, with_joins
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Loop, Op, Value

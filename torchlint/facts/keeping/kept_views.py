@@ -16,7 +16,7 @@ from torchlint.facts.keeping.gathering import Gathering, iterated
 from torchlint.facts.keeping.joining import is_join
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.keeping.views import View, Views
-from torchlint.facts.turns.repetition import Repetition, Turn
+from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.values.choices import held_in
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Store, Value
 from torchlint.facts.values.homes import allocations_of, is_handed_to_method

@@ -12,8 +12,8 @@ import libcst as cst
 
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.keeping.adopting import adopts
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.summaries.effects import returns
-from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.values.domain import (
     Atom,
     Container,

@@ -12,7 +12,7 @@ from torchlint.facts.keeping.gathering import Gathering
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.keeping.lookups import Lookups
 from torchlint.facts.keeping.requested import RequestedTexts
-from torchlint.facts.summaries.summary import EffectKind
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import FunctionReference
 from torchlint.facts.values.frameworks import may_be_module

@@ -11,7 +11,7 @@ import libcst as cst
 from torchlint.facts.autograd.insertions import Insertion, Insertions
 from torchlint.facts.keeping.copies import STATES, Copies, is_made_beside
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
-from torchlint.facts.turns.repetition import Turn
+from torchlint.facts.turns.turn import Turn
 from torchlint.facts.values.graph import Kind, Loop, Store, Value
 from torchlint.facts.values.homes import allocations_of
 from torchlint.facts.values.reaching import ends

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.keeping.loading import external_name
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.summaries.effects import Effect
-from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.changing import changes_with
 from torchlint.facts.turns.handoffs import is_network, origins
-from torchlint.facts.turns.repetition import Turn
+from torchlint.facts.turns.turn import Turn
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 
 if TYPE_CHECKING:

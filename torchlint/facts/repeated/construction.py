@@ -25,9 +25,9 @@ from torchlint.facts.repeated.belonging import (
 )
 from torchlint.facts.repeated.making_over import is_made_over
 from torchlint.facts.repeated.products import Product, Products
-from torchlint.facts.summaries.summary import EffectKind
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.turns.changing import changes_with, is_computed_with
-from torchlint.facts.turns.repetition import Repetition, Turn
+from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import History, Tensor
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Value

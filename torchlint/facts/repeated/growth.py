@@ -11,9 +11,9 @@ import libcst as cst
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.repeated.builders import builders, built_by
 from torchlint.facts.repeated.grouped import behind, kept_for_good, made_for_group
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.summaries.effects import GROUPING, Effect
-from torchlint.facts.summaries.summary import EffectKind
-from torchlint.facts.turns.repetition import Repetition, Turn
+from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.values.domain import Instance, Tool
 from torchlint.facts.values.frameworks import is_forward
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value

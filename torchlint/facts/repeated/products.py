@@ -12,7 +12,7 @@ import libcst as cst
 from torchlint import torch_api
 from torchlint.facts.host.datasets import NUM_WORKERS
 from torchlint.facts.repeated.shells import Shells, has_frozen_weights
-from torchlint.facts.summaries.summary import WORKERS, EffectKind
+from torchlint.facts.summaries.effect_kinds import WORKERS, EffectKind
 from torchlint.facts.turns.data_passes import source_of_one
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.choices import choices

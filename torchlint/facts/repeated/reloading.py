@@ -10,11 +10,11 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.keeping.loading import Load, external_name
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.summaries.effects import Effect, returns
-from torchlint.facts.summaries.summary import EffectKind
 from torchlint.facts.turns.changing import changes_with
-from torchlint.facts.turns.repetition import Repetition, Turn
 from torchlint.facts.turns.skipping import last_of
+from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.values.domain import Container
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_decorated_handler, is_module_class, may_be_module

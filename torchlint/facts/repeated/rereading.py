@@ -15,7 +15,7 @@ from torchlint.facts.keeping.holders import Holders, is_none
 from torchlint.facts.keeping.loading import Load
 from torchlint.facts.keeping.requested import is_tokenizer
 from torchlint.facts.repeated.reloading import is_a_model
-from torchlint.facts.turns.repetition import Turn
+from torchlint.facts.turns.turn import Turn
 from torchlint.facts.values.domain import Atom, FrameworkObject
 from torchlint.facts.values.frameworks import is_module, promises
 from torchlint.facts.values.graph import Loop, Op, Value

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.summaries.summary import FROZEN, OLDER, FunctionSummary, Part, PartKind, Shape
+from torchlint.facts.summaries.parts import FROZEN, OLDER, Part, PartKind, Shape
+from torchlint.facts.summaries.summary import FunctionSummary
 from torchlint.facts.summaries.units import Unit
 from torchlint.facts.values.domain import (
     Argument,

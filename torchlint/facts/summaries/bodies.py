@@ -10,17 +10,11 @@ import libcst as cst
 
 from torchlint.facts.building.names import all_parameters
 from torchlint.facts.summaries import receivers
+from torchlint.facts.summaries.effect_kinds import EffectSummary
 from torchlint.facts.summaries.following import followed
+from torchlint.facts.summaries.parts import Part, PartKind
 from torchlint.facts.summaries.skeletons import function_syntax
-from torchlint.facts.summaries.summary import (
-    CallSummary,
-    EffectSummary,
-    FunctionSummary,
-    KeepSummary,
-    ParameterSummary,
-    Part,
-    PartKind,
-)
+from torchlint.facts.summaries.summary import CallSummary, FunctionSummary, KeepSummary, ParameterSummary
 from torchlint.facts.summaries.units import Unit
 from torchlint.facts.values.graph import Class, Function, Loop, Mode, Op, Value
 

@@ -19,8 +19,8 @@ from torchlint.facts.keeping.filled_caches import FilledCaches
 from torchlint.facts.keeping.joining import joined_by
 from torchlint.facts.repeated.grouped import kept_for_good, made_for_group
 from torchlint.facts.repeated.products import drawn_anew
+from torchlint.facts.summaries.effect_kinds import WORKERS, EffectKind, EffectSummary
 from torchlint.facts.summaries.passing import may_be_followed, passed_on
-from torchlint.facts.summaries.summary import WORKERS, EffectKind, EffectSummary
 from torchlint.facts.turns.data_passes import source_of_one
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Op, Value

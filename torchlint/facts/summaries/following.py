@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from torchlint.facts.summaries.summary import EffectKind, EffectSummary, KeepSummary
+from torchlint.facts.summaries.effect_kinds import EffectKind, EffectSummary
+from torchlint.facts.summaries.summary import KeepSummary
 
 
 def followed(

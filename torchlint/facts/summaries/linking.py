@@ -17,8 +17,9 @@ import libcst as cst
 from torchlint.facts.summaries.atoms import Atoms
 from torchlint.facts.summaries.bodies import Bodies
 from torchlint.facts.summaries.imports import Found, Imports, Kind, Passing
+from torchlint.facts.summaries.parts import OLDER, Part, PartKind, Shape
 from torchlint.facts.summaries.skeletons import class_named, class_syntax, function_named
-from torchlint.facts.summaries.summary import OLDER, ClassSummary, FunctionSummary, Part, PartKind, Shape
+from torchlint.facts.summaries.summary import ClassSummary, FunctionSummary
 from torchlint.facts.summaries.units import Methods, Unit
 from torchlint.facts.values.domain import UNKNOWN, Abstract
 from torchlint.facts.values.foreign import Foreign

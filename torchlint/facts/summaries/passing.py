@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from torchlint.facts.keeping.bases import WHOLE
+from torchlint.facts.summaries.effect_kinds import EffectKind, EffectSummary
 from torchlint.facts.summaries.imports import Found, Kind
-from torchlint.facts.summaries.summary import EffectKind, EffectSummary, PartKind
+from torchlint.facts.summaries.parts import PartKind
 
 FURTHEST = 2
 """Through so many more imports an effect is followed."""

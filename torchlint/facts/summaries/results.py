@@ -9,8 +9,8 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.autograd.records import makes_record
+from torchlint.facts.summaries.parts import Part, PartKind, Shape
 from torchlint.facts.summaries.shapes import Shapes
-from torchlint.facts.summaries.summary import Part, PartKind, Shape
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import ClassReference, Derived, Unknown, is_graphless
 from torchlint.facts.values.graph import Class, Function, Key, Op, Value

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.repeated.shells import has_frozen_weights
-from torchlint.facts.summaries.summary import FROZEN, UNKNOWN, Part, PartKind, Shape
+from torchlint.facts.summaries.parts import FROZEN, UNKNOWN, Part, PartKind, Shape
 from torchlint.facts.values.dictionaries import is_dictionary
 from torchlint.facts.values.domain import (
     Abstract,

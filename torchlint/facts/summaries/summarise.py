@@ -22,24 +22,14 @@ from torchlint.facts.keeping.holding_attributes import HoldingAttributes
 from torchlint.facts.keeping.letting_go import LettingGo
 from torchlint.facts.keeping.views import Views
 from torchlint.facts.repeated import compiling, reloading
+from torchlint.facts.summaries.effect_kinds import EffectKind, EffectSummary
 from torchlint.facts.summaries.effects import Doings
 from torchlint.facts.summaries.handing_over import handed_over
 from torchlint.facts.summaries.keeps import Keeps, parameters_with_captured
+from torchlint.facts.summaries.parts import UNKNOWN, Part, PartKind, Shape
 from torchlint.facts.summaries.results import Results, path_from_parameter
 from torchlint.facts.summaries.shapes import Shapes, name_of
-from torchlint.facts.summaries.summary import (
-    UNKNOWN,
-    CallSummary,
-    ClassSummary,
-    EffectKind,
-    EffectSummary,
-    FunctionSummary,
-    ParameterSummary,
-    Part,
-    PartKind,
-    Shape,
-    Summary,
-)
+from torchlint.facts.summaries.summary import CallSummary, ClassSummary, FunctionSummary, ParameterSummary, Summary
 from torchlint.facts.turns.registries import dispatchers
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import (

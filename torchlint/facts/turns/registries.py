@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.summaries.summary import EffectKind
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Argument, FunctionReference
 from torchlint.facts.values.graph import Function, Kind, Op, Value

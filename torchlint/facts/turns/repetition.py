@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum, auto
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from torchlint.facts.turns.micro_steps import are_micro_steps, are_micro_steps_o
 from torchlint.facts.turns.registries import is_dispatched
 from torchlint.facts.turns.serving import decorated_by, rows_of_method
 from torchlint.facts.turns.steps import applies_tables
+from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.turns.wrapping import Wrapping
 from torchlint.facts.values.domain import FunctionReference, Tool
 from torchlint.facts.values.externals import Meaning, meaning_of
@@ -44,38 +44,6 @@ if TYPE_CHECKING:
 
 HOPS = 4
 """How many callers up a repetition is looked for."""
-
-
-class Turn(Enum):
-    """What one turn of a loop is."""
-
-    TRAINS = auto()
-    """A step of training."""
-    INFERS = auto()
-    """A batch or a forward, without training."""
-    HOLDS = auto()
-    """Whole loops of steps: an epoch, a fold, a trial."""
-    OTHER = auto()
-
-    @property
-    def is_step(self) -> bool:
-        """True for one batch, with or without training."""
-        return self in (Turn.TRAINS, Turn.INFERS)
-
-
-@dataclass(frozen=True)
-class Repetition:
-    """What repeats a call.
-
-    Attributes:
-        by: the loop each turn of which runs it, or the method that does with each call.
-        turn: what a turn is; HOLDS means that it is repeated, but not in every step.
-        chain: the call, the call of the function in which it stands, the call of the function in which that is ...
-    """
-
-    by: Loop | Function
-    turn: Turn
-    chain: tuple[Value, ...]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
-from torchlint.facts.summaries.summary import EffectKind
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.turns.forwards import is_within_forward
 from torchlint.facts.values.domain import Atom, FunctionReference, Instance, Module, Tool
 from torchlint.facts.values.externals import TABULATED

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import libcst as cst
 
+    from torchlint.facts.summaries.effect_kinds import EffectSummary
     from torchlint.facts.summaries.imports import Found
-    from torchlint.facts.summaries.summary import EffectSummary, HoldSummary, KeepSummary, ViewSummary
+    from torchlint.facts.summaries.summary import HoldSummary, KeepSummary, ViewSummary
     from torchlint.facts.values.domain import Abstract
     from torchlint.facts.values.graph import Backward, Class, Function, Place, Value
     from torchlint.guarding import Guarding
