@@ -100,15 +100,16 @@ class Insertions:
             return None  # a named argument is told where it is handed over
         if may_be_module(self.solution, store.value):
             return None  # a list of layers, or what may be one
-        if self._is_told_a_tensor(store):
+        if self._is_told_to_an_item(store):
             return None
         parts = self.flows.live_parts(store.value)
         return self.of_store(store, parts) if parts else None
 
-    def _is_told_a_tensor(self, store: Store) -> bool:
-        """``meter.update(loss)`` of what is not known: a dictionary is not updated by a tensor."""
+    def _is_told_to_an_item(self, store: Store) -> bool:
+        """``meter.update(loss)`` of an item of a list: a dictionary is not updated by a tensor, nor is that list."""
         is_update = store.call is not None and store.call.callee.name == "update" and store.value.op is Op.ELEMENT
-        if not is_update or store.holder is None or self.solution.may_be(store.holder, Container):
+        is_item = store.holder is not None and store.holder.unnarrowed().op in (Op.ELEMENT, Op.SUBSCRIPT)
+        if not is_update or not is_item or store.holder is None or self.solution.may_be(store.holder, Container):
             return False
         return self.flows.live(store.value.inputs[0]) is not None
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchlint.facts.keeping.lookups import Lookups
+from torchlint.facts.keeping.lookups import Lookups, begins_group
 from torchlint.facts.keeping.requested import RequestedTexts
 from torchlint.facts.summaries.effect_kinds import EffectKind, EffectSummary
 from torchlint.facts.values.graph import Function, Kind, Op, Store, Value
@@ -76,7 +76,7 @@ class FilledCaches:
         return EffectKind.CACHES_BY_TEXT if self._texts.is_read(key) else EffectKind.CACHES_OUTPUTS
 
     def _holds_tensors(self, value: Value) -> bool:
-        return self.facts.tensors.holds_tensors(value) or self._texts.is_encoded(value)
+        return not begins_group(value) and (self.facts.tensors.holds_tensors(value) or self._texts.is_encoded(value))
 
 
 def _name_of(holder: Value, function: Function) -> str:

@@ -14,6 +14,9 @@ from torchlint.facts.values.homes import homes_of, targets_of
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
+GROUPS = frozenset(["builtins.list", "builtins.dict", "builtins.set", "collections.deque", "collections.OrderedDict"])
+"""What makes something empty that takes one thing after the other."""
+
 
 class Lookups:
     """Says of the insertions of one file whether they fill such a cache; tables are made when they are asked for."""
@@ -111,6 +114,15 @@ class Lookups:
                 if any(self._is_in(part, homes) for part in store.value.inputs):
                     found |= homes
         return frozenset(found)
+
+
+def begins_group(value: Value) -> bool:
+    """Whether something empty is put in, ``setdefault(label, [])``: what comes into it is sorted by its keys.
+
+    Nothing is computed for the key, so that nothing is saved by asking for it.
+    """
+    is_made = value.op is Op.CALL and value.callee.name in GROUPS and not value.arguments
+    return is_made or (isinstance(value.syntax, cst.List | cst.Dict) and not value.inputs)
 
 
 def _is_told_only(number: Value) -> bool:

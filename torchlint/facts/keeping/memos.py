@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchlint.facts.keeping.gathering import Gathering
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
-from torchlint.facts.keeping.lookups import Lookups
+from torchlint.facts.keeping.lookups import Lookups, begins_group
 from torchlint.facts.keeping.requested import RequestedTexts
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.values.choices import choices
@@ -75,8 +75,6 @@ class Memos:
         """Each insertion of a tensor under a key that no later turn asks for."""
         found = []
         for statement, holder, target, key, written, value in self._insertions():
-            if _begins_group(value):
-                continue
             homes, lookup = self.lookups.homes(holder), self.lookups.of(statement, holder, value)
             if lookup is None or not (self._holds_tensors(value) or self._is_tensor_key(key)):
                 continue
@@ -193,7 +191,7 @@ class Memos:
         return self.texts.asked_by_others(key) or self.texts.read_in(key) or self.texts.taken_in(key)
 
     def _holds_tensors(self, value: Value) -> bool:
-        return self.tensors.holds_tensors(value) or self.texts.is_encoded(value)
+        return not begins_group(value) and (self.tensors.holds_tensors(value) or self.texts.is_encoded(value))
 
     def _is_tensor_key(self, key: Value) -> bool:
         """Whether a key is a tensor; what a named part of a sample is, its name or number maybe, only its use says.
@@ -247,15 +245,6 @@ class Memos:
         """Whether the dictionary is older than the turns of ``by``."""
         made = [home for home in homes if isinstance(home, Value)]
         return not any(self.novelty.is_made_by(value, by) for value in made)
-
-
-def _begins_group(value: Value) -> bool:
-    """Whether a list without anything in it is put in, ``setdefault(label, [])``: what comes into it is sorted by keys.
-
-    Nothing is computed for the key, so that nothing is saved by asking for it.
-    """
-    is_made = value.op is Op.CALL and value.callee.name in ("builtins.list", "builtins.set", "collections.deque")
-    return (isinstance(value.syntax, cst.List) and not value.inputs) or (is_made and not value.arguments)
 
 
 def _is_of_class(one: Function, other: Function) -> bool:

@@ -15,7 +15,7 @@ from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.keeping.by_field import ByField
 from torchlint.facts.keeping.copies import Copies
 from torchlint.facts.keeping.fields_read import FieldsRead
-from torchlint.facts.keeping.lookups import Lookups
+from torchlint.facts.keeping.lookups import Lookups, begins_group
 from torchlint.facts.keeping.moved_at_end import MovedAtEnd
 from torchlint.facts.keeping.snapshots import is_cut
 from torchlint.facts.keeping.stripping import replaced_at_once, stripped
@@ -173,7 +173,7 @@ class Keeps:
         """The parameters of which the key is made under which a store adds to a cache; none for any other store."""
         if store.kind is not Kind.INSERT or not store.is_item or store.index is None or store.holder is None:
             return ()
-        if self._lookups.of(store.statement, store.holder, store.value) is None:
+        if begins_group(store.value) or self._lookups.of(store.statement, store.holder, store.value) is None:
             return ()
         under, parameters = self._parameters_behind(store.index, store.function), store.function.parameters
         # The keys of `**terms` are the names that the program writes: they come again.
