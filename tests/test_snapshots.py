@@ -76,13 +76,6 @@ def test_a_bounded_container() -> None:
     assert collected("kept[step] = copy.deepcopy(model)", "kept = {}") == ["kept of model"]
 
 
-@pytest.mark.parametrize(
-    ("key", "count"), [("step", 1), ("f'step {step}'", 1), ("'first'", 0), ("step % 3", 0), ("(step, 'first')", 1)]
-)
-def test_a_default_is_kept_once_for_each_key(key: str, count: int) -> None:
-    assert len(collected(f"kept.setdefault({key}, copy.deepcopy(model))", "kept = {}")) == count
-
-
 def test_one_object_again_and_again_is_no_new_copy() -> None:
     assert collected("kept.append(first)", f"kept = []\n{TRAINING}first = copy.deepcopy(model)") == []
 

@@ -39,13 +39,10 @@ class FillingBuilder(LiteralBuilder):
                 else:
                     self.spread(given, argument.value, receiver, target, call)
             return
-        if name == "setdefault" and len(call.arguments) > 1:
-            key, (index, given) = constant_of(node.args[0].value), call.arguments[:2]
-            self._put_item(given, node.args[1].value, receiver, target, key=key, index=index, call=call)
-            return
-        position = 1 if name == "insert" and len(call.arguments) > 1 else 0
+        position = 1 if name in ("insert", "setdefault") and len(call.arguments) > 1 else 0
+        key = constant_of(node.args[0].value) if name == "setdefault" else None
         written = node.args[position].value
-        self.keep(Kind.INSERT, call.arguments[position], written, holder=receiver, target=target, call=call)
+        self.keep(Kind.INSERT, call.arguments[position], written, holder=receiver, key=key, target=target, call=call)
 
     def spread(
         self, value: Value, written: cst.CSTNode, receiver: Value, target: cst.CSTNode, call: Value | None = None

@@ -206,10 +206,7 @@ class Memos:
     def _insertions(self) -> Iterator[tuple[cst.CSTNode, Value, cst.CSTNode | None, Value, str, Value]]:
         """(statement, dictionary, how it is written, key, how that is written, value) of each insertion by key."""
         for store in self.facts.graph.stores:
-            is_told_below = store.call is not None and store.call.callee.name == "setdefault"
-            if store.kind is not Kind.INSERT or not store.is_item or is_told_below:
-                continue
-            if store.index is not None and store.holder is not None:
+            if store.kind is Kind.INSERT and store.is_item and store.index is not None and store.holder is not None:
                 yield store.statement, store.holder, store.target, store.index, self._text(store), store.value
         for call in self.facts.calls():
             node = call.syntax
