@@ -106,9 +106,9 @@ class Insertions:
         return self.of_store(store, parts) if parts else None
 
     def _is_told_to_an_item(self, store: Store) -> bool:
-        """``meter.update(loss)`` of an item of a list: a dictionary is not updated by a tensor, nor is that list."""
+        """``meter.update(loss)`` of each item of a list: a dictionary is not updated by a tensor, nor is that list."""
         is_update = store.call is not None and store.call.callee.name == "update" and store.value.op is Op.ELEMENT
-        is_item = store.holder is not None and store.holder.unnarrowed().op in (Op.ELEMENT, Op.SUBSCRIPT)
+        is_item = store.holder is not None and store.holder.unnarrowed().op is Op.ELEMENT
         if not is_update or not is_item or store.holder is None or self.solution.may_be(store.holder, Container):
             return False
         return self.flows.live(store.value.inputs[0]) is not None
