@@ -117,12 +117,11 @@ class InferenceWithGrad(Rule):
         reason = "no backward follows" if inference.leaves else "the graph is thrown away"
         doubt = ", unless that switches them off itself" if inference.unseen else ""
         doubt = ", where its caller does not switch them off" if inference.doubtful else doubt
-        advice, fix = (
-            "decorate it with `@torch.no_grad()`",
-            facts.guard(inference.function, safe=not inference.hands_out),
-        )
-        if inference.flag is not None:
-            doubt, fix = f" where `{inference.flag.name}` is left out", None  # who passes it may train
+        advice, fix = "decorate it with `@torch.no_grad()`", None
+        if inference.flag is None:
+            fix = facts.guard(inference.function, safe=not inference.hands_out)
+        else:  # who passes it may train
+            doubt = f" where `{inference.flag.name}` is left out"
             advice = f"put it under `with torch.set_grad_enabled({inference.flag.name}):`"
         return Finding(
             node=function,

@@ -139,7 +139,7 @@ class Handovers:
         if any(place in self._trained_places for place in self._places(function, keep)):
             return True
         owner = function.owner
-        wanting = [name for name in keep.readers if not kept.is_left_by(self.solution, name)]
+        wanting = kept.wanting(self.solution)
         readers = [owner.method(name) for name in wanting] if owner is not None else []
         calls = [(reader, call) for reader in readers if reader for call in self.solution.callers.get(reader, {})]
         training = {backward.function for backward in self.solution.graph.foreign.backwards}
@@ -197,7 +197,7 @@ class Handovers:
         keep, owner = kept.keep, kept.function.owner
         if owner is None or keep.into != 0 or holder not in self.flows.trained:
             return False
-        wanting = [name for name in keep.readers if not kept.is_left_by(self.solution, name)]
+        wanting = kept.wanting(self.solution)
         wanted = {keep.attribute, *wanting}
         methods = {method for cls in owner.lineage() for method in cls.methods.values()}
         calls = [(method, call) for method in methods for call in self.solution.callers.get(method, {})]

@@ -108,8 +108,9 @@ class Insertions:
     def _is_told_to_an_item(self, store: Store) -> bool:
         """``meter.update(loss)`` of each item of a list: a dictionary is not updated by a tensor, nor is that list."""
         is_update = store.call is not None and store.call.callee.name == "update" and store.value.op is Op.ELEMENT
-        is_item = store.holder is not None and store.holder.unnarrowed().op is Op.ELEMENT
-        if not is_update or not is_item or store.holder is None or self.solution.may_be(store.holder, Container):
+        if not is_update or store.holder is None or store.holder.unnarrowed().op is not Op.ELEMENT:
+            return False
+        if self.solution.may_be(store.holder, Container):
             return False
         return self.flows.live(store.value.inputs[0]) is not None
 

@@ -81,6 +81,10 @@ class KeptElsewhere:
         read, field = dict(self.keep.fields_read).get(reader), self.field(solution)
         return read is not None and bool(field) and field not in read
 
+    def wanting(self, solution: Solution) -> list[str]:
+        """The readers that may give on what is kept, and not only other fields of its record."""
+        return [name for name in self.keep.readers if not self.is_left_by(solution, name)]
+
     def is_let_go(self, solution: Solution) -> bool:
         """Whether the class that keeps it has another method which sets the attribute anew, after the beginning."""
         endings = solution.graph.foreign.endings

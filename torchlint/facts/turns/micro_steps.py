@@ -83,9 +83,9 @@ def _is_made_before(facts: Facts, value: Value, call: Value, hops: int) -> bool:
 
 
 def _stores_of(facts: Facts, read: Value) -> list[Store]:
-    places = places_of(facts.solution, read)
+    places = set(places_of(facts.solution, read))
     stores = (store for store in facts.graph.stores if store.attribute == read.name)
-    return [store for store in stores if not set(places).isdisjoint(targets_of(facts.solution, store))]
+    return [store for store in stores if not places.isdisjoint(targets_of(facts.solution, store))]
 
 
 def _networks(facts: Facts, root: Value, inner: Loop) -> list[Value]:
