@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from torchlint.project.given_files import GivenFiles
@@ -26,14 +26,34 @@ class GuardedCalls:
 
     @cached_property
     def guards(self) -> dict[str, list[str]]:
-        """For each name that is called with gradients off anywhere, the files in which it is, sorted."""
-        found: dict[str, list[str]] = {}
+        """For each name that is called with gradients off anywhere, the files in which it is, sorted.
+
+        A function that other files call with gradients off alone calls all that it calls so, too: a trainer calls its
+        callbacks under ``torch.no_grad()``, and one of them calls the simulator.
+        """
         with self._files.sights.unnoted():
-            for path in self._files.given:
-                if self._guard_names.search(self._files.text_of(path)):
-                    for name in self._calls_in(path):
-                        found.setdefault(name, []).append(path)
-        return found
+            mentioning = [path for path in self._files.given if self._guard_names.search(self._files.text_of(path))]
+            called = {path: self._calls_in(path) for path in mentioning}
+            for path, functions in self._relays(_by_name(called)).items():
+                called[path] = self._calls_in(path, functions)
+            return _by_name(called)
+
+    def _relays(self, guards: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
+        """The functions of files that all who import them call with gradients off, one of them at least, by file."""
+        found: dict[str, set[str]] = {}
+        for name, guarding in guards.items():
+            for path in self._files.defining.get(name, ()) if _is_called_by_its_name(name) else ():
+                if self._imported_by_any(guarding, path) and not self._is_called_openly_by_any(path, name):
+                    found.setdefault(path, set()).add(name)
+        return {path: frozenset(names) for path, names in found.items()}
+
+    def _imported_by_any(self, importers: Sequence[str], path: str) -> bool:
+        return any(one != path and self._files.imports(one, path) for one in importers)
+
+    def _is_called_openly_by_any(self, path: str, name: str) -> bool:
+        """Whether a file, or one that imports it, calls ``name`` where nothing switches gradients off."""
+        users = (one for one in self._files.calling[name] if one == path or self._files.imports(one, path))
+        return any(self.is_called_openly(user, name) for user in users)
 
     @cached_property
     def _own_guards(self) -> frozenset[str]:
@@ -58,21 +78,36 @@ class GuardedCalls:
             self._calls_in(path)
         return name in self._open_calls[path]
 
-    def _calls_in(self, path: str) -> frozenset[str]:
+    def _calls_in(self, path: str, functions: frozenset[str] = frozenset()) -> frozenset[str]:
         """The names that a file calls where gradients are off; those called where nothing switches them off are noted.
 
-        A tuple of these takes a sixth of a set, for each of hundreds of files.
+        Gradients are off in its ``functions``. A tuple of what is noted takes a sixth of a set, for each of hundreds
+        of files.
         """
         called: dict[bool, set[str]] = {True: set(), False: set()}
         tree = self._files.tree_of(path) or ast.Module([], [])
         runners = guarded_runners(tree, self.switches)
-        for part, is_guarded in guarded_parts(tree, self.switches):
+        for part, is_guarded in guarded_parts(tree, self.switches, functions):
             calls = [node for node in walk(part) if isinstance(node, ast.Call)]
             given = {id(one) for call in calls for one in _given_to(call, runners)}
             for call in calls:
                 called[is_guarded or id(call) in given].add(last_name(call.func))
         self._open_calls[path] = tuple(called[False])
         return frozenset(called[True])
+
+
+def _is_called_by_its_name(name: str) -> bool:
+    """Whether who calls a method writes its name: a module's ``forward`` and ``__call__`` run by others."""
+    return name != "forward" and not name.startswith("__")
+
+
+def _by_name(called: Mapping[str, frozenset[str]]) -> dict[str, list[str]]:
+    """The files by the names that they call, sorted."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(called):
+        for name in called[path]:
+            found.setdefault(name, []).append(path)
+    return found
 
 
 def _given_to(call: ast.Call, runners: frozenset[str]) -> Iterator[ast.AST]:

@@ -59,18 +59,26 @@ def called_guarded(cls: ast.ClassDef) -> frozenset[str]:
     )
 
 
-def guarded_parts(tree: ast.Module | ast.ClassDef, guards: frozenset[str] = GUARDS) -> Iterator[tuple[ast.AST, bool]]:
+def guarded_parts(
+    tree: ast.Module | ast.ClassDef, guards: frozenset[str] = GUARDS, running: frozenset[str] = frozenset()
+) -> Iterator[tuple[ast.AST, bool]]:
     """The parts of a file's statements that hold no further statements, each with whether gradients are off there.
 
     That is what a guard stands around, the functions and methods of the file that it only calls from there, and what a
-    condition says of the phase in which ``set_grad_enabled(phase == "train")`` switches them off.
+    condition says of the phase in which ``set_grad_enabled(phase == "train")`` switches them off; and the functions
+    and methods called ``running``, which others call so.
     """
-    inner = frozenset[str]()
+    return _parts(tree, guards, _all_running(tree, guards, running) if isinstance(tree, ast.Module) else running)
+
+
+def _all_running(tree: ast.Module, guards: frozenset[str], running: frozenset[str]) -> frozenset[str]:
+    """The functions and methods that run with gradients off where those called ``running`` do."""
+    inner = running
     for _ in range(CHAINED):
-        known, inner = inner, _only_called_guarded(tree, guards, inner) if isinstance(tree, ast.Module) else inner
+        known, inner = inner, running | _only_called_guarded(tree, guards, inner)
         if inner == known:
             break
-    return _parts(tree, guards, inner)
+    return inner
 
 
 def _only_called_guarded(tree: ast.Module, guards: frozenset[str], inner: frozenset[str]) -> frozenset[str]:
