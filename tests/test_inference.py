@@ -1221,3 +1221,31 @@ def test_a_network_without_a_class_whose_state_is_read() -> None:
     )
     assert found(body) == [1]
     assert found(body.replace("    return", "    with torch.no_grad():\n        return")) == []
+
+
+HANDING_OVER = """def train(model, criterion, loader, optimizer, scale):
+    {mode}
+    total = 0.0
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        total += loss.item()
+        {use}
+    return total
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "use", "lines"),
+    [
+        ("model.train()", "norm = scale(loss, optimizer)", []),
+        ("model.train()", "norm = scale(loss)", []),
+        ("optimizer.zero_grad()", "norm = scale(loss, optimizer)", []),
+        ("optimizer = torch.optim.Adam(model.parameters())", "norm = scale(loss, optimizer)", []),
+        ("pass", "norm = scale(loss, parameters=model.parameters())", []),
+        ("model.eval()", "norm = scale(loss)", [1]),
+        ("model.train(False)", "norm = scale(loss)", [1]),
+        ("model.eval()", "norm = loss.item()", [1]),
+    ],
+)
+def test_who_is_given_what_trains_trains_on_the_loss(mode: str, use: str, lines: list[int]) -> None:
+    assert found(HANDING_OVER.format(mode=mode, use=use)) == lines

@@ -15,6 +15,7 @@ from torchlint.facts.autograd.ancestry import Ancestry
 from torchlint.facts.autograd.belated import by_belated
 from torchlint.facts.autograd.liveness import Liveness
 from torchlint.facts.autograd.shown import shown
+from torchlint.facts.autograd.unseen_training import is_given_what_trains
 from torchlint.facts.values.domain import (
     Argument,
     Container,
@@ -252,7 +253,7 @@ class Flows(Liveness):
             if function.result is not None and (not others or self._is_handed_on_elsewhere(function, calls)):
                 exits.append(function.result)
         for call in graph.of(Op.CALL):
-            if call.is_bare and self.is_unknown_call(call):
+            if (call.is_bare or is_given_what_trains(self.solution, call)) and self.is_unknown_call(call):
                 exits.extend(call.arguments)
         for parameter in graph.foreign.hands_on:
             exits.extend(self.solution.arguments_of(parameter))

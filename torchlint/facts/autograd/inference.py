@@ -22,6 +22,7 @@ from torchlint.facts.autograd.older_torch import OlderTorch
 from torchlint.facts.autograd.run_forwards import RunForwards
 from torchlint.facts.autograd.served import Served
 from torchlint.facts.autograd.unseen_methods import UnseenMethods
+from torchlint.facts.autograd.unseen_training import given_while_training
 from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.turns.by_default import EvaluatingByDefault
 from torchlint.facts.turns.evaluating import Evaluating
@@ -358,7 +359,12 @@ class Inferences:
         """Whether the call's own result reaches a backward; other calls of the same function do not matter."""
         if call in self.flows.trained or call in self.flows.inspected or self._taps.is_used(call):
             return True
-        return self._older_torch.reinforces(call)
+        return self._older_torch.reinforces(call) or call in self._given_while_training
+
+    @cached_property
+    def _given_while_training(self) -> frozenset[Value]:
+        """All that flows into what unseen code is given where a model was put into training mode."""
+        return self.flows.ancestry.of_all(given_while_training(self.solution, self.flows.is_unknown_call))
 
     def on_a_dummy(self, call: Value) -> bool:
         """Whether a single forward runs on made-up numbers: a shape probe, a summary, an export."""

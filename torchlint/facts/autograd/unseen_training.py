@@ -1,0 +1,55 @@
+"""Code that is not seen and that trains: it is given what it trains, ``norm = scale(loss, optimizer, parameters)``.
+
+Where a model was just put into training mode, a loss that such code is given is taken for one that it trains on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from torchlint.facts.values.domain import Tool
+from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.solve import Solution
+
+__all__ = ["given_while_training", "is_given_what_trains"]
+
+PARAMETERS = frozenset(["named_parameters", "parameters"])
+"""The methods of a module that give what an optimizer updates."""
+
+OF_OPTIMIZERS = frozenset(["param_groups", "zero_grad"])
+"""What a program asks of an optimizer, whoever made it."""
+
+
+def is_given_what_trains(solution: Solution, call: Value) -> bool:
+    """Whether an argument of a CALL is an optimizer, or the parameters of a module."""
+    return any(_is_optimizer(solution, given) or _are_parameters(given) for given in call.arguments)
+
+
+def _is_optimizer(solution: Solution, given: Value) -> bool:
+    if given.op is Op.PARAMETER and any(user.op is Op.ATTRIBUTE and user.name in OF_OPTIMIZERS for user in given.users):
+        return True
+    return any(isinstance(atom, Tool) and atom.kind == "optimizer" for atom in solution.final(given))
+
+
+def _are_parameters(given: Value) -> bool:
+    return given.op is Op.CALL and given.callee.op is Op.ATTRIBUTE and given.callee.name in PARAMETERS
+
+
+def given_while_training(solution: Solution, is_unknown: Callable[[Value], bool]) -> Iterator[Value]:
+    """What code that is not seen is given in functions that put a model into training mode, and none into the other.
+
+    ``is_unknown``: whether a CALL runs such code.
+    """
+    switches = [call for call in solution.graph.of(Op.CALL) if call.callee.op is Op.ATTRIBUTE]
+    training = {call.function for call in switches if call.callee.name == "train" and _is_switch_to_training(call)}
+    training -= {call.function for call in switches if call.callee.name == "eval"}
+    calls = solution.graph.of(Op.CALL) if training else []
+    for call in calls:
+        if call.function in training and is_unknown(call):
+            yield from call.arguments
+
+
+def _is_switch_to_training(call: Value) -> bool:
+    """``model.train()``, ``model.train(True)``"""
+    mode = call.argument(0, "mode")
+    return mode is None or (mode.op is Op.CONSTANT and mode.name == "True")
