@@ -1249,3 +1249,14 @@ HANDING_OVER = """def train(model, criterion, loader, optimizer, scale):
 )
 def test_who_is_given_what_trains_trains_on_the_loss(mode: str, use: str, lines: list[int]) -> None:
     assert found(HANDING_OVER.format(mode=mode, use=use)) == lines
+
+
+@pytest.mark.parametrize("call", ["accelerator.unwrap_model(net)", "unwrap_model(net)"])
+def test_what_is_unwrapped_is_a_module(call: str) -> None:
+    body = f"""def preview(accelerator, net, loader, unwrap_model):
+    bare = {call}
+    return [bare(x).argmax(1).tolist() for x in loader]
+"""
+    assert found(body) == [1]
+    own = "def unwrap_model(net):\n    return sorted\n\n" + body.replace(", unwrap_model", "")
+    assert found(own.replace("accelerator.unwrap", "unwrap")) == []

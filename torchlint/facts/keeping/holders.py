@@ -22,6 +22,7 @@ from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.parameter_lists import lists_parameters
 from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
 from torchlint.facts.values.reaching import ends
+from torchlint.facts.values.told_modules import unwraps
 from torchlint.frameworks import Holds, method_names
 
 if TYPE_CHECKING:
@@ -32,12 +33,6 @@ DEPTH = 6
 
 _KEEPERS = frozenset(["functools.partial", "torch.compile", "torch.jit.script", "torch.jit.trace"])
 """Functions whose result holds what they are given."""
-
-_UNWRAPPING = frozenset(["unwrap_model", "extract_model_from_parallel"])
-"""Functions and methods that give back the model inside of what they are given, or that itself.
-
-https://huggingface.co/docs/accelerate/package_reference/accelerator
-"""
 
 
 class Holders:
@@ -68,7 +63,7 @@ class Holders:
             return [stored for stored in stored_at(self.solution, value) if not is_none(stored)]
         if value.op is Op.CALL and self._gives_back(value):
             return [value.callee.inputs[0]]
-        if value.op is Op.CALL and self._unwraps(value):
+        if value.op is Op.CALL and unwraps(self.solution, value):
             return [value.arguments[0]]
         if value.op is Op.PARAMETER:
             return self.solution.arguments_of(value)
@@ -80,10 +75,6 @@ class Holders:
             return False
         seen = [method for method in self.solution.functions_of(call) if not method.is_foreign]
         return not seen or any(_may_give_itself(method) for method in seen)
-
-    def _unwraps(self, call: Value) -> bool:
-        name = call.callee.name.rpartition(".")[2]
-        return name in _UNWRAPPING and bool(call.arguments) and not self.solution.functions_of(call)
 
     def how(self, value: Value, held: frozenset[Value]) -> str:
         """By what ``value`` keeps one of ``held`` alive, or "" when nothing says that it does.

@@ -11,22 +11,37 @@ from torchlint.facts.values.frameworks import annotated
 from torchlint.facts.values.graph import Op, Place, Value
 from torchlint.facts.values.known import Known
 
+UNWRAPPING = frozenset(["unwrap_model", "extract_model_from_parallel"])
+"""Functions and methods that give back the model inside of what they are given, or that itself.
+
+https://huggingface.co/docs/accelerate/package_reference/accelerator
+"""
+
+
+def unwraps(solution: Known, call: Value) -> bool:
+    """Whether a CALL gives back the model inside of what it is given, ``accelerator.unwrap_model(net)``."""
+    name = call.callee.name.rpartition(".")[2]
+    return name in UNWRAPPING and bool(call.arguments) and not solution.functions_of(call)
+
 
 class ToldModules:
     """Finds what is said of the modules of one file beside a single call of a method of modules."""
 
     def __init__(self, solution: Known) -> None:
         """Read once what does not depend on what is known of the values."""
-        self._graph = solution.graph
+        self._solution, self._graph = solution, solution.graph
         self._called_objects = CalledObjects(solution)
         self._components = networks_of_pipelines(solution.graph)
         self._annotated = list(self._by_annotation())
+        calls = self._graph.of(Op.CALL)
+        self._unwrapping = [call for call in calls if call.callee.name.rpartition(".")[2] in UNWRAPPING]
 
     def subjects(self) -> Iterator[tuple[Value | Place, Module]]:
         """The values and places that are modules, each with what is known of it."""
         yield from ((parameter, Module()) for parameter in self._graph.foreign.modules)
         yield from self._annotated
         yield from ((network, Module()) for network in (*self._components, *self._called_objects.networks()))
+        yield from ((call, Module()) for call in self._unwrapping if unwraps(self._solution, call))
 
     def _by_annotation(self) -> Iterator[tuple[Value | Place, Module]]:
         """What an annotation says; of a parameter its transfer function knows."""
