@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.rule import Finding, Harm, Level, Memory, Rule, Step, Symptom
+from torchlint.rule import Finding, Harm, Level, LineOf, Memory, Rule, Step, Symptom
 from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ class FiguresNotClosed(Rule):
 
     ## What it does
     Finds `plt.figure()`, `plt.subplots()` and `plt.subplot_mosaic()` in a loop of steps or epochs, in a framework's
-    method, or in a helper that one of these calls, whose figure nobody closes.
+    method, or in a helper that one of these calls, whose figure nobody closes; and, as a note, one that is closed on
+    one way only: a `return` or a branch, which asks for what was drawn, leaves it open.
 
     ## Why is this bad?
     pyplot keeps every figure that it makes until it is closed, whatever happens to the variable: some eighty
@@ -71,16 +72,25 @@ def _finding(facts: Facts, figure: OpenFigure) -> Finding:
     statement, place = facts.statement_of(figure.call), figure.repeated_by
     fix = facts.close_figure(figure)
     advice = fix.title.partition("`")[2].rstrip("`") if fix is not None else "plt.close(...)"
+    where: tuple[str | LineOf, ...] = (", whatever happens to the variable",)
+    when = "when it is done"
+    evidence = [Step(place.syntax, "this is what repeats it"), Step(statement, "the figure is made here")]
+    if figure.past is not None:
+        is_left = not figure.is_closed_if
+        how = "leaves before it is closed" if is_left else "decides whether it is closed"
+        where = (", where line ", LineOf(figure.past), f" {how}")
+        when = "before that as well" if is_left else "on the other way as well"
+        evidence.append(Step(figure.past, f"this {how}"))
     return Finding(
         node=statement,
         message=(
             f"pyplot keeps the figure that {facts.done_by(figure.call, figure.by)} makes in ",
             *facts.each_turn(place),
-            ", whatever happens to the variable: host memory grows, GPU memory does not; "
-            f"write `{advice}` when it is done",
+            *where,
+            f": host memory grows, GPU memory does not; write `{advice}` {when}",
         ),
-        level=Level.WARNING,
+        level=Level.WARNING if figure.past is None else Level.NOTE,
         memory=Memory.HOST_GROWS,
-        evidence=(Step(place.syntax, "this is what repeats it"), Step(statement, "the figure is made here")),
+        evidence=tuple(evidence),
         fix=fix,
     )

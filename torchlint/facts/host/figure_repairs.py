@@ -22,8 +22,8 @@ ENDS = (cst.Return, cst.Break, cst.Continue, cst.Raise, cst.Yield)
 def close(facts: Facts, figure: OpenFigure) -> Fix | None:
     """The repair: ``plt.close(fig)`` in the block that makes it, None where the figure goes elsewhere."""
     node = figure.call.syntax
-    if figure.by is not None:
-        return None
+    if figure.by is not None or figure.past is not None:
+        return None  # where it is closed already is for who wrote it to say
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
         return None
     line = figure.call.statement

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import target_names
+from torchlint.facts.host.ways_past import way_past
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.summaries.effects import Effect
 from torchlint.facts.turns.bindings import Bindings
@@ -53,11 +54,19 @@ class OpenFigure:
         call: what makes it.
         repeated_by: the loop each turn of which makes one, or the function that a framework calls again and again.
         by: what the call does by a function of another file; None where it does it itself.
+        past: what leaves it open where other ways close it: a statement, or the condition under which alone it is
+            closed; None where nothing closes it.
     """
 
     call: Value
     repeated_by: Loop | Function
     by: Effect | None = None
+    past: cst.CSTNode | None = None
+
+    @property
+    def is_closed_if(self) -> bool:
+        """True where a condition decides whether it is closed, False where a statement leaves it open."""
+        return isinstance(self.past, cst.If)
 
 
 def open_figures(facts: Facts) -> list[OpenFigure]:
@@ -158,7 +167,27 @@ class _Search:
         for chain, by in self._repetitions(call, (call,)):
             if not self._is_closed(chain, effect):
                 return OpenFigure(call, by, effect)
+            past = self._past(chain) if effect is None else None
+            if past is not None:
+                return OpenFigure(call, by, past=past)
         return None
+
+    def _past(self, chain: tuple[Value, ...]) -> cst.CSTNode | None:
+        """What leaves the figure open where its function closes it on another way, and nobody else does."""
+        call, own = chain[0], chain[0].function.syntax
+        result = call.function.result
+        if not isinstance(own, cst.FunctionDef) or (result is not None and self._stands_for(result, {call})):
+            return None
+        functions = dict.fromkeys(at.function for at in chain)
+        calls = [one for function in functions for one in self.facts.steps.calls_in(function) if one not in chain]
+        closing = [one for one in calls if self._may_close(one, {call}, DEPTH)]
+        nodes = frozenset(one.syntax for one in closing if one.syntax is not None)
+        if len(nodes) < len(closing) or not nodes:
+            return None
+        end = own.body
+        if call.loop is not None and isinstance(call.loop.syntax, cst.For | cst.While):
+            end = call.loop.syntax.body
+        return way_past(self.facts.statement_of(call), end, self.facts.parents, nodes, own=own)
 
     # -- how often it is made -------------------------------------------------------------------------------------
 
