@@ -22,8 +22,8 @@ class CheckpointOnDevice(Rule):
     ## What it does
     Finds checkpoints that a variable or an attribute keeps while the model trains or predicts, although
     `load_state_dict` has copied them; and, as a note, `torch.load` without `map_location` of weights that are copied
-    into a model, or only looked at or written again, and loads that leave out the `map_location` which the function
-    around them has as a parameter.
+    into a model, or only looked at or written again, or are a whole model that is moved afterwards, and loads that
+    leave out the `map_location` which the function around them has as a parameter.
 
     ## Why is this bad?
     `load_state_dict` copies. The loaded dict is a second set of weights, with the state of an optimizer often three,
@@ -148,14 +148,22 @@ def _untold(facts: Facts, load: Load, purpose: Purpose) -> Finding:
         cost = "takes its memory again, though nothing here runs on it"
     where = f" (`{load.name}` in {load.file})" if load.file else ""
     place = "there" if load.file else "here"
+    until: tuple[str | LineOf, ...] = (cost,)
+    evidence = [Step(facts.statement_of(load.call), f"no device is given {place}")]
+    move = facts.purposes.move_of(load) if purpose.is_moved else None
+    if move is not None:
+        until = ("takes memory on that GPU first, until line ", LineOf(facts.statement_of(move)), " moves it")
+        evidence.append(Step(facts.statement_of(move), "it is moved here"))
     return Finding(
         node=facts.statement_of(load.call),
         message=(
             f"`{facts.called(load.call)}`{where} puts each tensor back on the device it was saved from: what a GPU"
-            f' saved {cost}; write `map_location="cpu"`{" there" if load.file else ""}',
+            " saved ",
+            *until,
+            f'; write `map_location="cpu"`{" there" if load.file else ""}',
         ),
         level=Level.NOTE,
         memory=Memory.PEAK,
-        evidence=(Step(facts.statement_of(load.call), f"no device is given {place}"),),
+        evidence=tuple(evidence),
         fix=None if load.file else facts.load_on_host(load),
     )

@@ -12,6 +12,7 @@ from torchlint.facts.values.domain import Instance, Module, Tool
 from torchlint.facts.values.frameworks import is_module_class, may_be_module
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.homes import places_of, stored_at
+from torchlint.facts.values.residence import Residence, Residences
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -39,17 +40,29 @@ https://docs.pytorch.org/docs/stable/quantization.html
 MOVES = frozenset(["to", "cuda"])
 """Methods of a module that put it on a device."""
 
+OF_MODELS = frozenset(["eval", "train", "parameters", "named_parameters", "state_dict", "modules"])
+"""Methods that modules have, and tensors and containers do not.
+
+https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html
+"""
+
 
 class Purpose(Enum):
     """What weights are loaded for."""
 
     COPIED = "to be copied into a model that is there"
     READ = "to be looked at, or written again"
+    MOVED = "to be put on the device that the program names, whole"
 
     @property
     def only_reads(self) -> bool:
         """True where no model takes them."""
         return self is Purpose.READ
+
+    @property
+    def is_moved(self) -> bool:
+        """True where they are a model that goes to another place at once."""
+        return self is Purpose.MOVED
 
 
 class Purposes:
@@ -88,7 +101,42 @@ class Purposes:
         users = {user for part in parts.whole for user in part.users if user not in parts.whole}
         if any(self._gives_to_model(user, parts) for user in users):
             return Purpose.COPIED
+        if self.move_of(load) is not None:
+            return Purpose.MOVED
         return Purpose.READ if self._are_weights(parts, users) and not self._are_run(parts, users) else None
+
+    def move_of(self, load: Load) -> Value | None:
+        """The CALL that puts a model which was loaded whole where the program asks for it: ``net.to(device)``.
+
+        A device that is written there is the one on which the model was saved, as often as not.
+        """
+        whole = self.facts.loads.parts(load.call).whole
+        receivers = {
+            part.callee.inputs[0]: part
+            for part in sorted(whole, key=lambda part: part.index)
+            if part.op is Op.CALL and part.callee.op is Op.ATTRIBUTE and self._names_place(part)
+        }
+        return next((move for moved, move in receivers.items() if self._is_model(moved, whole)), None)
+
+    def _names_place(self, call: Value) -> bool:
+        """``x.to(device)``, ``x.cuda(rank)``, ``x.cpu()``."""
+        if call.callee.name == "cpu":
+            return True
+        told = call.argument(0, "device")
+        if call.callee.name not in MOVES or told is None or told.op is Op.CONSTANT:
+            return False
+        return self._residences.named(told) is Residence.DEVICE
+
+    @cached_property
+    def _residences(self) -> Residences:
+        return Residences(self.facts.flows)
+
+    def _is_model(self, moved: Value, whole: set[Value]) -> bool:
+        """Whether what was loaded is a model by its use: it is put in a mode, or its parameters are asked for."""
+        roots = self.facts.identity.roots(moved)
+        same = {part for part in whole if not self.facts.identity.roots(part).isdisjoint(roots)} | {moved}
+        asked = {user.name for part in same for user in part.users if user.op is Op.ATTRIBUTE}
+        return may_be_module(self.solution, moved) or not asked.isdisjoint(OF_MODELS)
 
     def _needs_no_device(self, copy: Value) -> bool:
         """Whether a state is of numbers, is adopted and not copied, or was made on the host."""
