@@ -46,6 +46,12 @@ OF_MODELS = frozenset(["eval", "train", "parameters", "named_parameters", "state
 https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html
 """
 
+OF_OPTIMIZERS = frozenset(["step", "zero_grad", "param_groups"])
+"""What optimizers have, and modules do not, save ``zero_grad``: a model that is trained.
+
+https://docs.pytorch.org/docs/stable/optim.html
+"""
+
 
 class Purpose(Enum):
     """What weights are loaded for."""
@@ -108,9 +114,12 @@ class Purposes:
     def move_of(self, load: Load) -> Value | None:
         """The CALL that puts a model which was loaded whole where the program asks for it: ``net.to(device)``.
 
-        A device that is written there is the one on which the model was saved, as often as not.
+        A device that is written there is the one on which the model was saved, as often as not. Where an optimizer was
+        loaded with it, the two belong on one device, and a training goes on.
         """
         whole = self.facts.loads.parts(load.call).whole
+        if any(user.op is Op.ATTRIBUTE and user.name in OF_OPTIMIZERS for part in whole for user in part.users):
+            return None
         receivers = {
             part.callee.inputs[0]: part
             for part in sorted(whole, key=lambda part: part.index)
