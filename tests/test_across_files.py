@@ -78,6 +78,67 @@ def test_a_name_is_followed_through_modules_that_only_import_it(tmp_path: Path) 
     assert project.found() == []
 
 
+SHOWN = "def shown(value):\n    return value * 2\n"
+
+
+@pytest.mark.parametrize(
+    ("tools", "own", "leaks"),
+    [
+        (SHOWN, "", True),
+        ("from doubled import *\n", "", True),
+        (SHOWN, "def shown(value):\n    return value.item()\n", False),
+    ],
+)
+def test_what_is_imported_with_all_of_another_file_is_known(tmp_path: Path, tools: str, own: str, leaks: bool) -> None:
+    train = """
+def train(loader, net: nn.Module):
+    optimizer, kept = torch.optim.SGD(net.parameters(), lr=0.1), []
+    for x, y in loader:
+        loss = nn.functional.mse_loss(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        kept.append(shown(loss))
+    return kept
+"""
+    files = {
+        "tools.py": f"import torch\nfrom torch import nn\n{tools}",
+        "doubled.py": SHOWN,
+        "train.py": f"from tools import *\n{own}{train}",
+    }
+    assert Project(tmp_path, files).found("train.py") == (["train.py: TLK102 error"] if leaks else [])
+
+
+@pytest.mark.parametrize(("gives", "found"), [("", ["train.py: TLK403 note"]), ("__all__ = ['helper']\n", [])])
+def test_torch_itself_is_brought_by_a_file_that_does_not_say_what_it_gives(
+    tmp_path: Path, gives: str, found: list[str]
+) -> None:
+    files = {
+        "tools.py": f"import torch\n{gives}",
+        "train.py": """
+            from tools import *
+
+            def restore(net, path):
+                net.load_state_dict(torch.load(path))
+        """,
+    }
+    assert Project(tmp_path, files).found("train.py") == found
+
+
+def test_a_name_that_a_file_binds_itself_is_not_that_of_all_that_it_imports(tmp_path: Path) -> None:
+    files = {
+        "tools.py": "import torch\n",
+        "train.py": """
+            from tools import *
+            from storage import torch
+
+            def restore(net, path):
+                net.load_state_dict(torch.load(path))
+        """,
+    }
+    assert Project(tmp_path, files).found("train.py") == []
+
+
 @pytest.mark.parametrize(
     ("imports", "called"),
     [

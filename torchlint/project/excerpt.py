@@ -90,6 +90,10 @@ class Outline:
         statements = self._definitions.get(name, ())
         return statements[0].type if len(statements) == 1 else None
 
+    def defines(self, name: str) -> bool:
+        """Whether a statement at the top level defines ``name``, or several do."""
+        return name in self._definitions
+
     @cached_property
     def _lines(self) -> list[str]:
         return lines_of(self.text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,9 @@ class FileImports:
 
     def absolute(self, name: str) -> str:
         return self.project.absolute(self.path, name)
+
+    def starred(self, origin: str, names: Collection[str]) -> Mapping[str, str]:
+        return self.project.starred(self.path, origin, names)
 
     def guarding(self, name: str) -> Guarding:
         return self.project.guarding(self.path, name)

@@ -28,6 +28,7 @@ from torchlint.project.modules import INITIALIZER, LIBRARIES, Location, Modules
 from torchlint.project.numbers import Numbers
 from torchlint.project.readers import Readers
 from torchlint.project.sights import Consulted, Sights
+from torchlint.project.starred import member, starred
 from torchlint.project.summarised import of_unknown_shape, summarised
 from torchlint.project.tables import Tables
 from torchlint.project.trees import Trees
@@ -182,6 +183,10 @@ class Project:
         """See :meth:`Modules.absolute`."""
         return self._modules.absolute(importer, name)
 
+    def starred(self, importer: str, origin: str, names: Collection[str]) -> Mapping[str, str]:
+        """See :func:`~torchlint.project.starred.starred`."""
+        return starred(self._modules, self._outline, importer, origin, names)
+
     def guarding(self, path: str, name: str) -> Guarding:
         """See :meth:`Guardings.guarding`; a base class in another file calls its methods, too."""
         place = os.path.abspath(path)
@@ -292,7 +297,7 @@ class Project:
         if self._excerpt(location.path, name, outline) is not None:
             return self._found(location.path, name, tuple(rest), outline)
         imported = outline.imported(name)
-        candidates = [imported] if imported is not None else [_member(star, name) for star in outline.stars]
+        candidates = [imported] if imported is not None else [member(star, name) for star in outline.stars]
         for candidate in candidates:
             there = self._modules.locate(location.path, ".".join([candidate, *rest]))
             if there is None or len(there.rest) > len(location.rest):
@@ -384,7 +389,3 @@ class Project:
 def _is_imported(outline: Outline | None, name: str) -> bool:
     imported = None if outline is None else outline.imported(name)
     return imported is not None and imported.partition(".")[0] not in LIBRARIES
-
-
-def _member(module: str, name: str) -> str:
-    return f"{module}{name}" if module.endswith(".") else f"{module}.{name}"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 import libcst as cst
 
 from torchlint.facts.building.annotations import annotated_class, tell
 from torchlint.facts.building.data_classes import keep_fields
-from torchlint.facts.building.names import import_names, scope_names
+from torchlint.facts.building.names import import_names, scope_names, star_origin
 from torchlint.facts.building.returned import hand_out_as_annotated
 from torchlint.facts.building.state import State
 from torchlint.facts.building.statements import StatementBuilder
@@ -14,7 +16,7 @@ from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Class, Function, Kind, Mode, Op, ValueGraph
 from torchlint.facts.values.overriding import is_left_open
-from torchlint.syntax.tree import walk_statements
+from torchlint.syntax.tree import walk, walk_statements
 
 
 def build(module: cst.Module, project: Imports) -> ValueGraph:
@@ -27,7 +29,9 @@ def build(module: cst.Module, project: Imports) -> ValueGraph:
     Returns:
         the graph of all its functions and classes.
     """
-    builder = StatementBuilder(module, scope_names(module), _module_imports(module), project)
+    scopes = scope_names(module)
+    imports = _module_imports(module)
+    builder = StatementBuilder(module, scopes, _with_stars(module, imports, scopes[module].assigned, project), project)
     builder.breaks, builder.continues, builder.fields = [], [], {}
     builder.state.mode = Mode.ON
     builder.run(_as_block(module))
@@ -105,3 +109,18 @@ def _module_imports(module: cst.Module) -> dict[str, str]:
                 if type(target.target) is cst.Name:
                     found.pop(target.target.value, None)
     return found
+
+
+def _with_stars(module: cst.Module, imports: dict[str, str], assigned: Set[str], project: Imports) -> dict[str, str]:
+    """The imports, and what the file mentions, binds nowhere and gets by ``from module import *``, the last first."""
+    stars = [
+        origin
+        for node in walk_statements(module, of_scope=True)
+        if isinstance(node, cst.ImportFrom) and (origin := star_origin(node))
+    ]
+    if not stars:
+        return imports
+    wanted = {node.value for node in walk(module) if type(node) is cst.Name} - assigned
+    for star in reversed(stars):
+        imports = {**project.starred(star, wanted), **imports}
+    return imports

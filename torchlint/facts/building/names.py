@@ -56,6 +56,13 @@ def import_names(node: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str]]
             yield (_as_name(alias) if alias.asname else name), _canonical(full)
 
 
+def star_origin(node: cst.ImportFrom) -> str:
+    """The module of ``from module import *``, relative ones with their dots; "" for an import of names."""
+    if not isinstance(node.names, cst.ImportStar):
+        return ""
+    return "." * len(node.relative) + (dotted(node.module) or "")
+
+
 def _canonical(name: str) -> str:
     """``torch`` for ``torch.torch``: the package sees itself under its own name."""
     return "torch" if name == "torch.torch" else name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
@@ -71,6 +71,9 @@ class Imports(Protocol):
 
     def absolute(self, name: str) -> str:
         """A dotted name without leading dots, as far as it can be told."""
+
+    def starred(self, origin: str, names: Collection[str]) -> Mapping[str, str]:
+        """The full dotted names for which those ``names`` stand that ``from origin import *`` brings."""
 
     def find(self, name: str) -> Found | None:
         """The definition behind an imported dotted name; None for what lies outside of the project."""
@@ -151,6 +154,10 @@ class NoImports:
     def absolute(self, name: str) -> str:
         """The name as it is."""
         return name
+
+    def starred(self, origin: str, names: Collection[str]) -> Mapping[str, str]:
+        """Nothing is known."""
+        return {}
 
     def find(self, name: str) -> Found | None:
         """Nothing is known."""
