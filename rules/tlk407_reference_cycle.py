@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 
 class ReferenceCycle(Rule):
-    """A function holds what holds the function, and tensors hang on it.
+    """A function, or a part of an object, holds what holds it, and tensors hang on it.
 
     ## What it does
     Finds hooks on a computed tensor, or on its `grad_fn`, that hold this tensor or what is computed from it, by their
     closure or through `self`; functions, bound methods and partials that hold `self` and are kept on `self`, on its
     modules or on the network that was made for it, where an instance is made in every step, or, a note, in every trial;
-    local functions that call themselves and hold tensors.
+    local functions that call themselves and hold tensors; and parts of such an object that hold the object which keeps
+    them, `self.turns.append(Turn(self))`, if either has tensors.
 
     ## Why is this bad?
     A hook on a computed tensor is kept by the graph, inside of C++, where no collector looks: when it reaches back to
@@ -91,15 +92,18 @@ _WAYS_OUT = {
     "GRAPH": "give it a detached tensor or a `weakref`, or `remove()` its handle",
     "OBJECT": "let it hold a `weakref`, or nothing and take the instance as an argument",
     "FUNCTION": "give it what it needs as arguments, or move it out",
+    "PARTNER": "let the part hold a `weakref`, or give it the object when it needs it",
 }
 """By what the circle goes through: its name, since facts are not imported before a file needs them."""
 
 
 def _who(circle: Circle) -> tuple[str, ...]:
+    part = f"a `{circle.held}`" if circle.held else "a part"
     who = {
         "GRAPH": f"the hook on `{circle.holder}` holds `{circle.held}`, which leads back to it: ",
         "OBJECT": f"`{circle.holder}` keeps a function that holds `{circle.held}`, which keeps `{circle.holder}`: ",
         "FUNCTION": f"`{circle.holder}` calls itself by its own closure, which also holds `{circle.held}`: ",
+        "PARTNER": f"`{circle.holder}` keeps {part} that holds the object itself: ",
     }
     return (who[circle.through.name],)
 

@@ -1,8 +1,8 @@
 """Reference circles through functions: who holds whom, whether a collector can see it, and how often one is made.
 
-Three kinds. A hook on a computed tensor lives in the graph, in C++: when it reaches that tensor, or what is computed
-from it, nothing ever frees them. An object that keeps a function which holds the object, and a local function that
-calls itself, wait for Python's cyclic collector with all that they hold.
+Four kinds. A hook on a computed tensor lives in the graph, in C++: when it reaches that tensor, or what is computed
+from it, nothing ever frees them. An object that keeps a function, or a part, which holds the object, and a local
+function that calls itself, wait for Python's cyclic collector with all that they hold.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from torchlint.facts.building.names import constant_of
 from torchlint.facts.hooks.holding import Held, Holding
 from torchlint.facts.hooks.instances import Instances
 from torchlint.facts.hooks.makers import Makers
+from torchlint.facts.hooks.partners import Partner, partners
 from torchlint.facts.hooks.passed_subjects import is_made_for_it, is_new, keeps_given
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.summaries.effect_kinds import EffectKind
@@ -52,6 +53,8 @@ class Through(Enum):
     """A function, and the object that keeps it."""
     FUNCTION = auto()
     """A local function, and the variable in which it finds itself."""
+    PARTNER = auto()
+    """An object, and a part of it that holds the object."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class Circle:
         node: the statement that closes it, for a local function its definition.
         through: through what it goes.
         holder: how the program writes what keeps the function.
-        held: how it writes what the function holds.
+        held: how it writes what the function holds; of a part the name of its class, "" where that is not known.
         by: the loop or function that makes one in each turn; None where nobody is seen to make more than one.
         owner: the class whose instances are in it.
         is_forever: no collector can see it.
@@ -116,6 +119,8 @@ class Circles:
             yield from self._of_enclosed(effect)
         for kept in kept_elsewhere(self.facts):
             yield from self._of_kept(kept)
+        for partner in partners(self):
+            yield from self._of_partner(partner)
 
     # -- hooks ----------------------------------------------------------------------------------------------------
 
@@ -280,6 +285,14 @@ class Circles:
                     holder, written = f"{function.parameters[0].name}.{place.path}", self._written(held)
                     yield Circle(store.statement, Through.OBJECT, holder, written, by, owner, False, is_seldom)
             return
+
+    def _of_partner(self, partner: Partner) -> Iterator[Circle]:
+        """An object that keeps a part which holds it, where either has tensors."""
+        by, is_seldom = self.makers.maker(partner.owner)
+        classes = [cls for cls in (partner.owner, partner.part) if cls is not None]
+        if by is not None and any(map(self.instances.is_heavy, classes)):
+            store, name = partner.store, partner.part.name if partner.part is not None else ""
+            yield Circle(store.statement, Through.PARTNER, partner.holder, name, by, partner.owner, False, is_seldom)
 
     def _of_effect(self, effect: Effect) -> Iterator[Circle]:
         """An instance that keeps, by its ``__init__`` in another file, a function that holds it."""

@@ -106,10 +106,14 @@ class Instances:
 
     def is_dropped(self, place: Place) -> bool:
         """Whether an attribute is set to nothing, or deleted, after the instance was made."""
-        if place.path in self._deleted:
+        if self.is_deleted(place.path):
             return True
         later = (v for v in self.solution.stored.get(place, ()) if v.function.name != "__init__")
         return any(value.op is Op.CONSTANT for value in later)
+
+    def is_deleted(self, attribute: str) -> bool:
+        """Whether the file deletes an attribute of this name: ``del self.net``."""
+        return attribute in self._deleted
 
     @cached_property
     def _deleted(self) -> frozenset[str]:
