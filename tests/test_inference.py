@@ -1260,3 +1260,51 @@ def test_what_is_unwrapped_is_a_module(call: str) -> None:
     assert found(body) == [1]
     own = "def unwrap_model(net):\n    return sorted\n\n" + body.replace(", unwrap_model", "")
     assert found(own.replace("accelerator.unwrap", "unwrap")) == []
+
+
+@pytest.mark.parametrize(
+    ("decorator", "lines"),
+    [
+        ("inference_only()", []),
+        ("without_gradients", []),
+        ("kit.eval_mode", []),
+        ("timed", [3]),
+        ("kit.register()", [3]),
+    ],
+)
+def test_an_unseen_decorator_that_sounds_like_a_guard_may_be_one(decorator: str, lines: list[int]) -> None:
+    name = decorator.partition("(")[0].partition(".")[0]
+    body = f"from helpers import {name}\n@{decorator}\ndef best(x):\n    return nn.Linear(3, 3)(x).argmax(1)\n"
+    assert found(body) == lines
+
+
+def test_a_decorator_that_is_seen_is_judged_by_what_it_does() -> None:
+    seen = "def without_gradients(function):\n    return function\n\n@without_gradients\n"
+    assert found(seen + "def best(x):\n    return nn.Linear(3, 3)(x).argmax(1)\n") == [5]
+
+
+def test_an_engine_may_train_on_what_its_step_is_given() -> None:
+    body = """class Runner:
+    def __init__(self, engine, loader):
+        self.net, self.engine, self.loader = nn.Linear(3, 3), engine, loader
+
+    def run(self):
+        for x in self.loader:
+            loss = self.net(x).mean()
+            {}
+"""
+    assert found(body.format("self.engine.step(loss)")) == []
+    assert found(body.format("self.engine.log(loss)")) == [5]
+
+
+def test_a_model_that_nobody_makes_may_be_the_one_that_differentiates() -> None:
+    field = """class Field(nn.Module):
+    def forward(self, x):
+        {}
+
+def measure(net, loader):
+    net.eval()
+    return [net(x).argmax(1).tolist() for x in loader]
+"""
+    assert found(field.format("return torch.autograd.grad(x.pow(3).sum(), x)[0]")) == []
+    assert found(field.format("return x.pow(3)")) == [5]

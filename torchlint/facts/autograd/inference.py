@@ -28,7 +28,7 @@ from torchlint.facts.turns.by_default import EvaluatingByDefault
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps, called_object
 from torchlint.facts.values.domain import Instance, Module, Tool, surely_graphless
-from torchlint.facts.values.frameworks import is_module_class, may_be_module, trains_on_result
+from torchlint.facts.values.frameworks import is_forward, is_module_class, may_be_module, trains_on_result
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.overrides import has_unseen_base
 from torchlint.facts.values.overriding import is_left_open
@@ -305,7 +305,7 @@ class Inferences:
             if self._is_detached_answer(call) and not self.on_a_dummy(call):
                 return True
             return self._by_contract.infers(call) and self._by_contract.runs_network(call)
-        if any(map(self.steps.trains, callees)):
+        if any(map(self.steps.trains, callees)) or self._may_differentiate(call):
             return False  # forces, gradient penalties: the forward itself differentiates
         if self._is_left_to_subclasses(call):
             return False  # which may differentiate as well
@@ -316,6 +316,15 @@ class Inferences:
         if self.steps.calls_module(call) or self._methods.is_in_evaluation(call):
             return True
         return self._run_forwards.are_in(call)
+
+    def _may_differentiate(self, call: Value) -> bool:
+        """Whether a CALL is of a model that nobody is seen to make, where the program has one that differentiates."""
+        atoms = self.solution.final(call.callee)
+        return self._has_differentiating_forward and not any(isinstance(atom, Instance) for atom in atoms)
+
+    @cached_property
+    def _has_differentiating_forward(self) -> bool:
+        return any(is_forward(function) and self.steps.trains(function) for function in self.solution.graph.functions)
 
     def _is_detached_answer(self, call: Value) -> bool:
         if call not in self._detached:

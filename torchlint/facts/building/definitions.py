@@ -108,7 +108,7 @@ class DefinitionBuilder(ExpressionBuilder):
                 function.guard = mode_of_argument(value, Mode.OFF)
             elif name in SWITCHES:
                 function.guard = mode_of_guard(value) or SWITCHES[name]
-            elif may_guard(name):
+            elif _function_of(value) is None and may_guard(name):
                 function.guard = Mode.UNKNOWN
         return [value for _, value in decorators]
 

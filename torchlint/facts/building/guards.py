@@ -31,7 +31,7 @@ SETTERS = frozenset(
 _WRITTEN = {**SWITCHES, **dict.fromkeys(SETTERS, Mode.UNKNOWN)}
 
 _HINTS = ("grad", "inference", "eval")
-"""A context manager of unknown origin with one of these in its name may guard: silence, not evidence."""
+"""A context manager or a decorator of unknown origin with one of these in its name may guard: silence, not evidence."""
 
 
 def mode_of_guard(value: Value) -> Mode | None:
@@ -58,7 +58,7 @@ def mode_of_guard(value: Value) -> Mode | None:
 def may_guard(decorator: str) -> bool:
     """Whether a decorator that nobody knows sounds as if it held a guard: silence, not evidence."""
     last = decorator.rpartition(".")[2].lower()
-    return not decorator.startswith("torch.") and any(name in last for name in ("no_grad", "nograd", "inference_mode"))
+    return not decorator.startswith("torch.") and any(hint in last for hint in _HINTS)
 
 
 def mode_of_argument(call: Value, default: Mode) -> Mode:
