@@ -162,3 +162,35 @@ class Joint(FairseqCriterion):
         return F.nll_loss(model.get_normalized_probs(model(sample)), sample["target"])
 """
     assert codes(source) == expected
+
+
+PICTURES = """
+import torch
+{imports}
+from torch import nn
+
+def train(loader, show):
+    net = nn.Linear(3, 3)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    fixed = torch.randn(8, 3)
+    for epoch in range(9):
+        for x in loader:
+            optimizer.zero_grad()
+            net(x).sum().backward()
+            optimizer.step()
+        samples = net(fixed)
+        {drawn}
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "drawn", "expected"),
+    [
+        ("from torchvision.utils import save_image", "save_image(samples, 'a.png')", ["TLK203"]),
+        ("import torchvision", "show(torchvision.utils.make_grid(samples))", ["TLK203"]),
+        ("from elsewhere import save_image", "save_image(samples, 'a.png')", []),
+        ("import torchvision", "show(torchvision.utils.make_grid(samples), samples)", []),
+    ],
+)
+def test_pictures_are_drawn_without_gradients(imports: str, drawn: str, expected: list[str]) -> None:
+    assert codes(PICTURES.format(imports=imports, drawn=drawn)) == expected

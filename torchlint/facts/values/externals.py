@@ -21,6 +21,7 @@ class Meaning(Enum):
     OPTIMIZER = "an optimizer"
     SCHEDULE = "a schedule of learning rates"
     SOUND = "a pair: a tensor that is read from a file, and a number"
+    PICTURE = "a tensor without a graph, whatever it is made of"
     MODEL_FIRST = "a tuple of a module and what prepares its inputs"
     APPLIES = "a container of what its first argument gives for each item"
     BINDS = "its first argument with the others given"
@@ -140,6 +141,7 @@ https://docs.pytorch.org/audio/stable/transforms.html
 _PREFIXES: tuple[tuple[str, Meaning], ...] = (
     ("torchvision.models.", Meaning.MODULE),
     ("torchvision.transforms.", Meaning.UNKNOWN),
+    ("torchvision.utils.", Meaning.PICTURE),  # https://github.com/pytorch/vision/blob/v0.20.0/torchvision/utils.py
     ("torchaudio.functional.", Meaning.REDUCES),
     ("builtins.", Meaning.PLAIN),
     ("numpy.", Meaning.PLAIN),

@@ -84,6 +84,8 @@ def given_by_library(solution: Solution, value: Value, name: str) -> Abstract:
         for position, item in enumerate(_TUPLES[meaning]):
             solution.set_field(value, position, item)
         return frozenset([Container(value)])
+    if meaning is Meaning.PICTURE:
+        return NO_GRAPH
     if meaning is Meaning.FIRST and arguments:
         return arguments[0]
     if meaning is Meaning.REDUCES and arguments:
