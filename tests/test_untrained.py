@@ -499,3 +499,60 @@ def test_a_scaled_loss_is_the_loss_wherever_its_backward_stands(base: str, backw
     head = "from torch import optim\nfrom plugins import Pluggable\n"
     found = Program(head + SCALED.format(base=base, backward=backward)).facts.untrained_forwards
     assert len([one for one in found if one.call.function.name == "fit"]) == count
+
+
+DRAWS = """
+from transformers import AutoModelForCausalLM
+class Own(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(3, 3)
+    def generate(self, x):
+        return self.net(x)
+def fit(rows):
+    policy, judge = {policy}, AutoModelForCausalLM.from_pretrained("j")
+    optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+    for x in rows:
+        said = policy.generate(x)
+        worth = judge(said).logits
+        loss = (policy(said).logits * worth).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("policy", "lines"), [("AutoModelForCausalLM.from_pretrained('p')", ["judge"]), ("Own()", [])])
+def test_what_a_library_generates_has_no_graph(policy: str, lines: list[str]) -> None:
+    found = Program(DRAWS.format(policy=policy)).facts.untrained_forwards
+    assert [one.name for one in found] == lines
+
+
+PLAYS = """
+class Player(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(3, 3)
+    def play(self, x):
+        odds = torch.distributions.Categorical(logits=self.body(x))
+        move = odds.sample()
+        return move, odds.log_prob(move)
+def fit(rows, world):
+    player = Player()
+    optimizer = torch.optim.SGD(player.parameters(), lr=0.1)
+    for x in rows:
+        move, logged = player.play(x)
+        worth = world.step(move.item())
+        {kept}
+        loss = -(player.play(x)[1] * worth).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "count"), [("print(logged.item())", 1), ("worth = worth * logged", 0), ("world.keep(logged)", 0)]
+)
+def test_a_method_runs_a_part_of_a_network_of_which_the_step_reads_numbers(kept: str, count: int) -> None:
+    assert len(Program(PLAYS.format(kept=kept)).facts.untrained_forwards) == count

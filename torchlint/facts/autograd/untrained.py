@@ -20,13 +20,15 @@ from torchlint.facts.autograd.detached_ends import ends_detached
 from torchlint.facts.autograd.discarding import Discarding
 from torchlint.facts.autograd.forwarded import Forwarded, RunByObject
 from torchlint.facts.autograd.optimized import Optimized
+from torchlint.facts.autograd.outliving import outlives_its_statement
 from torchlint.facts.autograd.trainees import Trainees
 from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.domain import Argument, Derived, Instance, Module, surely_graphless
-from torchlint.facts.values.frameworks import is_forward, trains_on_result
+from torchlint.facts.values.frameworks import is_forward, may_be_module, trains_on_result
 from torchlint.facts.values.freezing import switched_subjects
 from torchlint.facts.values.graph import Backward, Class, Function, Op, Place, Value
 from torchlint.facts.values.parameters import is_all_frozen, is_frozen
+from torchlint.frameworks import Holds, method_names
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -264,6 +266,8 @@ class _Search:
                 return True
             if part.op in (Op.READ, Op.ATTRIBUTE, Op.SUBSCRIPT, Op.ELEMENT) and self._comes_of_wasted(part):
                 continue
+            if part.op is Op.CALL and self._is_guarded_in_library(part):
+                continue
             network = self.forwarded.module(part) if part.op is Op.CALL else None
             if network is not None and self._may_have_weights(network):
                 return True  # another network is trained through this one, whatever is seen of its result
@@ -273,6 +277,13 @@ class _Search:
                 if not self._comes_of_wasted(part):
                     return True
         return False
+
+    def _is_guarded_in_library(self, call: Value) -> bool:
+        """``policy.generate(prompts)`` of a network of no class of the project: what it gives has no graph."""
+        if call.callee.op is not Op.ATTRIBUTE or self.solution.functions_of(call):
+            return False
+        is_guarded = call.callee.name in method_names(Holds.GUARDED) - {"__call__"}
+        return is_guarded and may_be_module(self.solution, call.callee.inputs[0])
 
     def _may_have_weights(self, module: Value) -> bool:
         """Whether something may be trained in a module: not in a spectrogram, a pooling, a softmax."""
@@ -304,18 +315,7 @@ class _Search:
         """Whether a graph that no backward uses outlives its statement: a variable holds it."""
         if self.extents.is_method_of_module(call) or call in self.flows.inspected:
             return False
-        pending, seen = [call], set[Value]()
-        while pending:
-            value = pending.pop()
-            if value in seen or surely_graphless(self.solution.final(value)):
-                continue
-            seen.add(value)
-            if any(user.statement is not call.statement for user in value.users if user.op is not Op.PHI):
-                return True
-            for user in value.users:
-                methods = [c for c in user.users if c.op is Op.CALL and c.callee is user]
-                pending += methods if user.op is Op.ATTRIBUTE and methods else [user]
-        return False
+        return outlives_its_statement(self.solution, call)
 
     def _is_dropped(self, call: Value) -> bool:
         """Whether the graph stays in a function that trains: what leaves, others may train on."""
@@ -362,8 +362,9 @@ class _Search:
         return [one for one in networks if one.op is not Op.EXTERNAL and not self.optimized.overlap(module, one)]
 
     def _modules_in(self, function: Function) -> list[Value]:
-        """The networks whose forward a function runs."""
-        return [self.forwarded.module(call) or call.callee for call in self.steps.calls_in(function)]
+        """The networks of which a function runs the forward, or a method that gives what a part of one gives."""
+        calls = self.steps.calls_in(function)
+        return [self.forwarded.module(call) or self.forwarded.by_method(call) or call.callee for call in calls]
 
     # -- how it is repaired ---------------------------------------------------------------------------------------
 
