@@ -16,7 +16,7 @@ from torchlint.facts.autograd.detached_answers import is_detached_answer
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.inference_elsewhere import InferenceElsewhere
 from torchlint.facts.autograd.layers import layers
-from torchlint.facts.autograd.left_to_callers import LeftToCallers
+from torchlint.facts.autograd.left_to_callers import FORWARDS, LeftToCallers
 from torchlint.facts.autograd.made_up import Maker, makers
 from torchlint.facts.autograd.older_torch import OlderTorch
 from torchlint.facts.autograd.run_forwards import RunForwards
@@ -122,8 +122,8 @@ class Inferences:
         for function in functions:
             self._add(function, found, self._says_so_or_drops_it)
         for function in left:
-            if any(_calls_what_was_given(call) for call in self.steps.calls_in(function)):
-                self._add(function, found, self._reads_numbers_of_a_given_network, inline=True)
+            if any(_calls_what_was_given(call) or _asks_itself(call) for call in self.steps.calls_in(function)):
+                self._add(function, found, self._reads_numbers_of_a_whole_network, inline=True)
         for function in functions:
             if function not in found and found.keys().isdisjoint(self.solution.callers_above([function])):
                 self._add(function, found, self._result_is_dropped)
@@ -202,13 +202,14 @@ class Inferences:
             return True
         return call not in self.flows.leaving and call not in self._taps.escaped
 
-    def _reads_numbers_of_a_given_network(self, function: Function, call: Value) -> bool:
-        """Whether a method of a module asks a network that it was given, and makes numbers of all that it answers.
+    def _reads_numbers_of_a_whole_network(self, function: Function, call: Value) -> bool:
+        """Whether a method of a module asks a network that it was given, or itself, and makes numbers of the answer.
 
         What its own layers compute may decide how it goes on, and is small: a gate, a router. A network that is run
         for its own sake fills what hooks of it keep.
         """
-        if call.function is not function or not _calls_what_was_given(call) or not call.users:
+        is_whole = _calls_what_was_given(call) or _asks_itself(call)
+        if call.function is not function or not is_whole or not call.users:
             return False
         return call not in self.flows.leaving and call not in self.flows.escaped and call not in self._taps.escaped
 
@@ -393,6 +394,14 @@ class Inferences:
 def _calls_what_was_given(call: Value) -> bool:
     """Whether a CALL is of an argument of its method."""
     return call.callee.unnarrowed() in call.function.parameters[1:]
+
+
+def _asks_itself(call: Value) -> bool:
+    """``self(tokens)`` or ``self.forward(tokens)`` in a method of a module that is not its forward."""
+    function = call.function
+    if function.owner is None or not is_module_class(function.owner) or function.name in FORWARDS:
+        return False
+    return bool(function.parameters) and called_object(call).unnarrowed() is function.parameters[0]
 
 
 def _is_metric_of_several(call: Value) -> bool:
