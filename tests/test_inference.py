@@ -1308,3 +1308,34 @@ def measure(net, loader):
 """
     assert found(field.format("return torch.autograd.grad(x.pow(3).sum(), x)[0]")) == []
     assert found(field.format("return x.pow(3)")) == [5]
+
+
+PASSES = """def main(net, rows, others, optimizer):
+    for x in rows:
+        optimizer.zero_grad()
+        net(x).sum().backward()
+        optimizer.step()
+    right = 0
+    for x in others:
+        {}
+    return right
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("right += net(x).argmax(1).sum().item()", [8]),
+        ("answer = net(x)\n        right += answer.mean().item()", [8]),
+        ("right += net(x).detach().mean()", []),  # gone with the statement
+        ("with torch.no_grad():\n            right += net(x).mean()", []),
+        ("net(x).sum().backward()\n        right += net(x).argmax(1).sum().item()", []),
+        ("right = right + net(x).mean()", []),  # whose graph leaves, which other rules tell
+        ("rows.hold(net(x))", []),
+        ("optimizer.step(net(x).sum())", []),  # by one that differentiates what it is told
+        ("net(x)\n        break", []),
+        ("net(x)\n        if right:\n            break", [8]),
+    ],
+)
+def test_a_pass_that_trains_nothing_in_a_function_that_trains(asked: str, expected: list[int]) -> None:
+    assert found(PASSES.format(asked)) == expected

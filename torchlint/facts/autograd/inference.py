@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.autograd.arrays import read_as_arrays
 from torchlint.facts.autograd.beside import beside
+from torchlint.facts.autograd.beside_training import BesideTraining
 from torchlint.facts.autograd.by_contract import InferringMethods
 from torchlint.facts.autograd.decided import is_decided, is_volatile
 from torchlint.facts.autograd.demonstrations import Demonstrations
@@ -102,6 +103,7 @@ class Inferences:
         self._older_torch = OlderTorch(flows.solution)
         self._served = Served(flows.solution, steps)
         self._methods = UnseenMethods(flows, steps, self._served)
+        self._beside_training = BesideTraining(flows, steps, taps)
         self._demonstrations = Demonstrations(flows.solution, flows.ancestry, project)
         self.evaluating = Evaluating(flows.solution, self._does_more)
         self._run_forwards = RunForwards(flows, steps)
@@ -197,7 +199,7 @@ class Inferences:
         if self._by_contract.infers(call) or self._served.is_asked(call):
             return True
         if self._does_more(function):
-            return self._is_script_of_inference(function) and self._is_thrown_away(call)
+            return self._beside_training.infers(function, call)
         if self.elsewhere.infers(call):
             return True
         return call not in self.flows.leaving and call not in self._taps.escaped
@@ -212,17 +214,6 @@ class Inferences:
         if call.function is not function or not is_whole or not call.users:
             return False
         return call not in self.flows.leaving and call not in self.flows.escaped and call not in self._taps.escaped
-
-    def _is_script_of_inference(self, function: Function) -> bool:
-        """Whether a function is a file's body, and nothing in the file trains or asks for a gradient."""
-        graph = self.solution.graph
-        if function.parent is not None or self.steps.trains(function):
-            return False
-        return not any(True for _ in graph.all_backwards()) and not any(map(self.steps.trains, graph.functions))
-
-    def _is_thrown_away(self, call: Value) -> bool:
-        """Whether the graph of a forward in a script goes nowhere, and the program says that there is one."""
-        return call in self.flows.detached and call not in self.flows.escaped
 
     def _is_wanted_by_others(self, function: Function, call: Value) -> bool:
         """Whether a method gives the graph to callers that are not seen, and is none of an evaluation by itself.

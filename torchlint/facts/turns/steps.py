@@ -107,6 +107,13 @@ class Steps:
         self._trains[function] = result
         return result
 
+    def trains_in(self, loop: Loop) -> bool:
+        """Whether a backward or an optimizer step runs in a turn of ``loop``, or in what is called there."""
+        if any(at is not None and loop in at.around() for at in self._training_loops.get(loop.function, ())):
+            return True
+        calls = (call for call in self.calls_in(loop.function) if call.loop is not None and loop in call.loop.around())
+        return any(self.trains(callee) for call in calls for callee in self.solution.functions_of(call))
+
     def is_step(self, loop: Loop) -> bool:
         """Whether each turn of ``loop`` is a step of training or inference, or holds such steps (an epoch)."""
         if loop not in self._steps:
