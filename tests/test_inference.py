@@ -1223,6 +1223,78 @@ def test_a_network_without_a_class_whose_state_is_read() -> None:
     assert found(body.replace("    return", "    with torch.no_grad():\n        return")) == []
 
 
+@pytest.mark.parametrize(
+    ("loaded", "asked", "expected"),
+    [
+        ("net.load_state_dict(load('net.pt'))", "net(x).argmax(1)", [5]),
+        ("net.load_state_dict(load('net.pt'))", "net.predict(x).argmax(1)", []),
+        ("load('net.pt')", "net(x).argmax(1)", []),
+    ],
+)
+def test_a_network_of_a_whole_file_whose_state_is_read(loaded: str, asked: str, expected: list[int]) -> None:
+    body = f"net = load()\n{loaded}\n\n\ndef answer(x):\n    return {asked}.tolist()\n"
+    assert found(body) == expected
+
+
+MOVED = """class Search:
+    def __init__(self, net, device):
+        self.net, self.device = {moved}, device
+    def worth(self, x):
+        return {asked}
+    def more(self, x):
+        {more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("filled", "expected"),
+    [
+        ({}, [4]),
+        ({"moved": "net.cuda()"}, [4]),
+        ({"asked": "torch.softmax(self.net(x), -1)[0].tolist()"}, [4]),
+        ({"asked": "self.net(x)[0].squeeze(0).topk(3).indices.tolist()"}, [4]),
+        ({"asked": "self.net(x).logits.argmax(-1).item()"}, [4]),
+        ({"moved": "net"}, []),
+        ({"asked": "self.net(x).mean().item()"}, []),  # a transform
+        ({"asked": "self.net(x, x).item()"}, []),  # a metric
+        ({"asked": "len(self.net(x).images)"}, []),  # a pipeline
+        ({"asked": "self.net(x).softmax(-1)"}, []),  # whose graph leaves
+        ({"more": "self.net.save(x)"}, []),
+        ({"asked": "self.net.scores(x).softmax(-1)[0].item()"}, []),
+    ],
+)
+def test_what_is_moved_and_gives_scores_is_a_network(filled: dict[str, str], expected: list[int]) -> None:
+    plain = {"moved": "net.to(device)", "asked": "self.net(x).softmax(-1)[0].item()", "more": "pass"}
+    assert found(MOVED.format(**{**plain, **filled})) == expected
+
+
+LAYERS = """def squeeze(net, device):
+    layers, rows = net.body.layers, load(net)
+    for i in range(len(layers)):
+        layer = layers[i].to(device)
+        for j in range(len(rows)):
+            {run}
+        {away}
+"""
+
+
+@pytest.mark.parametrize(
+    ("filled", "expected"),
+    [
+        ({}, [1]),
+        ({"run": "rows[j] = layer(rows[j])[0].detach()"}, [1]),
+        ({"away": "layers[i] = layer.to('cpu')"}, [1]),
+        ({"away": "print(layer)"}, []),
+        ({"run": "rows[j] = layer(rows[j]).images"}, []),
+        ({"run": "rows[j] = layer(rows[j]) + layer.config.more"}, []),
+        ({"run": "with torch.no_grad():\n                rows[j] = layer(rows[j])"}, []),
+    ],
+)
+def test_what_is_moved_away_after_its_calls_takes_memory(filled: dict[str, str], expected: list[int]) -> None:
+    plain = {"run": "rows[j] = layer(rows[j])", "away": "layers[i] = layer.cpu()"}
+    assert found(LAYERS.format(**{**plain, **filled})) == expected
+
+
 HANDING_OVER = """def train(model, criterion, loader, optimizer, scale):
     {mode}
     total = 0.0
