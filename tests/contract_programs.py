@@ -445,6 +445,18 @@ def draw(words):
     finds=False,
 )
 
+ENCODES_AHEAD = ContractProgram(
+    """
+pipe = KNOWN.from_pretrained("words-to-pictures").to("cuda")
+
+def draw(words):
+    coded, pooled = pipe.METHOD(words)
+    return pipe(coded=coded.to("cuda"), pooled=pooled).images[0]
+""",
+    "TLK201",
+    finds=True,
+)
+
 HANDLES_REQUESTS = ContractProgram(
     """
 app = KNOWN()
@@ -696,6 +708,7 @@ _BY_KIND = {
     Holds.MODULE: MODULE,
     Holds.OF_MODULES: MOVED_AND_ASKED,
     Holds.GUARDED: GUARDS_ITSELF,
+    Holds.ENCODES: ENCODES_AHEAD,
     Holds.HANDLERS: HANDLES_CLICKS,
     Holds.ITSELF: HANDLES_BY_A_PART,
     Holds.ROUTES: HANDLES_REQUESTS,

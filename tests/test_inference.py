@@ -1295,6 +1295,35 @@ def test_what_is_moved_away_after_its_calls_takes_memory(filled: dict[str, str],
     assert found(LAYERS.format(**{**plain, **filled})) == expected
 
 
+PROMPTS = """from diffusers import FluxPipeline
+def draw(pipe, words, other):
+    pipe = pipe.to("cuda")
+    coded, pooled, rows = {coded}
+    {then}
+    return pipe(coded, pooled=pooled).images[0]
+def main(words, encoder):
+    encoder.requires_grad_({flag})
+    pipe = FluxPipeline.from_pretrained("flux", {given})
+    return draw(pipe, words, encoder)
+"""
+
+
+@pytest.mark.parametrize(
+    ("filled", "expected"),
+    [
+        ({}, [2]),
+        ({"flag": "True", "given": "text_encoder=encoder"}, [2]),
+        ({"given": "text_encoder=encoder"}, []),
+        ({"then": "loss = other(coded).sum()"}, []),
+        ({"then": "return coded"}, []),
+        ({"coded": "pipe.tokenize(words)"}, []),
+    ],
+)
+def test_a_prompt_that_is_encoded_ahead_for_a_pipeline(filled: dict[str, str], expected: list[int]) -> None:
+    plain = {"coded": "pipe.encode_prompt(words)", "then": "pass", "flag": "False", "given": ""}
+    assert found(PROMPTS.format(**{**plain, **filled})) == expected
+
+
 HANDING_OVER = """def train(model, criterion, loader, optimizer, scale):
     {mode}
     total = 0.0

@@ -15,6 +15,20 @@ DIFFUSERS_MODELS = (
 TRANSFORMERS_ENCODERS = (
     "transformers.CLIPTextModel*", "transformers.CLIPVisionModel*", "transformers.T5EncoderModel",
 )  # fmt: skip
+ENCODING_PIPELINES = tuple(
+    f"diffusers.{family}*Pipeline*"
+    for family in (
+        "StableDiffusion",
+        "Flux",
+        "Sana",
+        "PixArt",
+        "CogVideoX",
+        "HunyuanVideo",
+        "Wan",
+        "QwenImage",
+        "Lumina",
+    )
+)
 
 HUGGING_FACE = (
     Row("transformers", TRAINERS, Holds.TRAINED, f"{_TRANSFORMERS_TRAINER}#transformers.Trainer.compute_loss",
@@ -47,6 +61,9 @@ HUGGING_FACE = (
     Row("diffusers", ("diffusers.*Pipeline*",), Holds.GUARDED,
         "https://github.com/huggingface/diffusers/blob/v0.30.0/src/diffusers/pipelines/stable_diffusion/pipeline_stable_diffusion.py",
         ("__call__",)),
+    Row("diffusers", ENCODING_PIPELINES, Holds.ENCODES,
+        "https://github.com/huggingface/diffusers/blob/v0.30.0/src/diffusers/pipelines/flux/pipeline_flux.py",
+        ("encode_prompt",)),
     Row("diffusers", ("diffusers.DiffusionPipeline",), Holds.INFERS,
         "https://huggingface.co/docs/diffusers/api/pipelines/overview", ("__call__",), distinctive=True),
     Row("diffusers", ("diffusers.DiffusionPipeline",), Holds.REGISTERS,

@@ -40,6 +40,9 @@ class Holds(Symbol):
     REGISTERS = "the method keeps each argument that has a name as the attribute of that name"
     INFERS = "nobody trains on what the method computes: it is for inference alone"
     ANSWERS = "the method runs the model that its object was made for, and gives what it computed, with its graph"
+    ENCODES = (
+        "the method runs networks of its object and gives what they computed, with its graph, for the object's call"
+    )
     COUNTS = "an attribute of this name is another number in each step"
     HANDS_ON = "an attribute of the object is what the function that it was made with returned last, with its graph"
     GIVES_TRAINED = "the framework calls the function that it is given with what it has run a backward over"

@@ -20,6 +20,7 @@ from torchlint.facts.autograd.layers import layers
 from torchlint.facts.autograd.left_to_callers import FORWARDS, LeftToCallers
 from torchlint.facts.autograd.made_up import Maker, makers
 from torchlint.facts.autograd.older_torch import OlderTorch
+from torchlint.facts.autograd.prompts import EncodedPrompts
 from torchlint.facts.autograd.run_forwards import RunForwards
 from torchlint.facts.autograd.served import Served
 from torchlint.facts.autograd.unseen_methods import UnseenMethods
@@ -104,6 +105,7 @@ class Inferences:
         self._served = Served(flows.solution, steps)
         self._methods = UnseenMethods(flows, steps, self._served)
         self._beside_training = BesideTraining(flows, steps, taps)
+        self._prompts = EncodedPrompts(flows.solution)
         self._demonstrations = Demonstrations(flows.solution, flows.ancestry, project)
         self.evaluating = Evaluating(flows.solution, self._does_more)
         self._run_forwards = RunForwards(flows, steps)
@@ -192,7 +194,7 @@ class Inferences:
 
     def _says_so_or_drops_it(self, function: Function, call: Value) -> bool:
         """The model was put into evaluation mode, or the graph does not even leave the function."""
-        if self._evaluates_elsewhere(call) or self._methods.infers(call):
+        if self._evaluates_elsewhere(call) or self._methods.infers(call) or self._prompts.are_of(call):
             return True
         if self.evaluating.at(call) or self._by_default.flag(call) is not None:
             return not self._is_wanted_by_others(function, call)
@@ -278,7 +280,8 @@ class Inferences:
         """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""
         callees = self.solution.functions_of(call)
         if not callees and not call.evaluating and not self.steps.calls_module(call):
-            if call not in self.flows.detached and not self._methods.infers(call):
+            is_known = call in self.flows.detached or self._methods.infers(call) or self._prompts.are_of(call)
+            if not is_known:
                 return False  # the most
         if not self.flows.modes.records(call) or self._is_used(call) or call in self._read_as_arrays:
             return False
@@ -292,7 +295,7 @@ class Inferences:
             return not self.on_a_dummy(call)
         if not self.flows.live_parts(call):
             is_unseen = self._methods.infers(call) and not self.on_a_dummy(call)
-            if is_unseen or self._methods.is_detached(call):
+            if is_unseen or self._methods.is_detached(call) or self._prompts.are_of(call):
                 return True
             if self._is_detached_answer(call) and not self.on_a_dummy(call):
                 return True
