@@ -119,3 +119,13 @@ def test_a_softmax_of_a_parameter_is_no_forward() -> None:
         "    def export(self):\n        return self.softmax(self.alpha).cpu().tolist()\n"
     )
     assert not lines(body)
+
+
+def test_a_target_that_is_detached_at_once_beside_an_answer_that_leaves() -> None:
+    body = (
+        "class Fit:\n    def __init__(self, make, spread):\n        self.net, self.follower = make(), make()\n"
+        "        self.follower.load_state_dict(self.net.state_dict())\n        self.spread = spread\n"
+        "    def loss(self, x):\n        wanted = self.follower(x)[0].detach()\n"
+        "        return self.spread(wanted - self.net(x)[0]).mean()\n"
+    )
+    assert not lines(body)

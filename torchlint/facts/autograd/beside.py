@@ -17,17 +17,23 @@ class Beside:
     Attributes:
         trains: True when one of them reaches a backward: the function may not run without gradients as a whole.
         leaves: True when anything with a graph leaves the function.
+        gives: True when nothing says of what leaves that it has a graph, but the answer of a network goes into that.
     """
 
     trains: bool
     leaves: bool
+    gives: bool
 
 
 def beside(flows: Flows, steps: Steps, function: Function, forwards: Collection[Value]) -> Beside:
     """Say what becomes of all graphs of ``function`` but those of ``forwards``."""
     others = [call for call in steps.calls_in(function) if call not in forwards and flows.modes.records(call)]
     trained = any(call in flows.trained and flows.live_parts(call) for call in others)
-    return Beside(trained, trained or any(map(flows.carries, _results(flows, function))))
+    leaves = trained or any(map(flows.carries, _results(flows, function)))
+    gives = not leaves and any(
+        steps.calls_module(call) and call in flows.escaped and flows.live_parts(call) for call in others
+    )
+    return Beside(trained, leaves, gives)
 
 
 def _results(flows: Flows, function: Function) -> list[Value]:

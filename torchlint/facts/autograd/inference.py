@@ -20,6 +20,7 @@ from torchlint.facts.autograd.layers import layers
 from torchlint.facts.autograd.left_to_callers import FORWARDS, LeftToCallers
 from torchlint.facts.autograd.made_up import Maker, makers
 from torchlint.facts.autograd.older_torch import OlderTorch
+from torchlint.facts.autograd.outliving import outlives_its_statement
 from torchlint.facts.autograd.prompts import EncodedPrompts
 from torchlint.facts.autograd.run_forwards import RunForwards
 from torchlint.facts.autograd.served import Served
@@ -161,7 +162,9 @@ class Inferences:
             by_answers = list(map(self._is_detached_answer, forwards))
             if all(by_answers) and others.leaves:
                 return  # a part of a training: what is detached there is a target
-            inline = inline or self._does_more(function) or others.trains
+            if others.gives and not any(outlives_its_statement(self.solution, forward) for forward in forwards):
+                return  # so is what is detached at once
+            inline = inline or self._does_more(function) or others.trains or others.gives
             says_eval = any(map(self.evaluating.at, forwards))
             leaves = any(call in self.flows.leaving for call in forwards)
             elsewhere = all(map(self.elsewhere.infers, forwards))
