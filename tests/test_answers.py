@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from projects import Project
 
 from torchlint.catalog import rule_of
 from torchlint.diagnostic import Diagnostic, Level
@@ -119,6 +122,70 @@ def test_a_softmax_of_a_parameter_is_no_forward() -> None:
         "    def export(self):\n        return self.softmax(self.alpha).cpu().tolist()\n"
     )
     assert not lines(body)
+
+
+READ = """class Coder{base}:
+    def __init__(self, path, name, tokens):
+        self.net, self.tokens = {made}, tokens
+        {then}
+    def code(self, text):
+        return self.net({given}){end}
+    def more(self, x):
+        {more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("filled", "is_found"),
+    [
+        ({}, True),
+        ({"made": "nn.Linear(3, 3)", "then": "self.net.load_state_dict(torch.load(path))"}, True),
+        ({"made": "nn.Sequential(*list(load(name, pretrained=True).children())[:-1])"}, True),
+        ({"made": "load(name, weights='best').to('cuda')", "then": "self.net.state_dict"}, False),
+        ({"given": "text.unsqueeze(0)"}, True),  # one image
+        ({"given": "torch.tensor(text)"}, True),
+        ({"given": "text"}, False),  # what the caller computed, may be of a network
+        ({"given": "text.unsqueeze(1)"}, False),
+        ({"end": " - self.net(text)"}, False),  # a distance: a loss
+        ({"made": "nn.Linear(3, 3)"}, False),  # which others may train
+        ({"made": "nn.Linear(3, 3)", "then": "self.net.load_state_dict(path.state_dict())"}, False),
+        ({"base": "(nn.Module)"}, False),
+        ({"base": "(Base)"}, False),
+        ({"more": "return self.net.parameters()"}, False),
+        ({"more": "return next(self.net.parameters()).device"}, True),
+        ({"more": "self.net(x).sum().backward()"}, False),
+        ({"then": "self.net.requires_grad_(False)"}, False),
+    ],
+)
+def test_what_has_its_weights_from_a_file_and_is_given_by_nobody_is_only_asked(
+    filled: dict[str, str], is_found: bool
+) -> None:
+    made = "load.from_pretrained(name).train(False)" if "then" in filled else "AutoModel.from_pretrained(name)"
+    plain = {"base": "", "made": made, "then": "pass", "given": "self.tokens(text)", "end": "", "more": "pass"}
+    body = "from transformers import AutoModel\n" + READ.format(**{**plain, **filled})
+    assert lines(body) == ([6] if is_found else [])
+    assert all(one.level is Level.NOTE for one in findings(body))
+
+
+@pytest.mark.parametrize(
+    ("use", "is_found"),
+    [
+        ("optimizer = torch.optim.SGD(coder.net.parameters(), lr=0.1)", False),
+        ("loss = coder.code(text).sum()", False),
+        ("loss = net(text).sum()", True),
+    ],
+)
+def test_who_trains_with_such_a_network_elsewhere(tmp_path: Path, use: str, is_found: bool) -> None:
+    coder = (
+        "import torch\nfrom transformers import AutoModel\n\nclass Coder:\n    def __init__(self, name, tokens):\n"
+        "        self.net, self.tokens = AutoModel.from_pretrained(name), tokens\n\n"
+        "    def code(self, text):\n        return self.net(self.tokens(text))\n"
+    )
+    fit = (
+        f"import torch\nfrom coder import Coder\n\ndef fit(net, name, tokens, text):\n    coder = Coder(name, tokens)\n"
+        f"    loss = net(text).sum()\n    {use}\n    loss.backward()\n    return coder\n"
+    )
+    assert ("coder.py: TLK201 note" in Project(tmp_path, {"coder.py": coder, "fit.py": fit}).found()) is is_found
 
 
 def test_a_target_that_is_detached_at_once_beside_an_answer_that_leaves() -> None:

@@ -103,7 +103,7 @@ class Inferences:
         self.steps = steps
         self._by_contract = InferringMethods(flows, steps)
         self._older_torch = OlderTorch(flows.solution)
-        self._served = Served(flows.solution, steps)
+        self._served = Served(flows.solution, steps, project)
         self._methods = UnseenMethods(flows, steps, self._served)
         self._beside_training = BesideTraining(flows, steps, taps)
         self._prompts = EncodedPrompts(flows.solution)
@@ -191,6 +191,8 @@ class Inferences:
     def _may_be_guarded(self, function: Function, forwards: list[Value]) -> bool:
         """Whether some callers guard a function, or it gives answers with their graph to callers that are not seen."""
         if self.flows.modes.is_doubtful(function):
+            return True
+        if any(call in self.flows.escaped and self._served.is_in_doubt(call) for call in forwards):
             return True
         is_unseen = not self.solution.callers.get(function)
         return is_unseen and any(call in self.flows.leaving and self._served.is_asked(call) for call in forwards)
