@@ -24,8 +24,13 @@ class InferenceWithGrad(Rule):
     ## What it does
     Finds functions that run a module's forward with gradients on although no backward follows: the model was put
     into evaluation mode before, or every graph that is recorded is thrown away again. A function that trains only under
-    a condition (`if optimizer is not None:`) is found where a call rules that out and nothing guards it. The `__call__`
-    of a diffusers pipeline is for inference alone; where it steers by a gradient, what feeds no backward is found.
+    a condition (`if optimizer is not None:`) is found where a call rules that out and nothing guards it. In a function
+    that trains, a loop in which nothing is trained is found: a rollout, a validation. The `__call__` of a diffusers
+    pipeline is for inference alone; where it steers by a gradient, what feeds no backward is found. It switches
+    gradients off by itself, its `encode_prompt` does not.
+
+    A network whose weights an object reads where it makes it is a note, where the object is no module, a method runs it
+    on a text or an image that it prepares itself, and the answer leaves with its graph.
 
     What a method of a model does in code that is not seen is a note, where the model is in evaluation mode and the
     method is one that frameworks guard from outside (`validation_step`), or one that the same file guards elsewhere.
