@@ -1440,3 +1440,26 @@ PASSES = """def main(net, rows, others, optimizer):
 )
 def test_a_pass_that_trains_nothing_in_a_function_that_trains(asked: str, expected: list[int]) -> None:
     assert found(PASSES.format(asked)) == expected
+
+
+@pytest.mark.parametrize(("adapted", "expected"), [("learner.adapt(worst(learner(x)))", []), ("print(x)", [17])])
+def test_a_pass_whose_function_adapts_what_it_is_given_differentiates(adapted: str, expected: list[int]) -> None:
+    body = f"""class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(3, 3)
+    def forward(self, x):
+        return self.body(x)
+def tried(learner, worst, x):
+    {adapted}
+    return worst(learner(x))
+def main(rows, others, worst, clone):
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in rows:
+        tried(clone(net), worst, x).backward()
+        optimizer.step()
+    for x in others:
+        print(tried(net, worst, x).item())
+"""
+    assert found(body) == expected

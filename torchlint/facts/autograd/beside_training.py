@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.outliving import outlives_its_statement
-from torchlint.facts.turns.steps import Steps
+from torchlint.facts.turns.steps import DEPTH, Steps
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 
 if TYPE_CHECKING:
@@ -49,9 +49,17 @@ class BesideTraining:
             return False
         if call in self.flows.detached and not outlives_its_statement(self.solution, call):
             return False
-        if call in self._stepped_by or _ends_at_once(call.loop):
+        if call in self._stepped_by or _ends_at_once(call.loop) or self._adapts(call):
             return False
         return not self.steps.walks_modules(call.loop)
+
+    def _adapts(self, call: Value, depth: int = DEPTH) -> bool:
+        """Whether a CALL is of a function that differentiates by an object: ``learner.adapt(loss(learner(x), y))``."""
+        return any(
+            inner in self.flows.inspected or inner in self._stepped_by or (depth > 0 and self._adapts(inner, depth - 1))
+            for function in self.solution.functions_of(call)
+            for inner in self.steps.calls_in(function)
+        )
 
     @cached_property
     def _stepped_by(self) -> frozenset[Value]:
