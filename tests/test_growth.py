@@ -353,3 +353,49 @@ def test_a_helper_starts_what_is_trained_for_one_turn(
 def test_what_the_caller_of_the_training_is_given_may_be_kept(tmp_path: Path) -> None:
     files = written("three", {"result": "code"})
     assert not [one for one in Project(tmp_path, files).found() if "TLK304" in one]
+
+
+ASKED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.heads = nn.ModuleList([nn.Linear(3, 3)])
+        self.known = 0
+    def forward(self, x):
+        return sum(head(x) for head in self.heads)
+    def grow(self):
+        BEFORE
+        self.heads.append(nn.Linear(3, 3))
+
+def update(net, optimizer, x):
+    loss = net(x).sum()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+def train(net, batches, bound=0.5):
+    optimizer = torch.optim.Adam(net.parameters())
+    for x in batches:
+        surprise = update(net, optimizer, x)
+        ASK
+            net.grow()
+
+train(Net(), batches)
+"""
+
+
+@pytest.mark.parametrize(
+    ("ask", "before", "grows"),
+    [
+        ("if surprise > bound:", "pass", True),
+        ("if surprise - bound > 0:", "pass", True),
+        ("if float(net(x).mean()) > bound:", "pass", True),
+        ("if surprise > bound and len(net.heads) < 4:", "pass", False),
+        ("if len(net.heads) == 4: continue\n        if surprise > bound:", "pass", False),
+        ("if surprise > bound:", "if len(self.heads) == 4: return", False),
+        ("if surprise > bound:\n            bound = 2 * surprise", "pass", False),
+        ("if int(x.max()) > net.known:\n            net.known = int(x.max())", "pass", False),
+    ],
+)
+def test_a_number_of_the_step_asks_for_more(ask: str, before: str, grows: bool) -> None:
+    assert bool(grown(ASKED.replace("ASK", ask).replace("BEFORE", before))) == grows

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import constant_of
+from torchlint.facts.repeated.asked_by_data import AskedByData
 from torchlint.facts.repeated.builders import builders, built_by
 from torchlint.facts.repeated.grouped import behind, kept_for_good, made_for_group
 from torchlint.facts.summaries.effect_kinds import EffectKind
@@ -97,6 +98,7 @@ class _Search:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.solution = facts.solution
+        self._asked = AskedByData(facts)
 
     # -- what adds ----------------------------------------------------------------------------------------------------
 
@@ -199,7 +201,8 @@ class _Search:
         of_one_turn = self._trains_for_itself(repetition) and self._is_given_up(addition, repetition)
         if repetition.turn is Turn.HOLDS and not of_one_turn:
             return None  # a stage that adds a layer
-        if self._is_limited(addition) or self._is_cut(addition) or self._is_taken_back(addition, repetition):
+        is_ended = self._is_limited(addition, repetition) or self._is_taken_back(addition, repetition)
+        if is_ended or self._is_cut(addition):
             return None
         if not self._outlives(addition, repetition):
             return None
@@ -250,22 +253,8 @@ class _Search:
         """The loop of steps in some turns of which a number of the step asks for a layer more, and always may again."""
         if is_forward(addition.at.function) or not self.facts.tensors.is_module(addition.added):
             return None
-        for loop in _around(addition.at):
-            turn = self.facts.repetitions.turn(loop)
-            if turn is not Turn.OTHER:
-                tests = list(self._tests_within(addition.statement, loop))
-                asked = bool(tests) and all(test is not None and _asks_number(test) for test in tests)
-                return Repetition(loop, turn, (addition.at,)) if asked and turn.is_step else None
-        return None
-
-    def _tests_within(self, node: cst.CSTNode, loop: Loop) -> Iterator[cst.BaseExpression | None]:
-        """The conditions between a statement and a loop around it; None for one that is no plain ``if``."""
-        while node is not loop.syntax and (parent := self.facts.parents.get(node)) is not None:
-            if isinstance(parent, cst.If) and node is not parent.test:
-                yield parent.test if node is parent.body else None
-            elif isinstance(parent, cst.While | cst.ExceptHandler | cst.MatchCase) and parent is not loop.syntax:
-                yield None
-            node = parent
+        asked = self._asked.loop_of(addition.at, addition.statement)
+        return Repetition(asked[0], self.facts.repetitions.turn(asked[0]), asked[1]) if asked is not None else None
 
     def _trains_for_itself(self, repetition: Repetition) -> bool:
         """Whether each turn takes several steps of training."""
@@ -319,14 +308,15 @@ class _Search:
         )
         return not born and not self.facts.lifetimes.is_reset(homes)
 
-    def _is_limited(self, addition: _Addition) -> bool:
-        """``if len(self.layers) < 4:`` around it."""
-        node, parents = addition.statement, self.facts.parents
-        while node in parents and node is not addition.at.function.syntax:
-            node = parents[node]
-            if isinstance(node, cst.If | cst.While):
-                if any(dotted(inner) == addition.name for inner in walk(node.test)):
-                    return True
+    def _is_limited(self, addition: _Addition, repetition: Repetition) -> bool:
+        """``if len(self.layers) < 4:`` around it, or ``if len(net.layers) == 4: continue`` before it or its call."""
+        named = {addition.name}
+        for at in repetition.chain:
+            statement = addition.statement if at is addition.at else at.syntax
+            asked = self._asked.tests_before(statement, at.function) if statement is not None else ()
+            if any((dotted(inner) or "").endswith(tuple(named)) for test in asked for inner in walk(test)):
+                return True
+            named = {f".{addition.name.rpartition('.')[2]}"}  # who calls has another name for what has the layers
         return False
 
     def _is_cut(self, addition: _Addition) -> bool:
@@ -364,12 +354,6 @@ def _takes_group(node: cst.CSTNode) -> bool:
 
 def _is_slice(value: Value) -> bool:
     return isinstance(value.syntax, cst.Subscript) and isinstance(value.syntax.slice[0].slice, cst.Slice)
-
-
-def _asks_number(test: cst.BaseExpression) -> bool:
-    """``loss.item() > threshold``"""
-    sides = [test.left, *(one.comparator for one in test.comparisons)] if isinstance(test, cst.Comparison) else []
-    return any(isinstance(side, cst.Call) and (dotted(side.func) or "").endswith(".item") for side in sides)
 
 
 def _around(value: Value) -> list[Loop]:

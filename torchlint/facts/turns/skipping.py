@@ -159,7 +159,7 @@ class Skipping:
         for statement in block.body:
             if statement is node:
                 return False
-            for leaving in _leaving(statement):
+            for leaving in leaving_in(statement):
                 if by_number and _counts_turns(leaving.test):
                     return True
                 if not by_absence and _goes_on(leaving) and _is_looked_up(leaving.test, cst.In, within):
@@ -295,7 +295,7 @@ def _boundary(within: Loop | Function, parents: dict[cst.CSTNode, cst.CSTNode]) 
     return node
 
 
-def _leaving(statement: cst.CSTNode) -> list[cst.If]:
+def leaving_in(statement: cst.CSTNode) -> list[cst.If]:
     """The conditions, one within the other, under which a statement leaves the code around it at its end."""
     conditions: list[cst.If] = []
     last: cst.CSTNode | None = statement
