@@ -624,6 +624,53 @@ def test_a_cache_under_a_name_of_its_own(tmp_path: Path, cache: str, expected: l
     assert found == (["masks.py: TLK404 error"] if expected == [Level.ERROR] else [])
 
 
+OWN_DECORATORS = {
+    "return cache(function)": True,
+    "return functools.lru_cache(maxsize=None)(function)": True,
+    "return functools.wraps(function)(cache(function))": True,
+    "@cache\n    def inner(*key):\n        return function(*key)\n    return inner": True,
+    "@cache\n    @functools.wraps(function)\n    def inner(n):\n        return function(n)\n    return inner": True,
+    "return lru_cache(maxsize=1)(function)": False,
+    "return function": False,
+    "@cache\n    def inner(*key):\n        return len(key)\n    return inner": False,
+    "def inner(*key):\n        return function(*key)\n    return inner": False,
+    "print(cache(function))\n    return function": False,
+}
+"""What a decorator of the project does, and whether it keeps what the function returns."""
+
+
+@pytest.mark.parametrize("body", OWN_DECORATORS)
+def test_a_decorator_of_the_project_is_a_cache_where_it_makes_one(tmp_path: Path, body: str) -> None:
+    asked = "\n@keep\ndef mask(n):\n    return torch.ones(n)\n" + LOOP.format("mask(step)")
+    keep = f"def keep(function):\n    {body}\n"
+    assert bool(levels(f"{keep}\n{asked}")) == OWN_DECORATORS[body]
+    names = "import functools\nfrom functools import cache, lru_cache\n\n"
+    files = {"names.py": names + keep, "masks.py": f"{IMPORTS}from names import keep\n{asked}"}
+    assert bool(Project(tmp_path, files).found("masks.py")) == OWN_DECORATORS[body]
+
+
+@pytest.mark.parametrize(("body", "told"), [("return cache(function)", False), ("return function", True)])
+def test_what_a_decorator_of_the_project_remembers_is_read_once(tmp_path: Path, body: str, told: bool) -> None:
+    serve = """
+        import torch
+        from flask import Flask, request
+        from names import keep
+
+        app = Flask(__name__)
+
+        @keep
+        def model_of(name):
+            return torch.load(f"{name}.pt", map_location="cpu")
+
+        @app.route("/say")
+        @torch.no_grad()
+        def say():
+            return str(model_of(request.args["name"])(torch.ones(1, 3)).item())
+    """
+    files = {"names.py": f"from functools import cache\n\ndef keep(function):\n    {body}\n", "serve.py": serve}
+    assert any("TLK302" in one for one in Project(tmp_path, files).found("serve.py")) == told
+
+
 @pytest.mark.parametrize(("guard", "guarded"), [("torch.no_grad", True), ("contextlib.nullcontext", False)])
 def test_what_another_file_calls_by_a_name_of_its_own_is_what_the_library_has(
     tmp_path: Path, guard: str, guarded: bool

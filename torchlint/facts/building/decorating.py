@@ -5,7 +5,10 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.facts.building.names import all_parameters, assigned_in
-from torchlint.syntax.tree import walk_scope
+from torchlint.syntax.tree import dotted, walk, walk_scope
+
+CACHES = frozenset(["lru_cache", "cache", "alru_cache"])
+"""Last names of decorators that keep what functions return, by their arguments."""
 
 
 def alters_arguments(decorator: cst.FunctionDef) -> bool:
@@ -22,6 +25,16 @@ def alters_arguments(decorator: cst.FunctionDef) -> bool:
         for inner in decorator.body.body
         if isinstance(inner, cst.FunctionDef)
     )
+
+
+def makes_cache(decorator: cst.FunctionDef) -> bool:
+    """Whether a decorator, or what makes one, applies ``functools.lru_cache`` or its like: who it decorates runs once.
+
+    Args:
+        decorator: a function of the project.
+    """
+    named = (dotted(node) or "" for node in walk(decorator.body) if isinstance(node, cst.Name | cst.Attribute))
+    return any(name.rpartition(".")[2] in CACHES for name in named)
 
 
 def puts_away(decorator: cst.FunctionDef) -> bool:

@@ -17,7 +17,7 @@ from torchlint.facts.building.data_classes import (
     has_fields,
     named_tuple,
 )
-from torchlint.facts.building.decorating import alters_arguments, puts_away
+from torchlint.facts.building.decorating import alters_arguments, makes_cache, puts_away
 from torchlint.facts.building.expressions import ExpressionBuilder
 from torchlint.facts.building.guards import (
     SETTERS,
@@ -69,7 +69,7 @@ class DefinitionBuilder(ExpressionBuilder):
             filled = [value for value in self._decorate(function, node) if _puts_away(value)]
             around = self.cls.syntax if self.cls is not None else None
             function.wraps = wrapping_mode(node, self.full_name) or self.own_guards.of(node, around)
-            function.alters = alters_arguments(node)
+            function.alters, function.memoises = alters_arguments(node), makes_cache(node)
             if self.function.parent is None and switches_off(node, self.full_name):
                 self.switching_off.add(f"{self.cls.name}.{function.name}" if self.cls is not None else function.name)
         else:
@@ -99,6 +99,7 @@ class DefinitionBuilder(ExpressionBuilder):
         for name, value in decorators:
             self.graph.decorated.append((value, function))
             function.is_altered = function.is_altered or _alters(value)
+            function.is_memoised = function.is_memoised or _memoises(value)
             if function.is_async:
                 continue  # torch's guards wrap a call, and calling an async function runs none of it
             wraps = _wraps(value)
@@ -195,6 +196,12 @@ def _alters(decorator: Value) -> bool:
     """Whether a decorator of the project, or what makes one, decides what is handed to what it decorates."""
     function = _function_of(decorator)
     return function is not None and function.alters
+
+
+def _memoises(decorator: Value) -> bool:
+    """Whether a decorator of the project, or what makes one, keeps what it decorates returns."""
+    function = _function_of(decorator)
+    return function is not None and function.memoises
 
 
 def _wraps(decorator: Value) -> Mode | None:

@@ -38,7 +38,7 @@ class Bodies:
         function.is_left_open, function.is_written = summary.is_left_open, summary.is_written
         function.decorators, function.guard = summary.decorators, Mode(summary.guard)
         function.wraps = Mode(summary.wraps) if summary.wraps else None
-        function.alters = summary.alters
+        function.alters, function.memoises = summary.alters, summary.memoises
         function.is_altered = summary.is_altered or any(self._alters(name, unit) for name in summary.decorators)
         for position, parameter in enumerate(summary.parameters):
             function.parameters.append(self._parameter(parameter, position, function, unit))

@@ -72,6 +72,8 @@ class EffectKind(Symbol):
     """It keeps the tensor that it returns, without a bound, for each value that it is given for a parameter."""
     REMEMBERS_GIVEN = "remembers given"
     """The same with what a function gives that its file imports: after the cache, by a blank, the name of that."""
+    MEMOISES = "memoises"
+    """It returns a cache of the function that it is given, which keeps as many results as the name says."""
     CACHES = "caches"
     """It puts a tensor that it makes under a key, made of what it is given for a parameter, into the dictionary of the
     name that its object or its module has, which is asked for keys and keeps all entries."""

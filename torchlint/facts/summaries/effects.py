@@ -14,6 +14,7 @@ from torchlint.facts.autograd.retained_elsewhere import retained_in
 from torchlint.facts.autograd.second_order import doubled_in, gradients_freed
 from torchlint.facts.host import debugging, recording
 from torchlint.facts.host.process import is_optional
+from torchlint.facts.keeping.cache_decorators import memoised_by
 from torchlint.facts.keeping.caching import remembered_in
 from torchlint.facts.keeping.filled_caches import FilledCaches
 from torchlint.facts.keeping.joining import joined_by
@@ -52,7 +53,7 @@ HOOKING = (EffectKind.HOOKS, EffectKind.HOOKS_OWN)
 
 OF_EACH = (
     *HOOKING, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS, EffectKind.ZEROES, EffectKind.STARTS,
-    EffectKind.GROWS_ANEW, EffectKind.REMEMBERS_GIVEN,
+    EffectKind.GROWS_ANEW, EffectKind.REMEMBERS_GIVEN, EffectKind.MEMOISES,
     EffectKind.CACHES, EffectKind.CACHES_OUTPUTS, EffectKind.CACHES_BY_TEXT, EffectKind.CACHES_CALLED,
     EffectKind.RETAINS, EffectKind.DOUBLES, EffectKind.TIES, EffectKind.TABLES, *SWITCHES,
 )  # fmt: skip
@@ -153,6 +154,7 @@ class Doings:
                 *self._joined_in(function),
                 *self._grown_in(function),
                 *remembered_in(self.facts, function),
+                *memoised_by(self.facts, function),
                 *self._filled.by(function),
                 *self._zeroed_in(function),
                 *self._switched_in(function),

@@ -162,6 +162,7 @@ class _Summariser:
             wraps=function.wraps.value if function.wraps is not None else "",
             alters=function.alters,
             is_altered=function.is_altered,
+            memoises=function.memoises,
             is_async=function.is_async,
             is_generator=function.is_generator,
             calls=tuple(calls.values()),

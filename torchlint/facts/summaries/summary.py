@@ -199,6 +199,7 @@ class FunctionSummary:
         wraps: the grad mode in which it, as a decorator, runs what it decorates, by its value; "" without one.
         alters: as a decorator it hands on other arguments than it is given.
         is_altered: such a decorator of its own file decides what it is given.
+        memoises: as a decorator it keeps what it decorates returns.
         calls: the calls that matter.
         keeps: what it keeps of what it is given.
         effects: what it does on each call, be it by functions of its file.
@@ -236,6 +237,7 @@ class FunctionSummary:
     wraps: str = ""
     alters: bool = False
     is_altered: bool = False
+    memoises: bool = False
     is_async: bool = False
     is_generator: bool = False
     calls: tuple[CallSummary, ...] = ()

@@ -165,6 +165,8 @@ class Function:
         wraps: the grad mode in which it, as a decorator, runs what it decorates; None where it leaves that alone.
         alters: as a decorator it hands on other arguments than it is given.
         is_altered: such a decorator decides what it is given.
+        memoises: as a decorator it keeps what it decorates returns.
+        is_memoised: such a decorator of the project keeps what it returns.
         is_foreign: it stands in another file.
         is_left_open: True for one of another file that only raises, or does nothing at all.
         is_written: False for what Python writes itself: the ``__init__`` of a data class.
@@ -182,6 +184,8 @@ class Function:
     wraps: Mode | None = None
     alters: bool = False
     is_altered: bool = False
+    memoises: bool = False
+    is_memoised: bool = False
     parameters: list[Value] = field(default_factory=list)
     result: Value | None = None
     is_foreign: bool = False
