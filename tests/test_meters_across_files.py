@@ -189,3 +189,81 @@ def test_a_logger_that_goes_over_the_batches_and_leaves_with_its_meters(
 ) -> None:
     files = {"logger.py": LOGGER.format(ending=ending), "epoch.py": EPOCH.format(given=given, end=end)}
     assert Project(tmp_path, files).found() == found
+
+
+BOARD = """
+    from collections import OrderedDict
+
+    class Mean:
+        def __init__(self):
+            self.reset()
+
+        def reset(self):
+            self.total, self.count = 0.0, 0
+
+        def add(self, value, n=1):
+            self.total += {kept} * n
+            self.count += n
+
+    class Board:
+        def __init__(self, names):
+            self.names, self.means = names, OrderedDict((name, Mean()) for name in names)
+
+        def add(self, values, n):
+            {goes}
+
+        def reset(self):
+            for mean in self.means.values():
+                mean.reset()
+"""
+
+TERMS = """
+    import torch
+
+    def terms_of(found, wanted):
+        gap = found - wanted
+        return {"near": gap.abs().mean(), "far": gap.square().mean()}
+"""
+
+
+PICKED = "for name, mean in self.means.items(): mean.add(values[name], n)"
+
+
+@pytest.mark.parametrize(
+    ("changes", "leaks"),
+    [
+        ({}, True),
+        ({"goes": "for name in self.names: self.means[name].add(values[name], n)"}, True),
+        ({"goes": "for name, value in values.items(): self.means[name].add(value, n)"}, True),
+        ({"goes": "for mean, value in zip(self.means.values(), values.values()): mean.add(value, n)"}, True),
+        ({"before": "board.reset()"}, False),
+        ({"kept": "value.item()"}, False),
+        ({"goes": PICKED.replace("[name]", "[name].detach()")}, False),
+        ({"given": "{'near': loss.item(), 'far': loss}"}, False),
+    ],
+)
+def test_a_board_of_meters_keeps_what_lies_under_their_names(
+    tmp_path: Path, changes: dict[str, str], leaks: bool
+) -> None:
+    pieces = {"goes": PICKED, "kept": "value", "given": "terms", "before": "pass"} | changes
+    drive = f"""
+        import torch
+        from board import Board
+        from terms import terms_of
+
+        def fit(net: torch.nn.Module, loader):
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            board = Board(["near", "far"])
+            for epoch in range(9):
+                board.reset()
+                for x, y in loader:
+                    {pieces["before"]}
+                    terms = terms_of(net(x), y)
+                    loss = terms["far"]
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                    board.add({pieces["given"]}, len(x))
+    """
+    files = {"board.py": BOARD.format(**pieces), "terms.py": TERMS, "drive.py": drive}
+    assert ("drive.py: TLK105 warning" in Project(tmp_path, files).found()) == leaks

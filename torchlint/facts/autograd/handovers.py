@@ -101,11 +101,16 @@ class Handovers:
         # Who goes over a dict goes over its keys.
         containers = [atom.allocation for atom in self.solution.final(argument) if isinstance(atom, Container)]
         has_keys = not all(isinstance(made.syntax, cst.List | cst.Tuple) for made in containers)
-        if has_keys and keep.is_computed and not keep.merges:
+        if has_keys and keep.is_computed and not keep.merges and not (keep.some_item and self._are_live(containers)):
             return []
         held = [part for made in containers for _, part in self.solution.held.get(made, ())]
         parameters = [part for part in held if keep.averages and keep.is_computed and self.flows.is_leaf(part)]
         return self.flows.live_parts(argument) or parameters[:1]
+
+    def _are_live(self, containers: list[Value]) -> bool:
+        """Whether all that is in containers has a graph, so that it does not matter which item is kept."""
+        held = [[part for _, part in self.solution.held.get(made, ())] for made in containers]
+        return bool(held) and all(parts and all(map(self.flows.live, parts)) for parts in held)
 
     def _is_trained(self, value: Value) -> bool:
         """Whether a value is a parameter, a container of some, or a network whose parameters require gradients."""

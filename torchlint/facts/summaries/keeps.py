@@ -24,7 +24,7 @@ from torchlint.facts.summaries.reading import Reading
 from torchlint.facts.summaries.summary import CALLED, KeepSummary, ViewSummary, item_named
 from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.choices import held_in
-from torchlint.facts.values.dictionaries import is_item, is_item_or_default
+from torchlint.facts.values.dictionaries import is_item, is_item_or_default, is_some_item, of_pair
 from torchlint.facts.values.domain import Argument, Container, Derived, History, Tensor, is_graphless, sorted_values
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
@@ -108,6 +108,7 @@ class Keeps:
             if position != into:
                 merges = is_item(kept) or (store.call is not None and store.call.callee.name == "update")
                 merges = merges or (averages and any(map(is_item, kept.computed_from())))
+                some_item = is_some_item(kept) or (averages and any(map(is_some_item, self._behind(kept))))
                 mode = Mode.OFF.value if position in cut else store.mode.value
                 whole = parameters[position] not in self._stripped and not is_replaced
                 shared = whole and parameters[position] in held_in(kept, RESHAPED)
@@ -120,7 +121,7 @@ class Keeps:
                     asked_by=self._lookups.asking(store, owner) if under and owner else (),
                     view=views.get(position) if is_computed else None,
                     moved_at_end=shared and into == 0 and self._moved.is_filled_by(store),
-                    is_copied=position in copied, own_keys=is_named,
+                    is_copied=position in copied, own_keys=is_named, some_item=some_item,
                 )  # fmt: skip
 
     def _writes_into_tensor(self, store: Store) -> bool:
@@ -237,10 +238,13 @@ class Keeps:
                     else self._views_of(argument, call.function).get(position)
                 )
                 is_copied = position in self._copied_in(argument, call.function)
+                merges = keep.merges or (not keep.of and is_item(argument))
+                some_item = keep.some_item or is_some_item(argument)
                 yield replace(keep, position=position, into=into, attribute=attribute, mode=mode,
                               is_shared=keep.is_shared and is_same, view=view,
                               is_copied=(keep.is_copied and is_same) or (keep.is_shared and is_copied),
-                              is_computed=computed, readers=(*keep.readers, *readers) if into else readers,
+                              is_computed=computed, merges=merges, some_item=some_item,
+                              readers=(*keep.readers, *readers) if into else readers,
                               only_if=only_if, of=of or keep.of, fields=(),
                               by_field=(), fields_read=(), cached_under=tuple(sorted(under)))  # fmt: skip
 
@@ -282,7 +286,7 @@ class Keeps:
         parameters = parameters_with_captured(callee)
         position = keep.into - (len(parameters) - len(callee.parameters))
         holder = parameters[keep.into] if position < 0 else self.solution.passed(call, callee, position)
-        found = self._holder(holder, call.function) if holder is not None else None
+        found = self.holder_of(holder, call.function) if holder is not None else None
         if found is None:
             return None
         into, attribute = found
@@ -295,16 +299,18 @@ class Keeps:
         if store.holder is None:
             return None
         if store.attribute:
-            found = self._holder(store.holder, store.function)
+            found = self.holder_of(store.holder, store.function)
             return None if found is None or found[1] else (found[0], store.attribute)
-        return self._holder(store.holder, store.function)
+        return self.holder_of(store.holder, store.function)
 
-    def _holder(self, holder: Value, function: Function) -> tuple[int, str] | None:
+    def holder_of(self, holder: Value, function: Function) -> tuple[int, str] | None:
         """The parameter (or global) that leads to a holder, and the first attribute on the way."""
         attribute = ""
         while holder.op in _THROUGH or is_item_or_default(holder):
             attribute = holder.name if holder.op is Op.ATTRIBUTE else attribute
-            holder = holder.inputs[0] if holder.op in _THROUGH else holder.callee.inputs[0]
+            unpacked = of_pair(holder)
+            around = holder.inputs[0] if holder.op in _THROUGH else holder.callee.inputs[0]
+            holder = around if unpacked is holder else unpacked
         place = holder.place
         if holder.op is Op.READ and place is not None and place.owner is function.parent:
             stored = self.solution.stored.get(place, ())

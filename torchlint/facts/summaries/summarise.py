@@ -174,7 +174,7 @@ class _Summariser:
                 *self._tabled(function),
                 *self._tapping(function),
             ),
-            resets=tuple(sorted(self._resets(function))),
+            resets=tuple(sorted({*self._resets(function), *self._resets_through(function)})),
             chains=tuple(dict.fromkeys(self._chains.of(function))) if calls else (),
             trains=trains or may_run_unseen(self.solution, function),
             trains_long=trains and self.facts.loop_lengths.trains_long(function),
@@ -340,6 +340,15 @@ class _Summariser:
         for place, _ in self.solution.stored_with(root) if root is not None else ():
             if function in self.facts.lifetimes.resetters([place]):
                 yield place.path
+
+    def _resets_through(self, function: Function) -> Iterator[str]:
+        """The attributes whose objects a method resets: ``for meter in self.meters.values(): meter.reset()``."""
+        for call in self.facts.steps.calls_in(function) if function.owner is not None else ():
+            methods = self.solution.functions_of(call) if call.callee.op is Op.ATTRIBUTE else []
+            if any(one.owner is not function.owner and any(True for _ in self._resets(one)) for one in methods):
+                found = self._keeps.holder_of(call.callee.inputs[0], function)
+                if found is not None and found[0] == 0 and found[1]:
+                    yield found[1]
 
 
 def _may_be_own(function: Function, base: int, path: tuple[str, ...]) -> bool:

@@ -135,6 +135,7 @@ class KeepSummary:
         mode: the grad mode there, by its value.
         readers: methods of the class whose results may hold what is kept, or that train on it.
         merges: the values of a dict are kept, ``rows.update(values)``.
+        some_item: one of them is, under a key that is not known, ``self.sum += values[name]``.
         averages: what is kept already goes into what replaces it, and so do parameters that require grad.
         is_state: that is scaled as it goes in, or is a buffer of a module: a running state and no sum.
         is_shared: on some path what is kept is the object that is given, or has its memory; a copy has not, nor
@@ -182,6 +183,7 @@ class KeepSummary:
     moved_at_end: bool = False
     own_keys: bool = False
     is_copied: bool = False
+    some_item: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,10 +83,21 @@ def rewrites_all(store: Store) -> bool:
 
 def is_item(value: Value) -> bool:
     """Whether a value is what a loop over the items of a dictionary finds in it."""
+    value = of_pair(value)
+    return value.op is Op.ELEMENT and value.name == "values"
+
+
+def of_pair(value: Value) -> Value:
+    """The half of a pair that is unpacked, as a loop over the items of a dictionary does; any other value itself."""
     while value.op is Op.ELEMENT and value.name != "values" and value.inputs[0].op is Op.CONTAINER:
         pair = value.inputs[0]
         value = next((item for key, item in zip(pair.keys, pair.inputs, strict=True) if key == value.keys[0]), pair)
-    return value.op is Op.ELEMENT and value.name == "values"
+    return value
+
+
+def is_some_item(value: Value) -> bool:
+    """``values[name]``: whether a value lies under a key of a parameter that is not known."""
+    return value.op is Op.SUBSCRIPT and value.keys[0] is None and value.inputs[0].op is Op.PARAMETER
 
 
 def is_item_or_default(value: Value) -> bool:
