@@ -642,3 +642,53 @@ def features(path, net, size):
 )
 def test_the_pieces_of_one_sample_are_no_data_set(end: str, piece: str, expected: list[Collecting]) -> None:
     assert ways("import numpy as np\n" + PIECES.format(end=end, piece=piece, dim=0 if expected else 1)) == expected
+
+
+GATHERER = {"kept": "outs", "whole": "torch.cat(self.outs)", "taken": "gatherer.whole()", "used": "outs.cpu().numpy()"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_found"),
+    [
+        ({}, True),
+        ({"whole": "self.outs", "used": "torch.stack(outs).cpu()"}, True),
+        ({"whole": "self.names, torch.cat(self.outs)", "taken": "gatherer.whole()[1]"}, True),
+        ({"whole": "(self.names, torch.cat(self.outs))", "used": "outs[1].numpy()"}, False),
+        ({"kept": "outs.cpu()"}, False),
+        ({"used": "outs.cpu(), outs.square().sum()"}, False),
+        ({"used": "outs"}, False),
+    ],
+)
+def test_what_moves_to_the_host_that_an_object_of_another_file_gives_back(
+    tmp_path: Path, changes: dict[str, str], is_found: bool
+) -> None:
+    pieces = GATHERER | changes
+    files = {
+        "gather.py": f"""
+            import torch
+
+            class Gatherer:
+                def __init__(self):
+                    self.names, self.outs = [], []
+                def add(self, name, outs):
+                    self.names.append(name)
+                    self.outs.append({pieces["kept"]})
+                def whole(self):
+                    return {pieces["whole"]}
+        """,
+        "run.py": f"""
+            import torch
+            from torch import nn
+            from torch.utils.data import DataLoader
+            from gather import Gatherer
+
+            @torch.no_grad()
+            def run(rows):
+                net, gatherer = nn.Linear(3, 3).cuda().eval(), Gatherer()
+                for name, x in DataLoader(rows):
+                    gatherer.add(name, net(x.cuda()))
+                outs = {pieces["taken"]}
+                return {pieces["used"]}
+        """,
+    }
+    assert ("run.py: TLK401 warning" in Project(tmp_path, files).found("run.py")) == is_found

@@ -86,7 +86,8 @@ class _Search:
     def handed_over(self) -> Iterator[Collection]:
         """``log.update(net(x))`` in a pass, of an object of another file that moves all of it to the host at last."""
         for kept in kept_elsewhere(self.facts):
-            if not kept.keep.moved_at_end or not kept.is_in_container(self.solution) or self._is_read(kept):
+            ends = self._ends_elsewhere(kept) if kept.is_in_container(self.solution) else []
+            if not (kept.keep.moved_at_end or ends) or self._is_read(kept):
                 continue
             item, repetition = kept.given.value, self.gathering.repetition(kept.call)
             if repetition is None or self._is_counted_out(repetition.by) or self.flows.live(item) is not None:
@@ -97,8 +98,24 @@ class _Search:
             if any(self._is_cheap(one, by) or not self.extents.is_output(one) for one in brought):
                 continue
             if kept.outlives(self.facts, self.gathering.is_pass):
-                statement = self.facts.statement_of(kept.call)
-                yield Collection(Collecting.UNTIL_HOST, statement, kept.name, kept.given, None, None, by, False)
+                statement, end = self.facts.statement_of(kept.call), next(iter(ends), None)
+                yield Collection(Collecting.UNTIL_HOST, statement, kept.name, kept.given, None, end, by, False)
+
+    def _ends_elsewhere(self, kept: KeptElsewhere) -> list[Value]:
+        """What moves all that an object of another file keeps to the host, where that gives it back and does not."""
+        owner, starts = kept.function.owner, list[Value]()
+        if owner is None or kept.keep.moved_at_end:
+            return []
+        for name, position in kept.keep.given_back:
+            method = owner.method(name)
+            calls = list(self.solution.callers.get(method, ())) if method is not None else []
+            if any(call.function.is_foreign for call in calls):
+                return []
+            parts = [user for call in calls for user in call.users if user.op in (Op.ELEMENT, Op.SUBSCRIPT)]
+            starts += calls if position is None else [part for part in parts if part.keys[0] == position]
+        ends = [end for start in starts for end in self.fates.of(start)]
+        is_moved = all(end.fate is Fate.HOST and end.at.callee.name in ("cpu", "to") for end in ends)
+        return [end.at for end in ends] if is_moved else []
 
     def _is_read(self, kept: KeptElsewhere) -> bool:
         """Whether this file takes what an object of another one keeps from it, for whatever."""

@@ -121,6 +121,7 @@ class Keeps:
                     asked_by=self._lookups.asking(store, owner) if under and owner else (),
                     view=views.get(position) if is_computed else None,
                     moved_at_end=shared and into == 0 and self._moved.is_filled_by(store),
+                    given_back=self._moved.given_back_by(store) if shared and into == 0 else (),
                     is_copied=position in copied, own_keys=is_named, some_item=some_item,
                 )  # fmt: skip
 
@@ -246,7 +247,8 @@ class Keeps:
                               is_computed=computed, merges=merges, some_item=some_item,
                               readers=(*keep.readers, *readers) if into else readers,
                               only_if=only_if, of=of or keep.of, fields=(),
-                              by_field=(), fields_read=(), cached_under=tuple(sorted(under)))  # fmt: skip
+                              by_field=(), fields_read=(), given_back=(),
+                              cached_under=tuple(sorted(under)))  # fmt: skip
 
     def _given_in(
         self, arguments: Sequence[Value], keep: KeepSummary, function: Function

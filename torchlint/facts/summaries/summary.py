@@ -155,6 +155,8 @@ class KeepSummary:
         by_field: those of the readers that give records on, or what they have, under the same names and no others.
         fields_read: of those of the readers that take records apart, the fields which they give on with a graph.
         moved_at_end: it is put into a container whose items the class moves to the host, and takes nowhere else.
+        given_back: the methods that give all of it to who calls them, if it goes nowhere else, each with the position
+            in the tuple that it returns, or None.
         own_keys: items of a dict are put under the keys that they have in there.
         is_copied: what is kept is a copy of the parameter, if that is a model or its state, on its device.
     """
@@ -184,6 +186,7 @@ class KeepSummary:
     own_keys: bool = False
     is_copied: bool = False
     some_item: bool = False
+    given_back: tuple[tuple[str, int | str | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
