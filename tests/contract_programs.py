@@ -55,6 +55,39 @@ def draw(guide, batch):
     finds=True,
 )
 
+TRIED_BY_A_STUDY = ContractProgram(
+    """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(3, 3)
+        self.body.register_forward_hook(lambda module, given, out: self.note(out))
+
+    def note(self, out):
+        self.last = float(out.abs().mean())
+
+    def forward(self, x):
+        return self.body(x)
+
+def objective(trial):
+    net, x = Net(), torch.ones(2, 3)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(100):
+        optimizer.zero_grad()
+        net(x).sum().backward()
+        optimizer.step()
+    return net.last
+
+KNOWN().METHOD(objective)
+""",
+    "TLK407",
+    finds=True,
+)
+
+TRIED_BY_A_SEARCH = replace(
+    TRIED_BY_A_STUDY, source=TRIED_BY_A_STUDY.source.replace("KNOWN().METHOD(objective)", "KNOWN(ARGUMENT=objective)")
+)
+
 INFERS_IN_DOUBT = replace(INFERS, notes=False)
 
 LOSS_KEPT = ContractProgram(
@@ -719,9 +752,11 @@ _BY_KIND = {
     Holds.INFERS: CALLED_FOR_INFERENCE,
     Holds.REGISTERS: REGISTERS_A_MODEL,
     Holds.GIVES_TRAINED: TRANSFORMED_OUTPUT,
+    Holds.EACH_TRIAL: TRIED_BY_A_STUDY,
 }
 
 _OF_FUNCTIONS = {
+    Holds.EACH_TRIAL: TRIED_BY_A_SEARCH,
     Holds.KEEPS: SUMMED_BY_A_FUNCTION,
     Holds.EACH_STEP: GIVEN_A_STEP,
     Holds.HANDLERS: HANDLES_ALL,

@@ -549,3 +549,50 @@ def search(loader, count, widths):
 def test_a_search_makes_a_net_for_each_candidate_that_it_has_not_tried(parts: dict[str, str], count: int) -> None:
     given = {"trial": "turn", "trials": "range(count)", "drawn": "width = 8 + turn", "test": "", "first": "", **parts}
     assert len(ways(SEARCH.format(**given))) == count
+
+
+SEARCHED = """
+import functools
+import optuna
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(3, 3)
+        self.body.register_forward_hook(lambda module, given, out: self.note(out))
+    def note(self, out):
+        self.last = float(out.abs().mean())
+    def forward(self, x):
+        return self.body(x)
+
+def fit(width):
+    net, x = Net(), torch.ones(2, 3)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(100):
+        optimizer.zero_grad()
+        net(x).sum().backward()
+        optimizer.step()
+    return net.last
+
+def objective(trial):
+    return fit(trial.suggest_int("width", 1, 8))
+
+def search(study):
+    STARTS
+
+search(optuna.create_study())
+"""
+
+
+@pytest.mark.parametrize(
+    ("starts", "count"),
+    [
+        ("study.optimize(objective, n_trials=100)", 1),
+        ("study.optimize(func=lambda trial: objective(trial), n_trials=100)", 1),
+        ("study.optimize(functools.partial(fit, 3), n_trials=100)", 1),
+        ("objective(study.ask())", 0),
+        ("study.tell(3, objective)", 0),
+    ],
+)
+def test_a_search_makes_one_in_each_trial(starts: str, count: int) -> None:
+    assert levels(SEARCHED.replace("STARTS", starts)) == [Level.NOTE] * count

@@ -7,6 +7,7 @@ detached, and who calls what how often. It needs no other part of torchlint, so 
 from functools import cache
 
 from torchlint.frameworks.row import Holds, Row
+from torchlint.frameworks.searching import SEARCHING
 from torchlint.frameworks.serving import SERVING
 from torchlint.frameworks.table import ROWS
 
@@ -38,7 +39,8 @@ def rows_holding(holds: Holds) -> tuple[Row, ...]:
 
 def packages() -> tuple[str, ...]:
     """The top-level packages of the table that are built on torch, each once."""
-    return tuple(dict.fromkeys(name.partition(".")[0] for row in ROWS if row not in SERVING for name in row.of))
+    built = (row for row in ROWS if row not in SERVING and row not in SEARCHING)
+    return tuple(dict.fromkeys(name.partition(".")[0] for row in built for name in row.of))
 
 
 def names(*holds: Holds) -> frozenset[str]:

@@ -12,7 +12,8 @@ from __future__ import annotations
 from torchlint.frameworks.hugging_face import HUGGING_FACE
 from torchlint.frameworks.lightning import LIGHTNING
 from torchlint.frameworks.recording import RECORDING
+from torchlint.frameworks.searching import SEARCHING
 from torchlint.frameworks.serving import SERVING
 from torchlint.frameworks.training import TRAINING
 
-ROWS = (*LIGHTNING, *HUGGING_FACE, *TRAINING, *RECORDING, *SERVING)
+ROWS = (*LIGHTNING, *HUGGING_FACE, *TRAINING, *RECORDING, *SERVING, *SEARCHING)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.keeping.holders import Holders
+from torchlint.facts.turns.searches import Searches
 from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.values.domain import ClassReference
 from torchlint.facts.values.graph import Class, Function, Kind, Loop, Op, Store, Value
@@ -33,6 +34,7 @@ class Makers:
         self.identity = facts.identity
         self.repetitions = facts.repetitions
         self.holders = Holders(facts)
+        self._searches = Searches(facts)
         self._made: dict[Class, tuple[bool, Repetition | None]] = {}
 
     def made_again(self, owner: Class) -> tuple[bool, Repetition | None]:
@@ -58,7 +60,8 @@ class Makers:
             return repetition.by, False
         calls = self._calls_of(owner) if at is None else [at]
         let_go = (one for call in calls for one in self._given_up(call, BUILDERS))
-        ways = (self.repetitions.trial_of, self._rollout_of, self._step_by, self._asked_by_others)
+        trial_of, searched = self.repetitions.trial_of, self._searches.trial_of
+        ways = (trial_of, self._rollout_of, self._step_by, self._asked_by_others, searched)
         trials = (found for call in let_go for way in ways if (found := way(call)) is not None)
         return next(trials, None), True
 

@@ -45,7 +45,8 @@ def object_made(solution: Solution, call: Value, name: str) -> Abstract:
     if promises(made, Holds.HANDS_ON):
         return UNKNOWN | {FrameworkObject(made, call)}
     is_class = made.rpartition(".")[2][:1].isupper() and bool(rows_named(made))
-    return UNKNOWN | {FrameworkObject(made)} if is_class or promises(made, Holds.ANSWERS) else UNKNOWN
+    makes = promises(made, Holds.ANSWERS) or any(row.methods for row in promises(made, Holds.EACH_TRIAL))
+    return UNKNOWN | {FrameworkObject(made)} if is_class or makes else UNKNOWN
 
 
 def given_back(solution: Solution, call: Value, receiver: FrameworkObject, name: str) -> Abstract:
