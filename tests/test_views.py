@@ -12,6 +12,8 @@ net = nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 4))
 one = nn.Linear(3, 1)
 bert = transformers.AutoModel.from_pretrained("bert")
 rnn = nn.GRU(3, 4)
+enc = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2), 1)
+conv = nn.Conv1d(3, 4, 1)
 mask = torch.tensor([True, False])
 for x, y in DataLoader(data):
     h = net(x)
@@ -39,6 +41,7 @@ def view(expression: str) -> str:
         "bert(x)['states'][:, 1]",
         "bert(x).layers[2][:, 1]", "bert(x).last_hidden_state[:, 0]", "bert(x).last_hidden_state[:, 0, :].squeeze(0)",
         "h[int(y.argmax())]", "h[y.argmax().item()]", "h[:, len(y) // 2 - 1]",
+        "enc(x[None])[0, -1]", "enc(x.unsqueeze(0)).cpu()[0, 0, :]", "conv(x[None])[0, 2]",
         "h[:, h.size(1) // 2]", "h[:, h.shape[1] - 1]",
     ],
 )  # fmt: skip
@@ -53,6 +56,7 @@ def test_a_part_keeps_all_of_it(expression: str) -> None:
         "h[1:]", "h[:-1]", "h[None]", "one(x)[:, 0]", "net(x[None])[0]", "h.mean(0)", "'a,b'.split(',')[0]",
         "h[:len(y)]", "h[len(y):]", "h[len(x):][:len(y)]", "unknown(x)[0]", "bert(x).states", "bert(x).layers[2]",
         "bert(x).states[0]", "net(x).shape[0]", "bert(x).states.mean(1)[:, None]", "bert(x).states[:, mask]",
+        "enc(x[None])[0]", "enc(x[None])[0, 1:]", "net(x[None])[0, 1]", "enc(x[None]).mean(1)[0, 1]",
         "h.numpy()[0]", "h.detach().cpu().numpy()[:, 1]",
         "h[y]", "h[unknown(y)]",
         "[h[i.item()] for i in y][0]", "h[int(y.max())].clone()",

@@ -15,11 +15,27 @@ from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.homes import stored_at
 from torchlint.facts.values.literals import is_true
+from torchlint.facts.values.parameters import before_moves
 from torchlint.facts.values.solve import Solution
 
 RECURRENT = frozenset(f"torch.nn.{name}" for name in ("RNN", "GRU", "LSTM"))
 """Modules that return their outputs and their last states."""
 
+
+STEPWISE = frozenset(
+    f"torch.nn.{name}"
+    for name in (
+        "TransformerEncoder", "TransformerEncoderLayer", "TransformerDecoder", "TransformerDecoderLayer", "Transformer",
+        "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
+    )
+)  # fmt: skip
+"""Modules that give something for each step of a sequence, or each place of a picture."""
+
+OF_EACH_COLUMN = frozenset(
+    f"torch.nn.{name}"
+    for name in ("Linear", "LayerNorm", "Dropout", "Identity", "ReLU", "GELU", "SiLU", "Tanh", "Sigmoid")
+)
+"""Modules that leave the dimensions before the last one as they are."""
 
 OF_EACH_TOKEN = "last_hidden_state"
 """https://huggingface.co/docs/transformers/main_classes/output"""
@@ -197,6 +213,22 @@ class Bases:
         if base.op is Op.ATTRIBUTE and base.name == OF_EACH_TOKEN:
             return self.steps.calls_module(base.inputs[0])
         return base.op is Op.ELEMENT and base.keys[0] == 0 and self._is_recurrent(base.inputs[0])
+
+    def has_steps(self, base: Value, depth: int = DEPTH) -> bool:
+        """Whether the base has rows, steps or places in them, and columns: what an encoder or a convolution gives."""
+        if depth == 0:
+            return False
+        if base.op is Op.OPERATION:
+            return any(self.has_steps(part, depth - 1) for part in base.inputs)
+        if base.op is not Op.CALL or before_moves(base) is not base:
+            return self.is_sequence(base) or (base.op is Op.CALL and self.has_steps(before_moves(base), depth - 1))
+        made = self._made(base.callee) if self.steps.calls_module(base) else None
+        if made is not None:
+            is_kept = made.callee.name in OF_EACH_COLUMN and len(base.arguments) == 1
+            return made.callee.name in STEPWISE or (is_kept and self.has_steps(base.arguments[0], depth - 1))
+        functions = self.solution.functions_of(base)
+        results = choices(functions[0].result) if len(functions) == 1 else []
+        return bool(results) and all(self.has_steps(result, depth - 1) for result in results)
 
     def is_last_state(self, base: Value) -> bool:
         """Whether the base is a state with which a recurrent network ends."""

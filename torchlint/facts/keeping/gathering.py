@@ -12,6 +12,7 @@ from torchlint.facts.turns.data_passes import is_over_data
 from torchlint.facts.turns.disk_passes import goes_over_disk
 from torchlint.facts.turns.repetition import HOPS
 from torchlint.facts.turns.turn import Repetition, Turn
+from torchlint.facts.values.dictionaries import is_item_or_default
 from torchlint.facts.values.frameworks import is_called_each_step
 from torchlint.facts.values.graph import Function, Loop, Mode, Op, Reset, Store, Value
 from torchlint.facts.values.homes import allocations_of, stored_at
@@ -221,7 +222,14 @@ class Gathering:
         ]
 
     def containers(self, holder: Value) -> list[Value]:
-        """The containers that a holder may be; a list that a ``defaultdict`` makes lives as long as that does."""
+        """The containers that a holder may be; a list that a ``defaultdict`` makes lives as long as that does.
+
+        So does what ``rows.setdefault(name, [])`` puts there, if it is not there yet.
+        """
+        if is_item_or_default(holder):
+            around = allocations_of(self.solution, holder.callee.inputs[0])
+            if around:
+                return around
         made = allocations_of(self.solution, holder)
         if made or holder.op is not Op.SUBSCRIPT:
             return made

@@ -301,7 +301,10 @@ class Views:
         """Whether all that is taken is the one row that there is: ``net(x[None])[0]``, but not a part of that."""
         if not self.bases.has_one_row(found.base) or found.is_squeezed:
             return False
-        is_row = len(index_of(found.parts[-1])) == 1 and is_numbered(found.parts[-1])
+        index = index_of(found.parts[-1])
+        if len(index) > 1 and is_numbered(found.parts[-1]) and self.bases.has_steps(found.base):
+            return all(isinstance(one, cst.Slice) for one in index[1:])  # `hidden[0, -1]` is one step of those
+        is_row = len(index) == 1 and is_numbered(found.parts[-1])
         return len(found.parts) == 1 or not is_row
 
     # -- an index -------------------------------------------------------------------------------------------------
