@@ -976,6 +976,64 @@ def test_what_each_turn_of_a_loop_within_a_step_builds(before: str, names: str, 
     assert [one.partition(" by ")[2] for one in found] == [one.partition(" by ")[2] for one in expected]
 
 
+OBJECTIVE = """
+class Features(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Conv2d(3, 8, 3)
+    def forward(self, a, b):
+        return (self.net(a) - self.net(b)).abs().mean()
+class Edges(Features):
+    pass
+
+MADE = {{}}
+
+def build(name):
+    return Features() if name == "features" else Edges()
+
+class Objective:
+    def __init__(self, weights):
+        self.weights = weights
+        self.terms = {{name: build(name) for name in weights}}
+    def __call__(self, out, y):
+        total = 0
+        {goes}
+            term = {term}
+            total = total + term(out, y)
+        return total
+
+def train(net, loader, optimizer):
+    objective = Objective({{"features": 1, "edges": 2}})
+    for epoch in range(9):
+        for x, y in loader:
+            loss = {loss}
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("changes", "count"),
+    [
+        ({}, 1),
+        ({"goes": "for name in self.terms:"}, 1),
+        ({"goes": "for i, name in enumerate(self.weights):", "term": "build(name).to(y.device)"}, 1),
+        ({"term": "self.terms[name]"}, 0),
+        ({"term": "MADE.setdefault(name, None) or build(name)"}, 0),
+        ({"loss": "net(x).sum()", "after": "objective(torch.ones(3), torch.ones(3))"}, 0),
+    ],
+)
+def test_what_a_function_builds_for_each_term_of_a_loss(changes: dict[str, str], count: int) -> None:
+    pieces = {
+        "goes": "for name, weight in self.weights.items():",
+        "term": "build(name)",
+        "loss": "objective(net(x), y)",
+    }
+    assert len(built(OBJECTIVE.format(**pieces | {"after": "pass"} | changes))) == count
+
+
 LOSSES = """
     from .pixel import Pixel
     from .features import Features

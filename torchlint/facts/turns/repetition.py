@@ -260,7 +260,7 @@ class Repetitions:
             return None
         if self.skipping.is_skipped(at, function, by_number=asked.each):
             return None
-        if self.holds(function):
+        if self.holds(function) and not self._is_all_of_step(asked.beyond, function):
             return self._by_request(asked, function, chain)
         if not callers or answers:
             return Repetition(function, Turn.INFERS if answers else Turn.TRAINS, chain)
@@ -272,6 +272,14 @@ class Repetitions:
                 if found is not None and found.turn is not Turn.HOLDS:
                     return found
         return None
+
+    def _is_all_of_step(self, loop: Loop | None, function: Function) -> bool:
+        """Whether a function makes no steps but the turns of ``loop``: it goes over the terms of a loss."""
+        if loop is None or loop.function is not function or not self.turn(loop).is_step:
+            return False
+        others = (one for one in self._loops[function] if loop not in one.around())
+        callees = (callee for call in self.steps.calls_in(function) for callee in self.solution.functions_of(call))
+        return all(self.turn(one) is Turn.OTHER for one in others) and not any(map(self.holds, callees))
 
     def _by_request(self, asked: _Asked, function: Function, chain: tuple[Value, ...]) -> Repetition | None:
         """The handler of requests that runs a function with a whole loop in it: a sampling, a simulation."""
