@@ -902,3 +902,65 @@ def test_who_was_made_with_it_has_the_rest_still(tmp_path: Path, method: str, li
     assert found(fitter + FITTED.format(imports="", line=line)) == ["net: fitter wrapper"]
     files = {"fitter.py": fitter, "run.py": FITTED.format(imports="from fitter import Fitter", line=line)}
     assert Project(tmp_path, files).found() == ["run.py: TLK408 warning"]
+
+
+REGISTRY = """
+import weakref
+
+class Pool:
+    def __init__(self):
+        self.live = []
+    def register(self, name, model):
+        {puts}
+        return model
+    def names(self):
+        {names}
+
+POOL = Pool()
+ALL = []
+
+def keep(model):
+    ALL.append(model)
+
+def build():
+    net = nn.Linear(3, 3)
+    {builds}
+    return net
+
+def main(x):
+    net = {made}
+    {before}
+    net(x).sum().backward()
+    del net
+    gc.collect()
+    torch.cuda.empty_cache()
+    second = nn.Linear(3, 3)
+    second(x).sum().backward()
+"""
+POOLED = {"puts": "self.live.append((name, model))", "names": "return [name for name, _ in self.live]"}
+POOLED |= {"builds": "pass", "made": "nn.Linear(3, 3)", "before": "POOL.register('first', net)"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "held"),
+    [
+        ({}, ["POOL.live"]),
+        ({"before": "keep(net)"}, ["ALL"]),
+        ({"made": "build()", "builds": "ALL.append(net)", "before": "pass"}, ["ALL"]),
+        ({"made": "build()", "builds": "POOL.register('net', net)", "before": "pass"}, ["POOL.live"]),
+        ({"made": "POOL.register('net', nn.Linear(3, 3)).train()", "before": "pass"}, ["POOL.live"]),
+        ({"made": "build()", "before": "pass"}, []),
+        ({"puts": "self.live.append((name, weakref.ref(model)))"}, []),
+        ({"puts": "if name != 'first': self.live.append((name, model))"}, []),
+        ({"puts": "self.live.append((name, model)); self.live = self.live[-1:]"}, []),
+        ({"names": "return dict(self.live)"}, []),
+        ({"names": "return [model for _, model in self.live]"}, []),
+        ({"before": "POOL.register('first', net); POOL.live.clear()"}, []),
+        ({"before": "Pool().register('first', net)"}, []),
+        ({"before": "POOL.register('first', net.weight.sum().item())"}, []),
+    ],
+)
+def test_a_registry_lists_a_model_and_nobody_asks_for_it(changes: dict[str, str], held: list[str]) -> None:
+    source = REGISTRY.format(**POOLED | changes)
+    found = Program(source, head=IMPORTS).facts.unloadings
+    assert [holder.name for one in found for holder in one.holders] == held

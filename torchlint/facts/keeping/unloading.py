@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.facts.host.emptying import tidies
 from torchlint.facts.keeping.asking_back import AskingBack
 from torchlint.facts.keeping.given_models import GivenModels, before_rest
+from torchlint.facts.keeping.handed_over import HandedOver
 from torchlint.facts.keeping.held_by_parts import HeldByParts
 from torchlint.facts.keeping.holders import Holders, is_none
 from torchlint.facts.keeping.holding_attributes import HeldByBases
@@ -45,6 +46,7 @@ class Unloadings:
         self.taken_out = TakenOut(facts, self.asking)
         self.parts = HeldByParts(facts, self.holders)
         self._letting_go = LettingGo(facts, self.holders)
+        self._handed = HandedOver(facts, self.holders)
         self._given = GivenModels(facts, self.asking, self.holders)
         self._bases = HeldByBases(facts, self._letting_go)
 
@@ -92,6 +94,8 @@ class Unloadings:
         # What was computed before the object was made anew cannot hold it.
         early = bound.index if bound is not value else 0
         holders = tuple(holder for holder in self._in_variables(drop, held) if holder.made.index >= early)
+        if not holders and self.asking.is_asked_after(drop):
+            holders = tuple(self._handed.to(drop, held, partial(self._keeps_on, held=held, drop=drop)))
         return Unloading(drop, holders) if holders and self._is_needed_after(drop) else None
 
     def _named_beside(self, listed: Value, drop: Drop) -> Iterator[Holder]:
