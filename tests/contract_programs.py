@@ -55,6 +55,44 @@ def draw(guide, batch):
     finds=True,
 )
 
+ASKS_ITS_SERVER = ContractProgram(
+    """
+import socketserver
+
+class Tagger:
+    def __init__(self, net: nn.Module):
+        self.net = net.eval()
+
+    @torch.no_grad()
+    def tag(self, x):
+        traced = torch.jit.trace(self.net, x)
+        return int(traced(x).argmax())
+
+class Handler(KNOWN):
+    def handle(self):
+        self.reply(self.METHOD.tagger.tag(torch.ones(1, 3)))
+
+    def do_POST(self):
+        self.reply(self.METHOD.tagger.tag(torch.ones(1, 3)))
+
+class Daemon(socketserver.TCPServer):
+    def __init__(self, address, tagger):
+        super().__init__(address, Handler)
+        self.tagger = tagger
+
+Daemon(("", 9000), Tagger(nn.Linear(3, 3))).serve_forever()
+""",
+    "TLK305",
+    finds=True,
+)
+
+SERVES_BY_ITS_MODEL = replace(
+    ASKS_ITS_SERVER,
+    source=ASKS_ITS_SERVER.source.replace("KNOWN", "socketserver.StreamRequestHandler")
+    .replace("socketserver.TCPServer", "KNOWN")
+    .replace("METHOD", "server"),
+)
+
 TRIED_BY_A_STUDY = ContractProgram(
     """
 class Net(nn.Module):
@@ -753,9 +791,11 @@ _BY_KIND = {
     Holds.REGISTERS: REGISTERS_A_MODEL,
     Holds.GIVES_TRAINED: TRANSFORMED_OUTPUT,
     Holds.EACH_TRIAL: TRIED_BY_A_STUDY,
+    Holds.HAS_SERVER: ASKS_ITS_SERVER,
 }
 
 _OF_FUNCTIONS = {
+    Holds.SERVES: SERVES_BY_ITS_MODEL,
     Holds.EACH_TRIAL: TRIED_BY_A_SEARCH,
     Holds.KEEPS: SUMMED_BY_A_FUNCTION,
     Holds.EACH_STEP: GIVEN_A_STEP,

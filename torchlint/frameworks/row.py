@@ -51,6 +51,8 @@ class Holds(Symbol):
     ROUTES = "the object decorates functions that are called once for each request"
     DECORATES = "what the function decorates is called once for each request; of a class, the method"
     ITSELF = "an attribute of this name takes what the object takes"
+    SERVES = "objects of the class are servers, which have a handler of requests made for each"
+    HAS_SERVER = "an attribute of this name is the server for which the object was made"
     STARTS = "the call is given a function that is called once, before the first request"
 
 

@@ -172,6 +172,14 @@ def is_model_of_given(attribute: Value) -> bool:
     return row is not None and attribute.name == row.argument[1] and owner in owner.function.parameters[1:2]
 
 
+def server_of(graph: ValueGraph, handler: Class, attribute: str) -> Class | None:
+    """``self.server`` of a handler of requests: the class of the one server that the file defines."""
+    if not any(attribute in row.methods for row in _of_class(handler, Holds.HAS_SERVER)):
+        return None
+    servers = [cls for cls in graph.classes if not cls.is_foreign and is_of_framework(cls, Holds.SERVES)]
+    return servers[0] if len(servers) == 1 else None
+
+
 def trains_on_result(function: Function) -> bool:
     """Whether a framework runs backward on what this method returns."""
     return promised(function, Holds.TRAINED) is not None

@@ -45,6 +45,7 @@ from torchlint.facts.values.frameworks import (
     is_model_of_given,
     is_module_class,
     is_told_number,
+    server_of,
     told_of,
 )
 from torchlint.facts.values.graph import Class, Function, Mode, Op, Place, Value
@@ -54,6 +55,7 @@ from torchlint.facts.values.objects import of_its_calls, of_this_object, with_wh
 from torchlint.facts.values.overrides import is_plain_class
 from torchlint.facts.values.texts import is_written_text
 from torchlint.facts.values.tuples import unpackable
+from torchlint.frameworks import Holds, method_names
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -220,6 +222,9 @@ def _attribute_of(solution: Solution, value: Value, atom: Atom) -> Abstract:
         kept = of_this_object(solution, value, solution.read(place, value))
         if name == "module" and not solution.stored.get(place):
             return frozenset([atom])  # the wrapper of DataParallel and its like, seen through
+        if name in method_names(Holds.HAS_SERVER) and not solution.stored.get(place):
+            server = server_of(solution.graph, atom.cls, name)
+            return kept if server is None else frozenset([Instance(server)])
         return kept
     if isinstance(atom, External):
         return external(f"{atom.name}.{name}")
