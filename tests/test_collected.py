@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from programs import Program
@@ -692,3 +693,24 @@ def test_what_moves_to_the_host_that_an_object_of_another_file_gives_back(
         """,
     }
     assert ("run.py: TLK401 warning" in Project(tmp_path, files).found("run.py")) == is_found
+
+
+@pytest.mark.parametrize(
+    ("read", "expected"),
+    [
+        ("[sum(float(one) for one in found) for found in kept.values()]", []),
+        ("[one.item() for found in kept.values() for one in found]", []),
+        ("[torch.cat(found).cpu() for found in kept.values()]", [Collecting.UNTIL_HOST]),
+        ("[one.item() for found in kept.values() for one in torch.cat(found)]", [Collecting.UNTIL_HOST]),
+    ],
+)
+def test_what_becomes_a_float_is_a_single_number(read: str, expected: list[Collecting]) -> None:
+    source = """
+        def evaluate(rows):
+            net, kept = nn.Linear(3, 3).cuda().eval(), {{}}
+            with torch.no_grad():
+                for name, x in DataLoader(rows):
+                    kept.setdefault(name, []).append(net(x.cuda()))
+            return {}
+    """
+    assert ways(dedent(source).format(read)) == expected

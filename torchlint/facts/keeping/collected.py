@@ -131,6 +131,8 @@ class _Search:
         if isinstance(by, Loop) and cuts_samples(by):
             return  # the pieces of one sample, as long as that is
         ends = self.fates.of(made)
+        if any(_is_of_number(end) and not self._is_joined(end.at) for end in ends):
+            return
         left = [one for value in brought for one in self.optional.left(value, statement, by)]
         if left:
             way = self._way_where_left(left, ends, by)
@@ -248,6 +250,14 @@ def _written(store: Store) -> Use:
 
 def _is_move(end: End) -> bool:
     return end.fate is Fate.HOST and end.at.op is Op.CALL
+
+
+def _is_of_number(end: End) -> bool:
+    """``float(value)``, ``value.item()``: whether an item goes to what only takes a single number."""
+    if end.at.op is not Op.CALL:
+        return False
+    callee = end.at.callee
+    return callee.name in ("builtins.float", "builtins.int") or (callee.op is Op.ATTRIBUTE and callee.name == "item")
 
 
 def _is_returned(ends: list[End]) -> bool:
