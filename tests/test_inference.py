@@ -1463,3 +1463,33 @@ def main(rows, others, worst, clone):
         print(tried(net, worst, x).item())
 """
     assert found(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("imported", "guard", "lines"),
+    [
+        ("kit.autograd", "quiet()", []),
+        ("kit.guards", "at_rest()", []),
+        ("kit.modes", "freeze_graph()", []),
+        ("kit.clocks", "timed()", [2]),
+    ],
+)
+def test_an_unseen_context_manager_that_sounds_like_a_guard_may_be_one(
+    imported: str, guard: str, lines: list[int]
+) -> None:
+    body = f"from {imported} import {guard.removesuffix('()')}\ndef best(x):\n    with {guard}:\n"
+    assert found(body + "        return nn.Linear(3, 3)(x).argmax(1)\n") == lines
+
+
+def test_an_unseen_optimizer_may_be_applied_to_a_loss() -> None:
+    body = """class Learner:
+    def __init__(self, optimizer):
+        self.net, self.optimizer = nn.Linear(3, 3), optimizer
+
+    def update(self, x):
+        loss = nn.functional.mse_loss(self.net(x), x)
+        self.optimizer.apply({})
+        return loss.item()
+"""
+    assert found(body.format("loss")) == []
+    assert found(body.format("print")) == [5]

@@ -278,7 +278,7 @@ class Flows(Liveness):
                 return True
             if (
                 _is_of_torch_base(callee)
-                or callee.name in torch_api.module_methods()
+                or (callee.name in torch_api.module_methods() and not self._applies_to_tensor(call))
                 or ((torch_api.method(callee.name) or callee.name in SINKS) and not _is_no_tensors(call))
             ):
                 return False
@@ -291,6 +291,10 @@ class Flows(Liveness):
             known = callee.name.startswith(("torch.", "builtins.", "numpy.", "math."))
             return not known and self.solution.may_be(call, Unknown)
         return self.solution.may_be(callee, Unknown | Argument)
+
+    def _applies_to_tensor(self, call: Value) -> bool:
+        """``optimizer.apply(loss)``: a module's ``apply`` takes a function."""
+        return call.callee.name == "apply" and any(map(self.surely_tensor, call.arguments))
 
     def _is_left_to_a_base(self, method: Value) -> bool:
         """Whether an ATTRIBUTE is a method that an object of this file has from a base that is not seen."""

@@ -30,8 +30,11 @@ SETTERS = frozenset(
 
 _WRITTEN = {**SWITCHES, **dict.fromkeys(SETTERS, Mode.UNKNOWN)}
 
-_HINTS = ("grad", "inference", "eval")
+_HINTS = ("grad", "inference", "eval", "freeze", "frozen")
 """A context manager or a decorator of unknown origin with one of these in its name may guard: silence, not evidence."""
+
+_HOMES = ("grad", "guard")
+"""So may one of a module with one of these in its name: ``from nets.autograd import quiet``."""
 
 
 def mode_of_guard(value: Value) -> Mode | None:
@@ -43,22 +46,24 @@ def mode_of_guard(value: Value) -> Mode | None:
         return None
     callee = value.callee
     if callee.op is not Op.EXTERNAL:
-        last = callee.name.rpartition(".")[2].lower()
-        return Mode.UNKNOWN if any(hint in last for hint in _HINTS) else None
+        return Mode.UNKNOWN if _sounds_like_a_guard(callee.name.rpartition(".")[2]) else None
     if callee.name in SETTERS or callee.name.endswith("inference_mode"):
         return mode_of_argument(value, default=Mode.OFF)
     if callee.name in SWITCHES:
         return SWITCHES[callee.name]
     if callee.name.startswith(("torch.", "contextlib.")):
         return None
-    last = callee.name.rpartition(".")[2].lower()
-    return Mode.UNKNOWN if any(hint in last for hint in _HINTS) else None
+    return Mode.UNKNOWN if _sounds_like_a_guard(callee.name) else None
 
 
 def may_guard(decorator: str) -> bool:
     """Whether a decorator that nobody knows sounds as if it held a guard: silence, not evidence."""
-    last = decorator.rpartition(".")[2].lower()
-    return not decorator.startswith("torch.") and any(hint in last for hint in _HINTS)
+    return not decorator.startswith("torch.") and _sounds_like_a_guard(decorator)
+
+
+def _sounds_like_a_guard(full_name: str) -> bool:
+    home, _, last = full_name.lower().rpartition(".")
+    return any(hint in last for hint in _HINTS) or any(hint in home for hint in _HOMES)
 
 
 def mode_of_argument(call: Value, default: Mode) -> Mode:
