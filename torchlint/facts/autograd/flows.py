@@ -250,7 +250,8 @@ class Flows(Liveness):
         for function in graph.functions:
             calls = self.solution.callers.get(function, ())
             others = {call.function for call in calls} - {function}
-            if function.result is not None and (not others or self._is_handed_on_elsewhere(function, calls)):
+            is_open = not others or function.is_replaced or self._is_handed_on_elsewhere(function, calls)
+            if function.result is not None and is_open:
                 exits.append(function.result)
         for call in graph.of(Op.CALL):
             if (call.is_bare or is_given_what_trains(self.solution, call)) and self.is_unknown_call(call):

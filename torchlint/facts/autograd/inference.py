@@ -307,6 +307,8 @@ class Inferences:
             return self._by_contract.infers(call) and self._by_contract.runs_network(call)
         if any(map(self.steps.trains, callees)) or self._may_differentiate(call):
             return False  # forces, gradient penalties: the forward itself differentiates
+        if any(callee.is_replaced for callee in callees):
+            return False  # a decorator that is not seen may guard it, or train
         if self._is_left_to_subclasses(call):
             return False  # which may differentiate as well
         if self.on_a_dummy(call):

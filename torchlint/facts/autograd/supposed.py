@@ -19,7 +19,7 @@ from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.values.domain import Carrier, Derived, is_graphless
 from torchlint.facts.values.extents import is_loss_function
 from torchlint.facts.values.frameworks import is_forward
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.syntax.tree import walk
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 FURTHEST = 200
 """How many values are looked at behind one."""
+
+CALLERS = 2
+"""So many functions may stand between ``if self.training:`` and what is done then."""
 
 
 class Suppositions:
@@ -51,7 +54,7 @@ class Suppositions:
 
     def _is_for_training(self, state: Accumulation) -> bool:
         """Whether a state is updated where a layer trains, or by what only a loss that the layer returns is made of."""
-        if self._is_training(state.statement):
+        if self._is_training(state.statement, state.update.function):
             return True
         return any(self._losses.train_through(use.value, state.held) for use in state.added)
 
@@ -64,7 +67,7 @@ class Suppositions:
             kept
             for kept in handed
             if self.is_from_layer_input(kept.given.value)
-            and self._is_training(self.facts.statement_of(kept.call))
+            and self._is_training(self.facts.statement_of(kept.call), kept.call.function)
             and self._handovers.keeps_graph(kept.call, kept.keep)
             and kept.outlives(self.facts)
             and not self._handovers.is_used(kept.given.value, kept)
@@ -109,8 +112,17 @@ class Suppositions:
         """Whether ``value`` is a tensor that is computed from what a layer is called with."""
         return self.facts.tensors.is_tensor(value) and any(map(is_layer_input, self._behind(value)))
 
-    def _is_training(self, statement: cst.CSTNode) -> bool:
-        """Whether it runs in training: under ``if self.training:`` in a layer, or after what returns otherwise."""
+    def _is_training(self, statement: cst.CSTNode, function: Function, depth: int = CALLERS) -> bool:
+        """Whether it runs in training, or all who call its function do so there."""
+        if self._stands_in_training(statement):
+            return True
+        calls = self.solution.callers.get(function, ()) if depth else ()
+        return bool(calls) and all(
+            self._is_training(self.facts.statement_of(call), call.function, depth - 1) for call in calls
+        )
+
+    def _stands_in_training(self, statement: cst.CSTNode) -> bool:
+        """Whether it stands under ``if self.training:`` in a layer, or after what returns otherwise."""
         node: cst.CSTNode | None = statement
         while node is not None and not isinstance(node, cst.FunctionDef):
             branch, node = node, self.facts.parents.get(node)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import libcst as cst
 
 from torchlint.facts.building.names import all_parameters, assigned_in
@@ -9,6 +11,22 @@ from torchlint.syntax.tree import dotted, walk, walk_scope
 
 CACHES = frozenset(["lru_cache", "cache", "alru_cache"])
 """Last names of decorators that keep what functions return, by their arguments."""
+
+
+HARMLESS = sys.stdlib_module_names | {"torch"}
+"""Packages whose decorators are known."""
+
+REGISTERING = "regist"
+"""What stands in the names of decorators that put a function into a table, and leave it as it is."""
+
+
+def may_replace(name: str) -> bool:
+    """Whether a decorator that is not seen, by its full dotted name, may put anything in the place of a function.
+
+    That may be cached, trained on, guarded.
+    """
+    package, _, rest = name.partition(".")
+    return package not in HARMLESS and REGISTERING not in rest.rpartition(".")[2]
 
 
 def alters_arguments(decorator: cst.FunctionDef) -> bool:

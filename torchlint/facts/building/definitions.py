@@ -17,7 +17,7 @@ from torchlint.facts.building.data_classes import (
     has_fields,
     named_tuple,
 )
-from torchlint.facts.building.decorating import alters_arguments, makes_cache, puts_away
+from torchlint.facts.building.decorating import alters_arguments, makes_cache, may_replace, puts_away
 from torchlint.facts.building.expressions import ExpressionBuilder
 from torchlint.facts.building.guards import (
     SETTERS,
@@ -100,6 +100,7 @@ class DefinitionBuilder(ExpressionBuilder):
             self.graph.decorated.append((value, function))
             function.is_altered = function.is_altered or _alters(value)
             function.is_memoised = function.is_memoised or _memoises(value)
+            function.is_replaced = function.is_replaced or _may_replace(name, value)
             if function.is_async:
                 continue  # torch's guards wrap a call, and calling an async function runs none of it
             wraps = _wraps(value)
@@ -202,6 +203,12 @@ def _memoises(decorator: Value) -> bool:
     """Whether a decorator of the project, or what makes one, keeps what it decorates returns."""
     function = _function_of(decorator)
     return function is not None and function.memoises
+
+
+def _may_replace(name: str, decorator: Value) -> bool:
+    """Whether what has this full name and decorates is not seen."""
+    made = decorator.callee if decorator.op is Op.CALL else decorator
+    return made.op is Op.EXTERNAL and may_replace(name)
 
 
 def _wraps(decorator: Value) -> Mode | None:

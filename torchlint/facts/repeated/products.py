@@ -28,7 +28,7 @@ from torchlint.facts.values.domain import (
     sorted_values,
 )
 from torchlint.facts.values.externals import TABULATED, Meaning, meaning_of
-from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.frameworks import is_module_class, may_be_module
 from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.facts.values.literals import literal
 from torchlint.facts.values.making import keeps_what_it_gives, makes, may_build
@@ -151,7 +151,15 @@ class Products:
             return Product("optimizer")
         if name == "copy.deepcopy" and call.arguments and self.is_model(call.arguments[0]):
             return Product("copy")
+        if is_written_as_class(name) and self._is_new_network(call):
+            return Product("module", weighs=True)
         return drawn_anew(self.facts, call)
+
+    def _is_new_network(self, call: Value) -> bool:
+        """Whether what a CALL gives is used as a network and made of none: a wrapper has the weights it is given."""
+        if not any(isinstance(atom, Module) and atom.has_parameters for atom in self.solution.final(call)):
+            return False
+        return not any(may_be_module(self.solution, given) for given in call.arguments)
 
     def is_model(self, value: Value) -> bool:
         """Whether ``value`` is a module with parameters."""
@@ -240,6 +248,12 @@ class Products:
             else:
                 return None
         return None
+
+
+def is_written_as_class(name: str) -> bool:
+    """Whether the last part of a dotted name is written as those of classes are: https://peps.python.org/pep-0008/."""
+    last = name.rpartition(".")[2]
+    return last[:1].isupper() and not last.isupper() and "_" not in last
 
 
 def drawn_anew(facts: Facts, call: Value) -> Product | None:

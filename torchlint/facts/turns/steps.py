@@ -143,13 +143,23 @@ class Steps:
         is_one = (owner is not None and is_module_class(owner)) or _counts_to_size(loop)
         for call in self.calls_in(loop.function):
             if call.loop is not None and loop in call.loop.around():
-                if any(self.trains(callee) for callee in self.solution.functions_of(call)):
+                callees = self.solution.functions_of(call)
+                if any(map(self.trains, callees)) or (not callees and self._switches_to_training(call)):
                     return True
                 if is_part or self.walks_modules(loop) or _counts_few(loop):
                     continue
                 if self._runs_forward(call, 0 if is_one else DEPTH):
                     return True
         return False
+
+    def _switches_to_training(self, call: Value) -> bool:
+        """``net.train()``: whoever says so in each turn trains there, be it by code that is not seen."""
+        if call.callee.op is not Op.ATTRIBUTE or call.callee.name != "train" or not call.is_bare or call.arguments:
+            return False
+        atoms = self.solution.final(call.callee.inputs[0])
+        return any(
+            isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls)) for atom in atoms
+        )
 
     def _runs_forward(self, call: Value, depth: int) -> bool:
         """Whether a CALL runs a forward that records a graph, by functions that it calls as well.
@@ -330,7 +340,14 @@ class Steps:
             return True
         if is_called_each_step(function) or function in self.handed_over:
             return True
-        return is_forward(function)
+        return is_forward(function) or self._runs_own_forward(function)
+
+    def _runs_own_forward(self, function: Function) -> bool:
+        """Whether a method of a module runs its forward, ``F.mse_loss(self(x), y)``: whoever trains calls that."""
+        if function.owner is None or not is_module_class(function.owner) or function.name == "__init__":
+            return False
+        own = function.parameters[:1]
+        return any(called_object(call) in own for call in self.calls_in(function))
 
 
 def called_object(call: Value) -> Value:

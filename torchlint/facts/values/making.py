@@ -98,8 +98,10 @@ def _root(value: Value) -> Value:
 
 
 def is_remembered(function: Function) -> bool:
-    """Whether a decorator keeps what ``function`` returned, so that it runs once for each argument."""
-    return function.is_memoised or any("cache" in name.rpartition(".")[2] for name in function.decorators)
+    """Whether a decorator keeps what ``function`` returned, so that it runs once for each argument; one unseen may."""
+    if function.is_memoised or function.is_replaced:
+        return True
+    return any("cache" in name.rpartition(".")[2] for name in function.decorators)
 
 
 def _is_made(solution: Solution, result: Value, depth: int) -> bool:

@@ -167,6 +167,7 @@ class Function:
         is_altered: such a decorator decides what it is given.
         memoises: as a decorator it keeps what it decorates returns.
         is_memoised: such a decorator of the project keeps what it returns.
+        is_replaced: a decorator that is not seen may put anything in its place.
         is_foreign: it stands in another file.
         is_left_open: True for one of another file that only raises, or does nothing at all.
         is_written: False for what Python writes itself: the ``__init__`` of a data class.
@@ -186,6 +187,7 @@ class Function:
     is_altered: bool = False
     memoises: bool = False
     is_memoised: bool = False
+    is_replaced: bool = False
     parameters: list[Value] = field(default_factory=list)
     result: Value | None = None
     is_foreign: bool = False
