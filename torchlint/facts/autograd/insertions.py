@@ -8,9 +8,9 @@ from functools import cached_property
 
 import libcst as cst
 
+from torchlint.facts.turns.counts import is_new_each_turn
 from torchlint.facts.turns.lifetimes import HOPS, Lifetimes
 from torchlint.facts.turns.rounds import is_left_over
-from torchlint.facts.turns.steps import is_new_each_turn
 from torchlint.facts.values.domain import Container, Tensor
 from torchlint.facts.values.draws import is_drawn
 from torchlint.facts.values.events import counts_events

@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 
-import libcst as cst
-
 from torchlint import torch_api
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.summaries.effect_kinds import EffectKind
+from torchlint.facts.turns.counts import counts_few, counts_to_size, is_new_each_turn
 from torchlint.facts.turns.forwards import is_within_forward
 from torchlint.facts.values.domain import Atom, FunctionReference, Instance, Module, Tool
 from torchlint.facts.values.externals import TABULATED
@@ -31,7 +30,6 @@ from torchlint.facts.values.overriding import is_left_open
 from torchlint.facts.values.parameters import before_moves, has_parameters
 from torchlint.facts.values.solve import Solution
 from torchlint.frameworks import Holds, Row, method_names
-from torchlint.syntax.tree import dotted, walk
 
 DEPTH = 4
 """How many calls deep a backward is looked for."""
@@ -42,8 +40,6 @@ COMPILER = "torch.compile"
 TAKING = "builtins.next"
 """It gives one item of what it is given, and goes over none of the rest."""
 
-SIZES = frozenset(["size", "shape", "len"])
-"""What tells how large something is."""
 
 LAYERS = frozenset(["children", "named_children", "modules", "named_modules"])
 """Methods that nothing but a module has, and that give its layers."""
@@ -140,13 +136,13 @@ class Steps:
         owner = loop.function.owner
         is_part = is_within_forward(self.solution, loop.function)
         # A network that runs its parts by its methods, a batch that is taken piece by piece: one step.
-        is_one = (owner is not None and is_module_class(owner)) or _counts_to_size(loop)
+        is_one = (owner is not None and is_module_class(owner)) or counts_to_size(loop)
         for call in self.calls_in(loop.function):
             if call.loop is not None and loop in call.loop.around():
                 callees = self.solution.functions_of(call)
                 if any(map(self.trains, callees)) or (not callees and self._switches_to_training(call)):
                     return True
-                if is_part or self.walks_modules(loop) or _counts_few(loop):
+                if is_part or self.walks_modules(loop) or counts_few(loop):
                     continue
                 if self._runs_forward(call, 0 if is_one else DEPTH):
                     return True
@@ -375,33 +371,12 @@ def _steps_what_it_zeroes(call: Value) -> bool:
     )
 
 
-def _counts_to_size(loop: Loop) -> bool:
-    """``for i in range(0, len(x), 2)``, ``while x.shape[1] > n``: whether a loop goes through the size of something."""
-    if isinstance(loop.syntax, cst.While):
-        return any(
-            isinstance(node, cst.Name | cst.Attribute) and (dotted(node) or "").rpartition(".")[2] in SIZES
-            for node in walk(loop.syntax.test)
-        )
-    parts = (part for bound in _counted_to(loop) for part in bound.computed_from())
-    sized = (part.callee if part.op is Op.CALL else part for part in parts if part.op in (Op.CALL, Op.ATTRIBUTE))
-    return any(one.name.rpartition(".")[2] in SIZES for one in sized)
-
-
 def _is_loader(atom: Atom) -> bool:
     """Whether an alternative is a loader of torch, or of a class of the project that is one."""
     if isinstance(atom, Instance):
         bases = map(torch_api.torch_class, atom.cls.all_bases())
         return any(base is not None and base.kind == "loader" for base in bases)
     return isinstance(atom, Tool) and atom.kind == "loader"
-
-
-def is_new_each_turn(value: Value, loop: Loop) -> bool:
-    """Whether ``value`` is another one in each turn of ``loop`` itself: computed from its variable or its counter."""
-    return any(
-        part in loop.phis
-        or (part.loop is loop and (part.op is Op.ELEMENT or (part.op is Op.CONSTANT and part.syntax is None)))
-        for part in value.computed_from()
-    )
 
 
 def _is_layer(item: Value) -> bool:
@@ -411,16 +386,3 @@ def _is_layer(item: Value) -> bool:
         source = source.inputs[0]
         source = source.arguments[0] if source.op is Op.CALL and source.arguments else source
     return source.op is Op.CALL and source.callee.op is Op.ATTRIBUTE and source.callee.name in LAYERS
-
-
-def _counts_few(loop: Loop) -> bool:
-    """Whether a loop counts to a number that is written there, as over ten classes: bounded, whatever it keeps."""
-    bounds = _counted_to(loop)
-    return bool(bounds) and all(bound.op is Op.CONSTANT for bound in bounds)
-
-
-def _counted_to(loop: Loop) -> tuple[Value, ...]:
-    """What a loop gives ``range`` that goes over its numbers; nothing for any other loop."""
-    iterable = loop.iterable
-    is_range = iterable is not None and iterable.op is Op.CALL and iterable.callee.name == "builtins.range"
-    return iterable.arguments if iterable is not None and is_range else ()
