@@ -181,3 +181,32 @@ COPIED = """
 def test_an_unseen_decorator_may_keep_what_is_made_once() -> None:
     assert told(COPIED.format(imported="from kit import singleton", decorator='@singleton("target")')) == []
     assert told(COPIED.format(imported="", decorator="")) == ["TLK301"]
+
+
+ROLLED = """
+    import torch
+    from torch import nn
+
+    class Dynamics(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell, self.head = nn.GRUCell(3, 3).cuda(), nn.Linear(3, 3).cuda()
+
+        def advance(self, state, action):
+            after = self.cell(action.cuda(), state)
+            return after, self.head(after)
+
+        @torch.no_grad()
+        def observe(self, seen, actions):
+            state, states = torch.zeros(4, 3).cuda(), []
+            for action in actions:
+                after, guess = self.advance({before}, action)
+                state = after + seen
+                states.append(after)
+            return torch.cat(states)
+"""
+
+
+@pytest.mark.parametrize(("before", "codes"), [("state", []), ("seen", ["TLK401"])])
+def test_what_a_recurrence_gives_at_each_step_is_one_sample(before: str, codes: list[str]) -> None:
+    assert told(ROLLED.format(before=before)) == codes

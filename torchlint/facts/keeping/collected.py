@@ -16,7 +16,7 @@ from torchlint.facts.keeping.optional_moves import OptionalMoves
 from torchlint.facts.turns.data_passes import cut_through, cuts_samples
 from torchlint.facts.values.domain import Container, External, Plain
 from torchlint.facts.values.extents import Size
-from torchlint.facts.values.frameworks import is_forward, is_given_on_device
+from torchlint.facts.values.frameworks import is_forward, is_given_on_device, is_module_class
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Store, Value
 from torchlint.facts.values.reaching import ends
 from torchlint.facts.values.residence import Residence, Residences
@@ -128,8 +128,8 @@ class _Search:
         brought = self._brought(item)
         if self.flows.is_trained_on(made) or not self.gathering.is_over_data(by, item):
             return
-        if isinstance(by, Loop) and cuts_samples(by):
-            return  # the pieces of one sample, as long as that is
+        if isinstance(by, Loop) and (cuts_samples(by) or self._is_recurrent(item, by)):
+            return  # the pieces, or the steps, of one sample, as long as that is
         ends = self.fates.of(made)
         if any(_is_of_number(end) and not self._is_joined(end.at) for end in ends):
             return
@@ -147,6 +147,16 @@ class _Search:
         end = next((end.at for end in ends if end.fate is Fate.HOST), None)
         has_graph = self.flows.live(item) is not None
         yield Collection(way, statement, name, written, made.statement, end, by, has_graph, _is_by_rows(written, item))
+
+    def _is_recurrent(self, item: Value, loop: Loop) -> bool:
+        """Whether each turn of a method of a network computes an item from what the turn before has left: a recurrence.
+
+        A pass over a loader may carry a state as well.
+        """
+        owner = loop.function.owner
+        if owner is None or not is_module_class(owner) or loop.iterable is None or self.steps.is_loader(loop.iterable):
+            return False
+        return not set(loop.phis).isdisjoint(item.computed_from())
 
     def _is_of_forward(self, function: Function) -> bool:
         """Whether a list belongs to a forward, which collects the outputs of its layers and not those of a data set."""
