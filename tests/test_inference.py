@@ -1493,3 +1493,14 @@ def test_an_unseen_optimizer_may_be_applied_to_a_loss() -> None:
 """
     assert found(body.format("loss")) == []
     assert found(body.format("print")) == [5]
+
+
+@pytest.mark.parametrize(("use", "lines"), [("adapt(loss)", []), ("adapt(loss.item())", [1]), ("print(loss)", [1])])
+def test_a_function_that_is_passed_in_may_train_on_a_loss(use: str, lines: list[int]) -> None:
+    body = f"""def score(model, loader, adapt):
+    model.eval()
+    for x, y in loader:
+        loss = nn.functional.cross_entropy(model(x), y)
+        {use}
+"""
+    assert found(body) == lines

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 from torchlint.facts.values.domain import Tool
 from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.loss_forms import is_loss
 from torchlint.facts.values.solve import Solution
 
 __all__ = ["given_while_training", "is_given_what_trains"]
@@ -38,15 +39,20 @@ def _are_parameters(given: Value) -> bool:
 def given_while_training(solution: Solution, is_unknown: Callable[[Value], bool]) -> Iterator[Value]:
     """What code that is not seen is given in functions that put a model into training mode, and none into the other.
 
-    ``is_unknown``: whether a CALL runs such code.
+    A function that was passed in may train on a loss wherever it is called for nothing else: ``adapt(loss)``.
+
+    Args:
+        solution: what is known of the file.
+        is_unknown: whether a CALL runs code that is not seen.
     """
     switches = [call for call in solution.graph.of(Op.CALL) if call.callee.op is Op.ATTRIBUTE]
     training = {call.function for call in switches if call.callee.name == "train" and _is_switch_to_training(call)}
     training -= {call.function for call in switches if call.callee.name == "eval"}
-    calls = solution.graph.of(Op.CALL) if training else []
-    for call in calls:
+    for call in solution.graph.of(Op.CALL):
         if call.function in training and is_unknown(call):
             yield from call.arguments
+        elif call.is_bare and call.callee.op is Op.PARAMETER:
+            yield from filter(is_loss, call.arguments)
 
 
 def _is_switch_to_training(call: Value) -> bool:
