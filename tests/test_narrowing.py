@@ -5,8 +5,9 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
+from torchlint import check_source
 from torchlint.facts import Facts
-from torchlint.facts.values.domain import NO_GRAPH, Container, Plain, Tensor, Unknown
+from torchlint.facts.values.domain import NO_GRAPH, Container, External, Module, Plain, Tensor, Unknown
 
 HEAD = """
 import numpy as np
@@ -38,6 +39,12 @@ LEFT = {
     "v = (v, 1) if x else v; y = v if not isinstance(v, (list, tuple)) else 0": {Plain, Container, Tensor},
     "y = v[1] if isinstance(v, tuple) else 0": {Plain, Tensor},
     "if torch.is_tensor(v): print(v)\n    else: print(0)\n    y = v": {Tensor},
+    "m = model if x else np.load; y = 0 if isinstance(m, nn.Module) else m": {Plain, External},
+    "m = model if x else np.load; y = 0 if not isinstance(m, nn.Module) else m": {Plain, Module, External},
+    "m = model; y = 0 if isinstance(m, nn.Module) else m": {Plain, Unknown},
+    "v = (v, 1) if x else v; y = v + v": {Container, Tensor},
+    "v = (v,) if x else (x,); y = v + v": {Container},
+    "v = (v,) if x else None; y = v + v": {Container},
     "y = 0\n    if False: y = v": {Plain},
     "y = 0\n    if 0: y = v\n    elif x: y = v": {Plain, Tensor},
     "y = 0\n    if False: y = v\n    else: y = v": {Tensor},
@@ -121,3 +128,64 @@ def _is_live_item(item: str, body: str) -> bool:
         value for value in facts.graph.values if isinstance(value.syntax, cst.List) and value.function.name == "f"
     )
     return facts.flows.live(kept.inputs[0]) is not None
+
+
+TRAINER = """
+import torch
+from torch import nn
+from transformers import Trainer
+
+class ObjectiveTrainer(Trainer):
+    def __init__(self, model, objective=None):
+        super().__init__(model=model)
+        objective = Terms(model) if objective is None else objective
+        if isinstance(objective, dict):
+            self.objective = {task: self.ready(one) for task, one in objective.items()}
+        else:
+            self.objective = self.ready(objective)
+        self.terms = {}
+
+    def ready(self, objective):
+        READY
+
+    def compute_loss(self, model, inputs, return_outputs=False):
+        objective = self.objective
+        if isinstance(objective, dict):
+            objective = objective[inputs.pop("task")]
+        loss = objective(inputs["ids"], inputs["labels"])
+        if isinstance(loss, dict):
+            for name, term in loss.items():
+                self.terms[name] = self.terms[name] + KEPT if name in self.terms else KEPT
+            loss = torch.stack(list(loss.values())).sum()
+        return loss
+
+class Terms(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids, labels):
+        hidden = self.model(ids)
+        return {"fit": nn.functional.cross_entropy(hidden, labels), "size": hidden.abs().mean()}
+"""
+
+READY = {
+    "on both branches": """
+        if isinstance(objective, nn.Module):
+            return objective.to(self.args.device)
+        return objective(self.model).to(self.args.device)""",
+    "in one expression": """
+        return objective if isinstance(objective, torch.nn.Module) else objective(self.model)""",
+    "where it is none": """
+        if not isinstance(objective, nn.Module):
+            objective = objective(self.model)
+        return objective""",
+}
+
+
+@pytest.mark.parametrize("ready", READY.values(), ids=READY)
+@pytest.mark.parametrize(("kept", "found"), [("term", ["TLK101"]), ("term.detach()", []), ("term.item()", [])])
+def test_a_module_is_not_called_as_what_makes_one(ready: str, kept: str, found: list[str]) -> None:
+    """What a trainer takes for a factory of modules where it is no module gives no losses there."""
+    source = TRAINER.replace("READY", ready.strip()).replace("KEPT", kept)
+    assert [one.code for one in check_source(source)] == found

@@ -25,6 +25,8 @@ ITEM_TYPES = frozenset(["builtins.tuple", "builtins.list"])
 TENSOR_TYPES = frozenset(["torch.Tensor", "torch.autograd.Variable", "torch.FloatTensor", "torch.cuda.FloatTensor"])
 """What is of none of these is no tensor."""
 
+MODULE_TYPES = frozenset(["torch.nn.Module", "torch.nn.modules.Module", "torch.nn.modules.module.Module"])
+"""What is of none of these is no module."""
 
 _CONTAINERS = {
     Rest.NO_DICTIONARY: frozenset(
@@ -135,6 +137,8 @@ def _left(test: Value, holds: bool) -> Rest | None:
         if not whole or not types:
             return None
         return Rest.ITEMS if ITEM_TYPES.issuperset(types) else Rest.PLAIN if all(map(_is_plain, types)) else None
+    if not MODULE_TYPES.isdisjoint(types):
+        return Rest.NO_MODULE
     return Rest.NO_TENSOR if any(one in TENSOR_TYPES for one in types) else None
 
 

@@ -48,6 +48,7 @@ class Rest(Symbol):
     PLAIN = "plain"
     """A number, a string, an array of NumPy."""
     NO_TENSOR = "no tensor"
+    NO_MODULE = "no module"
     GRAPHLESS = "without a graph"
     ITEMS = "items"
     """A tuple or a list."""

@@ -15,11 +15,15 @@ from torchlint.facts.values.domain import (
     UNKNOWN,
     Abstract,
     Argument,
+    Atom,
     Carrier,
     Container,
     Derived,
+    Instance,
+    Module,
     Tensor,
 )
+from torchlint.facts.values.frameworks import is_module_class
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.kinds import Rest
 from torchlint.facts.values.tuples import with_items
@@ -37,12 +41,14 @@ def narrowed(solution: Solution, value: Value) -> Abstract:
     before = solution.of(value.inputs[0])
     if value.name in _EXCLUDING:
         return _without(before, value.name)
+    if value.name == Rest.NO_MODULE.value:
+        return _left(before, frozenset(atom for atom in before if not _is_module(atom)))
     if value.name == Rest.ITEMS.value:
         return with_items(solution, before)
     after = frozenset(atom for atom in before if not isinstance(atom, Tensor | Derived | Argument | Carrier))
     if value.name == Rest.GRAPHLESS.value:
         return after if after == before else after | NO_GRAPH
-    return after or (UNKNOWN if before else BOTTOM)
+    return _left(before, after)
 
 
 def handed_back(solution: Solution, function: Function, argument: Argument, given: Abstract) -> Abstract:
@@ -75,7 +81,16 @@ def _without(before: Abstract, name: str) -> Abstract:
     after = frozenset(
         atom for atom in before if not (isinstance(atom, Container) and _kind_of(atom.allocation) == name)
     )
+    return _left(before, after)
+
+
+def _left(before: Abstract, after: Abstract) -> Abstract:
+    """``after``, what is left of ``before``: anything, where something was there and nothing of it is left."""
     return after or (UNKNOWN if before else BOTTOM)
+
+
+def _is_module(atom: Atom) -> bool:
+    return isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
 
 
 def _kind_of(made: Value) -> str:

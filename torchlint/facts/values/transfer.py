@@ -185,7 +185,10 @@ def _operation(solution: Solution, value: Value) -> Abstract:
         return inputs[0]  # a list that is made longer
     containers = frozenset(a for abstract in inputs for a in abstract if isinstance(a, Container))
     if containers and value.name in ("Add", "AddAssign", "Multiply"):
-        return containers
+        others = [abstract - containers for abstract in inputs]
+        if not all(others) or not any(isinstance(atom, Tensor | Derived) for other in others for atom in other):
+            return containers
+        return containers | differentiate(value, others)  # a loss here, a dict of losses there: a sum of either kind
     result, without = differentiate(value, inputs), Tensor(History.NONE)
     if value.mode is not Mode.OFF and without in result and not any(without in abstract for abstract in inputs):
         return result - {without} | PLAIN  # numbers and strings combine to numbers and strings
