@@ -17,10 +17,10 @@ class UnloadIncomplete(Rule):
     """A model is deleted while something else still holds it, so that nothing is freed.
 
     ## What it does
-    Finds `del model` and `model = None` where the optimizer, the scheduler, a list, a wrapper, another name, a
-    function that was made with it or a loss with its graph still holds the model, and functions that delete their
-    parameter and empty the cache although the caller still has it; and layers that a loop moves to the device one
-    after the other and deletes by their local name only, while the model has them.
+    Finds `del model` and `model = None` where the optimizer, the scheduler, a list, a wrapper, another name, a function
+    that was made with it or a loss with its graph still holds the model, and functions that delete their parameter, or
+    each of many in a loop, and empty the cache although the caller still has it; and layers that a loop moves to the
+    device one after the other and deletes by their local name only, while the model has them.
 
     ## Why is this bad?
     `del` removes a name, not an object. An optimizer holds the parameters that it was given, their gradients and its
@@ -118,15 +118,16 @@ def _of_part(facts: Facts, unloading: Unloading) -> Finding:
 
 def _of_parameter(facts: Facts, unloading: Unloading) -> Finding:
     drop, at = unloading.drop, unloading.at
+    deleted = "a parameter of" if drop.loop is None else "the variable of a loop in"
     message: tuple[str | LineOf, ...] = (
-        f"`del {drop.path}` deletes a parameter of `{drop.function.name}` and frees nothing: who calls it still has"
+        f"`del {drop.path}` deletes {deleted} `{drop.function.name}` and frees nothing: who calls it still has"
         " the object; delete it there, before the cache is emptied",
     )
     evidence: tuple[Step, ...] = (Step(drop.statement, "deleted here"),)
     if at is not None:
         name, line = unloading.holders[0].name, facts.statement_of(at)
         message = (
-            f"`del {drop.path}` deletes a parameter of `{drop.function.name}` and frees nothing: the caller's"
+            f"`del {drop.path}` deletes {deleted} `{drop.function.name}` and frees nothing: the caller's"
             f" `{name}` (line ",
             LineOf(line),
             f") still holds the model; write `del {name}` there, before the cache is emptied",

@@ -964,3 +964,67 @@ def test_a_registry_lists_a_model_and_nobody_asks_for_it(changes: dict[str, str]
     source = REGISTRY.format(**POOLED | changes)
     found = Program(source, head=IMPORTS).facts.unloadings
     assert [holder.name for one in found for holder in one.holders] == held
+
+
+RELEASING = """
+from diffusers import StableDiffusionPipeline
+from transformers import CLIPTextModel
+
+def release({given}):
+    {loop}
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+def stages(loader, name):
+    pipe = StableDiffusionPipeline.from_pretrained(name).to("cuda")
+    encoder = CLIPTextModel.from_pretrained(name).to("cuda")
+    with torch.no_grad():
+        hidden = [encoder(x.cuda())[0].cpu() for x in loader]
+    {call}
+    student = nn.Linear(3, 3).cuda()
+    return [student(h.cuda()).argmax().item() for h in hidden]
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "loop", "call", "holder"),
+    [("*models", "for model in models: del model", "release(encoder)", ["encoder itself"]),
+     ("*models", "for model in models: del model", "release(pipe)", ["pipe itself"]),
+     ("level, *models", "for model in models: del model", "release(1, pipe, encoder)", ["pipe itself"]),
+     ("models", "for model in models: del model", "release([encoder, pipe])", ["encoder itself"]),
+     ("models", "for model in models: model = None", "release((hidden, encoder))", ["encoder itself"]),
+     ("models", "if models:\n        for model in models: del model", "release(models=[pipe])", ["pipe itself"]),
+     ("model", "del model", "release(pipe)", ["pipe itself"]),
+     ("*models", "for model in models: del model", "release(encoder); del encoder", []),
+     ("*models", "for model in models: del model", "encoder = release(encoder)", []),
+     ("*models", "for model in models: del model", "release(hidden)", []),
+     ("models", "for model in models:\n        model.cpu()\n        del model", "release([encoder])", []),
+     ("models", "for model in models: model.to('cpu')", "release([encoder])", []),
+     ("models", "for model in models: del model", "release([encoder, pipe]); encoder = pipe = None", []),
+     ("model", "del model", "release(pipe); del pipe", [])],
+)  # fmt: skip
+def test_a_helper_gives_up_its_own_names_alone(given: str, loop: str, call: str, holder: list[str]) -> None:
+    told = found(RELEASING.format(given=given, loop=loop, call=call))
+    assert [line.partition(": ")[2] for line in told] == holder
+
+
+HELPER = """
+def release(things):
+    {}
+    gc.collect()
+    torch.cuda.empty_cache()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "is_told"),
+    [("for thing in things:\n        del thing", True),
+     ("if len(things) >= 1:\n        for thing in things:\n            del thing", True),
+     ("for thing in things:\n        if thing.old: del BY_NAME[thing.name]\n        del thing", False),
+     ("for thing in list(things):\n        things.remove(thing)\n        del thing", False),
+     ("while things:\n        thing = things.pop()\n        del thing", False),
+     ("things.clear()", False)],
+)  # fmt: skip
+def test_a_helper_that_other_files_call(body: str, is_told: bool) -> None:
+    assert found(HELPER.format(body)) == (["thing: "] if is_told else [])

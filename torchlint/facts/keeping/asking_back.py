@@ -22,7 +22,6 @@ COLLECTING = frozenset(
 NEUTRAL = COLLECTING | {
     "torch.cuda.synchronize",
     "torch.cuda.reset_peak_memory_stats",
-    "torch.cuda.is_available",
     "torch.cuda.memory_allocated",
     "builtins.print",
 }
@@ -63,6 +62,10 @@ class AskingBack:
     def is_neutral(self, call: Value) -> bool:
         """Whether a call needs no memory itself."""
         callee = call.callee
+        if callee.op in (Op.EXTERNAL, Op.FUNCTION):
+            name = callee.name.rpartition(".")[2]
+            if name.startswith("is_") and name.endswith("_available"):
+                return True  # which accelerator there is
         if callee.op is Op.EXTERNAL:
-            return callee.name in NEUTRAL
+            return callee.name in NEUTRAL or callee.name.endswith(".empty_cache")
         return callee.op is Op.ATTRIBUTE and callee.name in LOGGING

@@ -80,6 +80,8 @@ class Unloadings:
         owner = self.lent.owner_of(drop)
         if owner is not None:
             return Unloading(drop, (Holder(owner[0], "part", owner[1]),))
+        if self._given.is_one_of_names(drop, value):
+            return self._given.of_items(drop, value)
         source = self.taken_out.holder_of(drop)
         if source is not None:
             return Unloading(drop, (source,))
