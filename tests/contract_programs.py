@@ -709,12 +709,12 @@ class Painter(KNOWN):
 REGISTERS_A_MODEL = ContractProgram(
     """
 class Painter(KNOWN):
-    def __init__(self, unet: nn.Module):
+    def __init__(self, painter: nn.Module):
         super().__init__()
-        self.METHOD(unet=unet)
+        self.METHOD(painter=painter)
 
     def __call__(self, noise):
-        return self.unet(noise)
+        return self.painter(noise)
 """,
     "TLK201",
     finds=True,

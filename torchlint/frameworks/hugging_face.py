@@ -66,6 +66,8 @@ HUGGING_FACE = (
         ("encode_prompt",)),
     Row("diffusers", ("diffusers.DiffusionPipeline",), Holds.INFERS,
         "https://huggingface.co/docs/diffusers/api/pipelines/overview", ("__call__",), distinctive=True),
+    Row("diffusers", ("diffusers.*Pipeline*",), Holds.INFERS,
+        "https://huggingface.co/docs/diffusers/api/pipelines/overview", ("__call__",)),
     Row("diffusers", ("diffusers.DiffusionPipeline",), Holds.REGISTERS,
         "https://github.com/huggingface/diffusers/blob/v0.30.0/src/diffusers/pipelines/pipeline_utils.py",
         ("register_modules",), distinctive=True),

@@ -1,0 +1,64 @@
+"""Pipelines of diffusers that a program derives its own from: their call is for inference, whoever wrote it."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchlint import check_source
+from torchlint.config import Settings
+
+PIPELINE = """
+import torch
+from diffusers import {base}
+
+class Own({base}):
+    {guard}
+    def __call__(self, latents, words, masks=()):
+        {body}
+        return latents
+"""
+
+TURNS = """for t in self.scheduler.timesteps:
+            latents = self.scheduler.step({}, t, latents)[0]"""
+
+
+def codes(source: str) -> list[str]:
+    return [one.code for one in check_source(source, settings=Settings(notes=True))]
+
+
+@pytest.mark.parametrize(
+    ("base", "body"),
+    [
+        ("StableDiffusionPipeline", TURNS.format("self.unet(latents, t, words).sample")),
+        ("FluxPipeline", TURNS.format("self.transformer(latents, timestep=t)[0]")),
+        ("DiffusionPipeline", TURNS.format("self.unet(latents, t, encoder_hidden_states=words).sample")),
+        ("StableDiffusionXLControlNetPipeline", TURNS.format("self.unet(latents, t, self.controlnet(words)).sample")),
+        ("PixArtAlphaPipeline", "net = self.transformer\n        latents = net(latents, words)"),
+        ("StableDiffusionImg2ImgPipeline", "words = self.text_encoder(words)[0]; latents = self.unet(latents, words)"),
+    ],
+)
+def test_the_call_of_a_pipeline_of_ones_own_runs_its_networks_for_inference(base: str, body: str) -> None:
+    assert codes(PIPELINE.format(base=base, guard="", body=body)) == ["TLK201"]
+    assert codes(PIPELINE.format(base=base, guard="@torch.no_grad()", body=body)) == []
+    assert codes(PIPELINE.format(base=base, guard="@torch.inference_mode()", body=body)) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "latents = super().__call__(words, latents=latents).images",
+        "with torch.no_grad():\n            latents = self.unet(latents, 0, words).sample",
+        "words = self.tokenizer(words); latents = self.scheduler.step(latents, 0, words)[0]",
+        "latents = self.image_processor.postprocess(latents)",
+    ],
+)
+def test_what_runs_no_network_with_gradients_in_its_call(body: str) -> None:
+    assert codes(PIPELINE.format(base="StableDiffusionPipeline", guard="", body=body)) == []
+
+
+def test_what_a_pipeline_trains_on_is_none() -> None:
+    source = PIPELINE.format(
+        base="StableDiffusionPipeline", guard="", body=TURNS.format("self.unet(latents, t, words)")
+    )
+    assert codes(source.replace("__call__", "sample_for_reward")) == []
+    assert codes(source.replace("from diffusers", "from painting")) == []
