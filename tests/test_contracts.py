@@ -95,6 +95,8 @@ def test_a_metric_of_torchmetrics_is_not() -> None:
         ('{"loss": loss, "norm": out.norm().detach(), "n": 3}', []),
         ('{"loss": loss, "log": {"train": loss, "n": 3}}', ["loss"]),
         ('{"loss": loss}', []),
+        ("dict(loss=loss, norm=out.norm())", ["out.norm()"]),
+        ("dict(loss=loss, norm=out.norm().detach(), n=3)", []),
         ("loss", []),
     ],
 )
@@ -105,6 +107,52 @@ def test_lightning_keeps_what_a_training_step_returns_for_the_end_of_the_epoch(
     assert kept(LIGHTNING.format(returned=returned, after="on_train_epoch_end")) == expected
     assert kept(LIGHTNING.format(returned=returned, after="other")) == []
     assert kept(LIGHTNING.format(returned=returned, after="on_train_epoch_end").replace(", outputs", "")) == []
+
+
+SHARED = """
+import pytorch_lightning as pl
+
+class Task(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(3, 2)
+
+    def both(self, batch, part):
+        x, y = batch
+        out = self.net(x)
+        loss = nn.functional.cross_entropy(out, y)
+        self.log(part, loss)
+        return {returned}
+
+    def training_step(self, batch, index):
+        {step}
+
+    def validation_step(self, batch, index):
+        return self.both(batch, "validation")
+
+    def training_epoch_end(self, outputs):
+        print(len(outputs))
+"""
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        'return self.both(batch, "training")',
+        'got = self.both(batch, "training"); self.log("loss", got["loss"]); return got',
+        'return self.both(batch, part="training") if index else None',
+    ],
+)
+def test_what_a_step_hands_on_from_a_method_that_steps_share(step: str) -> None:
+    assert kept(SHARED.format(step=step, returned='{"loss": loss, "out": out, "y": y}')) == ["out"]
+    assert kept(SHARED.format(step=step, returned="dict(loss=loss, out=out)")) == ["out"]
+    assert kept(SHARED.format(step=step, returned='{"loss": loss, "out": out.detach(), "y": y}')) == []
+    assert kept(SHARED.format(step=step, returned="dict(loss=loss, out=out.argmax(1))")) == []
+
+
+def test_what_a_step_takes_of_a_method_that_steps_share_alone_is_kept() -> None:
+    shared = SHARED.format(step='return self.both(batch, "training")["loss"]', returned='{"loss": loss, "out": out}')
+    assert kept(shared) == []
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import Argument, Carrier, Derived, is_graphless, surely_graphless
 from torchlint.facts.values.framework_objects import contract_of, keeps_no_graph
 from torchlint.facts.values.frameworks import promised
@@ -36,6 +37,8 @@ LOSSES = frozenset(
     )
 )  # fmt: skip
 """Functions that are given what a network computes: who adds one to what is trained on trains through it."""
+
+DICTIONARY = "builtins.dict"
 
 TARGETS = (1, "y")
 """Where the target stands in an output ``(y_pred, y)`` of ignite."""
@@ -180,20 +183,37 @@ def _is_taken(function: Function, row: Row) -> bool:
 
 def _of_result(facts: Facts, function: Function, row: Row) -> Iterator[Contract]:
     """What a step returns beside its loss: ``{"loss": loss, "kl": kl}``, ``loss, size, {"loss": loss}``."""
-    for returned in function.result.inputs if function.result is not None else ():
-        if returned.op is not Op.CONTAINER:
-            continue
-        if isinstance(returned.syntax, cst.Dict):
+    for returned in _returned(facts, function):
+        if isinstance(returned.syntax, cst.Dict) or returned.op is Op.CALL:
             yield from _of_dict(facts, function, row, returned)
         elif len(returned.inputs) == 3:
             yield from _of_logs(facts, row, returned)
 
 
+def _returned(facts: Facts, step: Function) -> list[Value]:
+    """What a step returns that is made in the file, ``{...}`` or ``dict(...)``; so does a method that it hands on."""
+    found = dict.fromkeys(choices(step.result))
+    for value in list(found):
+        shared = [f for f in facts.solution.functions_of(value) if not f.is_foreign] if value.op is Op.CALL else []
+        found |= dict.fromkeys(one for f in shared if not f.is_generator for one in choices(f.result))
+    return [one for one in found if one.op is Op.CONTAINER or (one.op is Op.CALL and one.callee.name == DICTIONARY)]
+
+
 def _of_dict(facts: Facts, step: Function, row: Row, returned: Value) -> Iterator[Contract]:
-    """``return {"loss": loss, "kl": kl.sum()}``: the loss is detached, what stands beside it is not."""
+    """``return {"loss": loss, "kl": kl.sum()}``: the loss is detached, what stands beside it is not.
+
+    Args:
+        facts: of the file.
+        step: which returns it.
+        row: the promise.
+        returned: the dictionary, as a literal or as a call of ``dict``.
+    """
     if returned.statement is None or "loss" not in returned.keys:
         return
-    keys = zip(returned.keys, returned.inputs, strict=True)
+    is_call = returned.op is Op.CALL
+    keys = zip(
+        returned.keys[1:] if is_call else returned.keys, returned.arguments if is_call else returned.inputs, strict=True
+    )
     beside = [item for key, item in keys if key not in row.besides]
     uses = [use for use in operands(returned) if use.value in beside]
     uses += [use for item in beside if item.op is Op.CONTAINER for use in operands(item)]
