@@ -212,3 +212,42 @@ def epoch():
 def test_what_a_decorator_puts_in_the_place_of_a_step_runs_in_each_turn(decorator: str, step: str, count: int) -> None:
     source = DECORATED.format(decorator=decorator, step=step)
     assert len(Program("import functools\n" + TRAINING + source).facts.emptyings) == count
+
+
+AVERAGE = """
+class Average:
+    def __init__(self, parameters, start=0):
+        self.shadow = [one.detach().clone() for one in parameters]
+        self.steps, self.rate = start, 0.999
+
+    @torch.no_grad()
+    def {name}(self, parameters, every=100):
+        {counted}
+        rate = min(self.rate, (1 + self.steps) / (10 + self.steps))
+        for mean, one in zip(self.shadow, parameters):
+            mean.lerp_(one, 1 - rate)
+        {tidied}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "counted", "tidied", "expected"),
+    [
+        ("step", "self.steps += 1", "torch.cuda.empty_cache()", ["torch.cuda.empty_cache()"]),
+        ("step", "self.steps += 1", "gc.collect()", ["gc.collect()"]),
+        ("step", "print(rate); self.steps += 1", "torch.mps.empty_cache()", ["torch.mps.empty_cache()"]),
+        ("step", "pass", "torch.cuda.empty_cache()", []),
+        ("step", "self.rate += 0.5", "torch.cuda.empty_cache()", []),
+        ("close", "self.steps += 1", "torch.cuda.empty_cache()", []),
+        ("step", "if every: self.steps += 1", "torch.cuda.empty_cache()", []),
+        ("step", "self.steps += 1", "if self.steps % every == 0: torch.cuda.empty_cache()", []),
+        ("step", "self.steps += 1", "del parameters", []),
+    ],
+)
+def test_a_step_that_counts_itself_is_called_for_each(
+    name: str, counted: str, tidied: str, expected: list[str]
+) -> None:
+    average = AVERAGE.format(name=name, counted=counted, tidied=tidied)
+    assert emptied(average) == expected
+    once = "\naverage = Average(model.parameters())\naverage.step(model.parameters())\n"
+    assert emptied(average + once) == []

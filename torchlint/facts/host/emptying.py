@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchlint import torch_api
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.summaries.effects import Effect
@@ -13,7 +15,7 @@ from torchlint.facts.turns.turn import Turn
 from torchlint.facts.values.domain import ClassReference, sorted_values
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class
-from torchlint.facts.values.graph import Function, Loop, Op, Value
+from torchlint.facts.values.graph import Function, Kind, Loop, Op, Value
 from torchlint.facts.values.literals import literal
 
 if TYPE_CHECKING:
@@ -133,12 +135,37 @@ def _repeated_by(facts: Facts, site: Value) -> Loop | Function | None:
     if facts.unit_tests.may_have(site.function):
         return None
     repetition = facts.repetitions.of(site)
+    if repetition is None and _counts_its_calls(facts, site):
+        return site.function
     if repetition is None or repetition.turn is Turn.HOLDS:
         return None
     if isinstance(repetition.by, Loop):
         if facts.loop_lengths.is_trial(repetition.by) or _brings_model(facts, repetition.by):
             return None
     return repetition.by
+
+
+def _counts_its_calls(facts: Facts, site: Value) -> bool:
+    """``def step(self, parameters): self.steps += 1``: what has torch's name for a step, and counts how many it did.
+
+    So do averages of weights, optimizers and environments, and whoever uses them calls it for each step. What runs in
+    a loop of it, or not each time, is none of the step itself.
+    """
+    function = site.function
+    is_step = function.owner is not None and function.name == "step" and site.loop is None
+    if not is_step or facts.solution.callers.get(function) or facts.skipping.is_skipped(site, function):
+        return False
+    body = function.syntax.body if isinstance(function.syntax, cst.FunctionDef) else None
+    return any(
+        store.kind is Kind.UPDATE
+        and store.function is function
+        and bool(store.attribute)
+        and store.holder in function.parameters[:1]
+        and literal(facts.solution, store.added) == 1
+        and isinstance(store.statement, cst.SimpleStatementLine)
+        and facts.parents.get(store.statement) is body
+        for store in facts.graph.stores
+    )
 
 
 def _brings_model(facts: Facts, loop: Loop) -> bool:
