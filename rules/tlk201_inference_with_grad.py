@@ -118,7 +118,8 @@ class InferenceWithGrad(Rule):
 
     def _whole(self, facts: Facts, inference: Inference) -> Finding:
         function = inference.function.syntax
-        first = inference.forwards[0]
+        networks = (call for call in inference.forwards if facts.steps.calls_module(call))
+        first = next(networks, inference.forwards[0])
         reason = "no backward follows" if inference.leaves else "the graph is thrown away"
         doubt = ", unless that switches them off itself" if inference.unseen else ""
         doubt = ", where its caller does not switch them off" if inference.doubtful else doubt

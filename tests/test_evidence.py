@@ -100,3 +100,56 @@ def talk(module: nn.Module, questions):
 def test_what_is_joined_with_a_text_has_no_graph(shown: str, is_text: bool) -> None:
     insertions = Program(ANSWERS.replace("SHOWN", shown)).facts.insertions
     assert [insertion.name for insertion in insertions] == ([] if is_text else ["kept"])
+
+
+@pytest.mark.parametrize(
+    ("share", "is_live"),
+    [
+        ("len(part) / size", True),
+        ("len(part) * scale / size", True),
+        ("part.size(0) / size", True),
+        ("part.numel() / (size * 2)", True),
+        ("other() / size", False),
+        ("len(part) / other()", False),
+        ("part.sum() / size", False),
+    ],
+)
+@pytest.mark.parametrize(
+    "weighed", ["(loss * share)", "loss.mean().mul(share)", "(share * loss.sum())", "loss.mul(share).div(2)"]
+)
+def test_the_share_of_a_part_in_a_batch_is_a_number(weighed: str, share: str, is_live: bool) -> None:
+    """What weighs the loss of a part of a batch is no tensor: the loss it is that is trained on."""
+    program = Program(
+        f"def step(run, part, other, size, scale=1):\n    loss = run(part)\n    share = {share}\n"
+        f"    {weighed}.backward()\n    print(loss)\n"
+    )
+    assert (program.facts.flows.live(program.shown()) is not None) is is_live
+
+
+PARTS = """
+class Fitting:
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def all_parts(self, parts):
+        logs, size = {{}}, sum(map(len, parts))
+        for part in parts:
+            self.one_part(part, logs, size)
+        self.optimizer.step()
+        return logs
+
+    def one_part(self, part, logs, size):
+        self.loss = self.model.loss(self.model(part), part)
+        share = len(part) / size
+        logs["loss"] = logs.get("loss", 0) + {kept}
+        self.loss.mean().mul(share).backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "is_told"),
+    [("self.loss.mean() * share", True), ("self.loss", True), ("self.loss.detach() * share", False),
+     ("self.loss.mean().item() * share", False), ("share", False)],
+)  # fmt: skip
+def test_the_logs_of_the_parts_of_a_batch(kept: str, is_told: bool) -> None:
+    assert bool(Program(PARTS.format(kept=kept)).facts.accumulations) is is_told

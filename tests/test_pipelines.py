@@ -56,6 +56,15 @@ def test_what_runs_no_network_with_gradients_in_its_call(body: str) -> None:
     assert codes(PIPELINE.format(base="StableDiffusionPipeline", guard="", body=body)) == []
 
 
+def test_the_network_is_named_and_not_what_prepares_its_input() -> None:
+    body = "latents = self.prepare_latents(words, latents)\n        " + TURNS.format("self.unet(latents, t).sample")
+    source = PIPELINE.format(
+        base="StableDiffusionXLPipeline", guard="", body=body + "\n        latents = latents.detach()"
+    )
+    (told,) = check_source(source)
+    assert "runs `self.unet`" in told.message
+
+
 def test_what_a_pipeline_trains_on_is_none() -> None:
     source = PIPELINE.format(
         base="StableDiffusionPipeline", guard="", body=TURNS.format("self.unet(latents, t, words)")

@@ -44,6 +44,7 @@ from torchlint.facts.values.loss_forms import (
     is_made_a_leaf,
     is_moved,
     is_of_method,
+    is_share,
     is_weight,
     losses_of,
 )
@@ -370,7 +371,10 @@ class Evidence:
     def _prove_candidates(self, inputs: list[Value], backward: Backward, seen: set[Value]) -> None:
         candidates = self._candidates(inputs)
         if len(candidates) > 1:
-            candidates = [one for one in candidates if is_loss(one)]  # nobody adds up losses without a graph
+            terms = [one for one in candidates if not is_share(one)]
+            candidates = (
+                terms if len(terms) == 1 else [one for one in terms if is_loss(one)]
+            )  # who adds up other losses?
         for one in candidates:
             self._prove_live(one, backward, seen)
 

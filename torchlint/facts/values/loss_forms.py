@@ -58,6 +58,23 @@ def is_weight(value: Value) -> bool:
     return value.op in (Op.CONSTANT, Op.ATTRIBUTE, Op.SUBSCRIPT, Op.READ, Op.PARAMETER)
 
 
+def is_share(value: Value) -> bool:
+    """``len(part) / total``: a weight that is computed from a count, and else from nothing but weights."""
+    if value.op is not Op.OPERATION:
+        return False
+    others = [one for one in value.inputs if not _is_count(one)]
+    return len(others) < len(value.inputs) and all(map(is_weight, others))
+
+
+def _is_count(value: Value) -> bool:
+    if value.op is Op.OPERATION and value.name in WEIGHING:
+        return is_share(value)
+    callee = value.callee if value.op is Op.CALL else None
+    if callee is None:
+        return False
+    return callee.name == "builtins.len" or (callee.op is Op.ATTRIBUTE and callee.name in ("size", "numel"))
+
+
 def is_made_a_leaf(value: Value) -> bool:
     """``x.requires_grad_()``"""
     callee = value.callee if value.op is Op.CALL else None
