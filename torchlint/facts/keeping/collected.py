@@ -87,7 +87,7 @@ class _Search:
         """``log.update(net(x))`` in a pass, of an object of another file that moves all of it to the host at last."""
         for kept in kept_elsewhere(self.facts):
             ends = self._ends_elsewhere(kept) if kept.is_in_container(self.solution) else []
-            if not (kept.keep.moved_at_end or ends) or self._is_read(kept):
+            if not (kept.keep.moved_at_end or ends) or kept.keep.bounded or self._is_read(kept):
                 continue
             item, repetition = kept.given.value, self.gathering.repetition(kept.call)
             if repetition is None or self._is_counted_out(repetition.by) or self.flows.live(item) is not None:
