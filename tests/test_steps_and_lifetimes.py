@@ -540,3 +540,38 @@ for {turn}:
     keep({given}, out)
 """
     assert Program(TRAINING + source).inserted() == expected
+
+
+EMPTIED = """
+class Rollout:
+    def __init__(self):
+        self.values, self.rewards = [], []
+    def record(self, value, reward):
+        self.values.append(value)
+        self.rewards.append(reward)
+    def begin(self):
+        for field in {fields}:
+            field.clear()
+
+rollout = Rollout()
+for x, y in loader:
+    loss = F.cross_entropy(model(x), y)
+    rollout.record(loss, 1.0)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    rollout.begin()
+"""
+
+
+@pytest.mark.parametrize(
+    ("fields", "leaks"),
+    [
+        ("(self.values, self.rewards)", False),
+        ("[self.rewards, self.values]", False),
+        ("(self.rewards,)", True),
+        ("[list(self.values)]", True),
+    ],
+)
+def test_lists_that_a_loop_goes_over_and_clears_are_emptied(fields: str, leaks: bool) -> None:
+    assert bool(Program(TRAINING + EMPTIED.format(fields=fields)).leaks()) is leaks
