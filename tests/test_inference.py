@@ -1407,8 +1407,13 @@ def measure(net, loader):
     net.eval()
     return [net(x).argmax(1).tolist() for x in loader]
 """
-    assert found(field.format("return torch.autograd.grad(x.pow(3).sum(), x)[0]")) == []
+    differentiating = field.format("return torch.autograd.grad(x.pow(3).sum(), x)[0]")
+    assert found(differentiating) == []
     assert found(field.format("return x.pow(3)")) == [5]
+    own = "\ndef best(x):\n    return nn.Linear(3, 3)(x)\n\ndef ask(x):\n    return best(x).argmax(1).tolist()\n"
+    assert found(differentiating + own) == found(
+        "\n" * differentiating.count("\n") + own
+    )  # a function that is seen is none of that model
 
 
 PASSES = """def main(net, rows, others, optimizer):

@@ -305,7 +305,7 @@ class Inferences:
             if self._is_detached_answer(call) and not self.on_a_dummy(call):
                 return True
             return self._by_contract.infers(call) and self._by_contract.runs_network(call)
-        if any(map(self.steps.trains, callees)) or self._may_differentiate(call):
+        if any(map(self.steps.trains, callees)) or (not callees and self._may_differentiate(call)):
             return False  # forces, gradient penalties: the forward itself differentiates
         if any(callee.is_replaced for callee in callees):
             return False  # a decorator that is not seen may guard it, or train
