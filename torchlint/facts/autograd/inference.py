@@ -29,7 +29,7 @@ from torchlint.facts.autograd.unseen_training import given_while_training
 from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.turns.by_default import EvaluatingByDefault
 from torchlint.facts.turns.evaluating import Evaluating
-from torchlint.facts.turns.steps import Steps, called_object
+from torchlint.facts.turns.steps import Steps, asks_itself, called_object
 from torchlint.facts.values.domain import Instance, Module, Tool, surely_graphless
 from torchlint.facts.values.frameworks import is_forward, is_module_class, may_be_module, trains_on_result
 from torchlint.facts.values.graph import Function, Mode, Op, Value
@@ -398,11 +398,8 @@ def _calls_what_was_given(call: Value) -> bool:
 
 
 def _asks_itself(call: Value) -> bool:
-    """``self(tokens)`` or ``self.forward(tokens)`` in a method of a module that is not its forward."""
-    function = call.function
-    if function.owner is None or not is_module_class(function.owner) or function.name in FORWARDS:
-        return False
-    return bool(function.parameters) and called_object(call).unnarrowed() is function.parameters[0]
+    """Whether a CALL in a method of a module that is not its forward is of this module."""
+    return call.function.name not in FORWARDS and asks_itself(call)
 
 
 def _is_metric_of_several(call: Value) -> bool:

@@ -10,12 +10,10 @@ from collections.abc import Callable, Iterator
 from torchlint.facts.values.domain import Tool
 from torchlint.facts.values.graph import Op, Value
 from torchlint.facts.values.loss_forms import is_loss
+from torchlint.facts.values.parameter_lists import lists_parameters
 from torchlint.facts.values.solve import Solution
 
 __all__ = ["given_while_training", "is_given_what_trains"]
-
-PARAMETERS = frozenset(["named_parameters", "parameters"])
-"""The methods of a module that give what an optimizer updates."""
 
 OF_OPTIMIZERS = frozenset(["param_groups", "zero_grad"])
 """What a program asks of an optimizer, whoever made it."""
@@ -23,17 +21,13 @@ OF_OPTIMIZERS = frozenset(["param_groups", "zero_grad"])
 
 def is_given_what_trains(solution: Solution, call: Value) -> bool:
     """Whether an argument of a CALL is an optimizer, or the parameters of a module."""
-    return any(_is_optimizer(solution, given) or _are_parameters(given) for given in call.arguments)
+    return any(_is_optimizer(solution, given) or lists_parameters(given) for given in call.arguments)
 
 
 def _is_optimizer(solution: Solution, given: Value) -> bool:
     if given.op is Op.PARAMETER and any(user.op is Op.ATTRIBUTE and user.name in OF_OPTIMIZERS for user in given.users):
         return True
     return any(isinstance(atom, Tool) and atom.kind == "optimizer" for atom in solution.final(given))
-
-
-def _are_parameters(given: Value) -> bool:
-    return given.op is Op.CALL and given.callee.op is Op.ATTRIBUTE and given.callee.name in PARAMETERS
 
 
 def given_while_training(solution: Solution, is_unknown: Callable[[Value], bool]) -> Iterator[Value]:

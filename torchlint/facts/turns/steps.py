@@ -152,10 +152,7 @@ class Steps:
         """``net.train()``: whoever says so in each turn trains there, be it by code that is not seen."""
         if call.callee.op is not Op.ATTRIBUTE or call.callee.name != "train" or not call.is_bare or call.arguments:
             return False
-        atoms = self.solution.final(call.callee.inputs[0])
-        return any(
-            isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls)) for atom in atoms
-        )
+        return may_be_module(self.solution, call.callee.inputs[0])
 
     def _runs_forward(self, call: Value, depth: int) -> bool:
         """Whether a CALL runs a forward that records a graph, by functions that it calls as well.
@@ -340,16 +337,19 @@ class Steps:
 
     def _runs_own_forward(self, function: Function) -> bool:
         """Whether a method of a module runs its forward, ``F.mse_loss(self(x), y)``: whoever trains calls that."""
-        if function.owner is None or not is_module_class(function.owner) or function.name == "__init__":
-            return False
-        own = function.parameters[:1]
-        return any(called_object(call) in own for call in self.calls_in(function))
+        return function.name != "__init__" and any(map(asks_itself, self.calls_in(function)))
 
 
 def called_object(call: Value) -> Value:
     """The object that a CALL calls, or of which it calls the ``forward``."""
     callee = call.callee
     return callee.inputs[0] if callee.op is Op.ATTRIBUTE and callee.name in ("forward", "__call__") else callee
+
+
+def asks_itself(call: Value) -> bool:
+    """Whether a CALL in a method of a module is of this module: ``self(tokens)``, ``self.forward(tokens)``."""
+    owner, own = call.function.owner, call.function.parameters[:1]
+    return owner is not None and is_module_class(owner) and called_object(call).unnarrowed() in own
 
 
 def applies_tables(call: Value) -> bool:
