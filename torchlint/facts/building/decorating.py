@@ -6,8 +6,8 @@ import sys
 
 import libcst as cst
 
-from torchlint.facts.building.names import all_parameters, assigned_in
-from torchlint.syntax.tree import dotted, walk, walk_scope
+from torchlint.facts.building.names import ScopeNames, all_parameters, assigned_in
+from torchlint.syntax.tree import walk_scope
 
 CACHES = frozenset(["lru_cache", "cache", "alru_cache"])
 """Last names of decorators that keep what functions return, by their arguments."""
@@ -45,14 +45,13 @@ def alters_arguments(decorator: cst.FunctionDef) -> bool:
     )
 
 
-def makes_cache(decorator: cst.FunctionDef) -> bool:
+def makes_cache(decorator: ScopeNames) -> bool:
     """Whether a decorator, or what makes one, applies ``functools.lru_cache`` or its like: who it decorates runs once.
 
     Args:
-        decorator: a function of the project.
+        decorator: the names of a function of the project.
     """
-    named = (dotted(node) or "" for node in walk(decorator.body) if isinstance(node, cst.Name | cst.Attribute))
-    return any(name.rpartition(".")[2] in CACHES for name in named)
+    return not CACHES.isdisjoint(decorator.mentioned)
 
 
 def puts_away(decorator: cst.FunctionDef) -> bool:

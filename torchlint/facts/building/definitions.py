@@ -69,7 +69,7 @@ class DefinitionBuilder(ExpressionBuilder):
             filled = [value for value in self._decorate(function, node) if _puts_away(value)]
             around = self.cls.syntax if self.cls is not None else None
             function.wraps = wrapping_mode(node, self.full_name) or self.own_guards.of(node, around)
-            function.alters, function.memoises = alters_arguments(node), makes_cache(node)
+            function.alters, function.memoises = alters_arguments(node), makes_cache(self.scopes[node])
             if self.function.parent is None and switches_off(node, self.full_name):
                 self.switching_off.add(f"{self.cls.name}.{function.name}" if self.cls is not None else function.name)
         else:

@@ -22,12 +22,14 @@ class ScopeNames:
         assigned: bound in the scope itself.
         declared: said ``global`` or ``nonlocal`` there.
         captured: bound there and read or assigned by a function inside it.
+        mentioned: every name that stands in it or in a function inside it, those of attributes too.
         is_generator: a ``yield`` stands in it.
     """
 
     assigned: set[str] = field(default_factory=set)
     declared: set[str] = field(default_factory=set)
     captured: set[str] = field(default_factory=set)
+    mentioned: set[str] = field(default_factory=set)
     is_generator: bool = False
 
 
@@ -225,25 +227,25 @@ def _collect(scope: cst.CSTNode, outer: list[ScopeNames], table: dict[cst.CSTNod
     names = table[scope] = ScopeNames()
     if isinstance(scope, cst.FunctionDef | cst.Lambda):
         names.assigned.update(p.name.value for p in all_parameters(scope.params))
-    inner, used = _read_scope(scope, names)
+    inner = _read_scope(scope, names)
     names.assigned -= names.declared
-    for name in used - names.assigned:
+    for name in names.mentioned - names.assigned:
         for enclosing in reversed(outer):
             if name in enclosing.assigned:
                 enclosing.captured.add(name)
                 break
     for node in inner:
         _collect(node, [*outer, names], table)
+        names.mentioned |= table[node].mentioned
 
 
-def _read_scope(scope: cst.CSTNode, names: ScopeNames) -> tuple[list[cst.CSTNode], set[str]]:
-    """The functions and lambdas of a scope, and the names that it mentions; what it binds goes into ``names``.
+def _read_scope(scope: cst.CSTNode, names: ScopeNames) -> list[cst.CSTNode]:
+    """The functions and lambdas of a scope; what it binds and mentions goes into ``names``.
 
     The bodies of classes run in the scope and bind their names in the class; they come last. Of functions only the
     decorators and defaults run.
     """
     inner: list[cst.CSTNode] = []
-    used: set[str] = set()
     pending: list[cst.CSTNode] = [scope.body] if isinstance(scope, cst.FunctionDef | cst.Lambda) else children(scope)
     bodies: list[cst.CSTNode] = []
     in_class = False
@@ -254,7 +256,7 @@ def _read_scope(scope: cst.CSTNode, names: ScopeNames) -> tuple[list[cst.CSTNode
         kind = node.__class__
         if kind in LEAVES:
             if kind is cst.Name:
-                used.add(node.value)  # type: ignore[attr-defined]
+                names.mentioned.add(node.value)  # type: ignore[attr-defined]
             continue
         if kind in _BINDING and not in_class:
             names.assigned.update(_bound_names(node))
@@ -275,7 +277,7 @@ def _read_scope(scope: cst.CSTNode, names: ScopeNames) -> tuple[list[cst.CSTNode
         elif kind is cst.Global or kind is cst.Nonlocal:
             names.declared.update(item.name.value for item in node.names)  # type: ignore[attr-defined]
         pending += READERS[kind](node)
-    return inner, used
+    return inner
 
 
 _FUNCTIONS = frozenset([cst.FunctionDef, cst.Lambda])
