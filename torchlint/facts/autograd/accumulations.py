@@ -223,7 +223,7 @@ class Accumulations:
             ):
                 found.append(value)
             else:
-                pending.extend(self.arithmetic.operands(value))
+                pending.extend(self.arithmetic.operands(value) or self.arithmetic.parts(value))
                 if value.op is Op.PHI:
                     pending.extend(value.inputs)
         return found

@@ -44,7 +44,7 @@ class Arithmetic:
             return known[value]
         known[value] = None  # a cycle adds nothing to itself
         operands = [] if value.op is Op.PHI else self.operands(value)
-        steps = list(value.inputs) if value.op is Op.PHI else operands or self._parts(value)
+        steps = list(value.inputs) if value.op is Op.PHI else operands or self.parts(value)
         arrived: list[bool] = []
         for step in steps:
             scaled = self._trace(step, source, updates, known)
@@ -89,7 +89,7 @@ class Arithmetic:
         derived = {atom.parameter for atom in result if isinstance(atom, Derived)}
         return len(derived) > 2 if derived.intersection(function.parameters) else None
 
-    def _parts(self, value: Value) -> list[Value]:
+    def parts(self, value: Value) -> list[Value]:
         """What a value is taken from or built of without arithmetic: an item, a tuple, ``tuple(...)``."""
         if value.op in (Op.ELEMENT, Op.SUBSCRIPT, Op.CONTAINER):
             return list(value.inputs)
