@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 SEEDS = frozenset(["manual_seed", "manual_seed_all", "seed_everything", "set_seed"])
 """Functions that decide what weights are drawn from then on, by the last part of the name."""
 
+BUILDERS = 2
+"""So many builders may call each other before one builds."""
+
 WHEREABOUTS = frozenset(["device", "dtype", "is_cuda"])
 """Attributes of a batch that are the same in each step."""
 
@@ -206,7 +209,7 @@ class _Search:
             return False
         if product.kind == "module" and self._is_seeded_in(loop):
             return True
-        made_of = [*_decisive(call, product), *(set_by(self.facts, call) if product.weighs else ())]
+        made_of = [*self._decisive(call, product), *(set_by(self.facts, call) if product.weighs else ())]
         sources = self.repetitions.sources(made_of, repetition.chain)
         if any(self._is_trained_thing(s) and s.loop is not None and loop in s.loop.around() for s in sources):
             return True  # an optimizer for what is new as well
@@ -217,6 +220,26 @@ class _Search:
         if product.kind == "loader" and repetition.turn is Turn.TRAINS and not self._reads_other_data(call, loop):
             return False
         return any(_changes_with(source, loop) for source in sources)
+
+    def _decisive(self, call: Value, product: Product) -> Sequence[Value]:
+        """What decides which thing a CALL builds: of an optimizer what it trains, its rates could be set in place.
+
+        Where a batch lies, ``Features(x.device)``, decides nothing.
+        """
+        trained = self._trained_by(call) if product.kind == "optimizer" else []
+        return trained or [one for one in call.inputs if not (one.op is Op.ATTRIBUTE and one.name in WHEREABOUTS)]
+
+    def _trained_by(self, call: Value, depth: int = BUILDERS) -> list[Value]:
+        """What an optimizer that a CALL builds is to train, as its class is told, be it in a builder of the file.
+
+        LBFGS goes through many steps in one of its own.
+        """
+        builders = self.solution.functions_of(call)
+        if not builders:
+            trained = call.argument(0, "params")
+            return [] if trained is None or call.callee.name.endswith(".LBFGS") else [trained]
+        built = (one for builder in builders for one in choices(builder.result) if one.op is Op.CALL)
+        return [trained for one in built for trained in self._trained_by(one, depth - 1)] if depth else []
 
     def _is_seeded_in(self, loop: Loop) -> bool:
         """``for seed in range(5): torch.manual_seed(seed)``: each turn draws other weights, and is meant to."""
@@ -320,18 +343,6 @@ def _changes_with(source: Value, loop: Loop) -> bool:
     if source.op is not Op.ELEMENT or inner is None or inner is loop or inner.iterable is None:
         return changes_with(source, loop)
     return is_computed_with(inner.iterable, loop)
-
-
-def _decisive(call: Value, product: Product) -> Sequence[Value]:
-    """What decides which thing a CALL builds: of an optimizer what it trains, its rates could be set in place.
-
-    LBFGS goes through many steps in one of its own. Where a batch lies, ``Features(x.device)``, decides nothing.
-    """
-    trained = call.argument(0, "params")
-    is_of_one_step = product.kind == "optimizer" and not call.callee.name.endswith(".LBFGS")
-    if is_of_one_step and trained is not None:
-        return [trained]
-    return [given for given in call.inputs if not (given.op is Op.ATTRIBUTE and given.name in WHEREABOUTS)]
 
 
 def _dropped_in(loop: cst.CSTNode) -> set[str]:
