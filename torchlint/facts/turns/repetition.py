@@ -181,7 +181,8 @@ class Repetitions:
     def holds(self, function: Function) -> bool:
         """Whether a whole loop of steps runs in ``function`` or in what it calls; micro-batches of one step do not.
 
-        Nor does a network that goes through a sequence: a forward belongs to one step, whatever it repeats.
+        Nor does a network that goes through a sequence, or what computes a loss: they belong to one step, whatever
+        they repeat.
         """
         if function in self.solution.graph.foreign.trainings:
             return True
@@ -190,7 +191,8 @@ class Repetitions:
             if is_forward(function) and not self.steps.trains(function):
                 return False
             trainings = self._trainings.get(function, ())
-            own = () if None in trainings else self._loops[function]
+            is_of_one_step = None in trainings or (not trainings and function.result in self.flows.trained)
+            own = () if is_of_one_step else self._loops[function]
             loops = [self.turn(loop) for loop in own if not self._is_of_one_batch(loop)]
             self._holds[function] = any(turn is not Turn.OTHER for turn in loops) or any(
                 self.holds(callee)
