@@ -52,7 +52,8 @@ class CachedTensors(Rule):
     The cache is bounded and its keys are numbers, shapes or strings (`@lru_cache(maxsize=8)` on a function that builds
     a mask for a length); there are only a few keys; the dictionary has weak keys, is emptied or evicts, adds to what it
     finds under a key (sums of groups), or is made anew in each call that fills it from something small; the program
-    calls `cache_clear()`. A cache on a method of an object that is seen to be made once is a note, and so is one
+    calls `cache_clear()`. A cache on a method of an object that is seen to be made once is a note, and so is one for a
+    single call on a method of a module, which holds the last one when nobody needs it any more, one
     without a bound whose keys are lengths of the data, or that keeps a network's outputs and that nobody in the file
     asks, or a worker for what it takes from a queue.
 
@@ -93,7 +94,8 @@ def _of_cache(facts: Facts, growth: CacheGrowth) -> Finding:
     if itself:
         owner = cached.function.owner
         kind = owner.name if owner is not None else "object"
-        held = f"`{cache}` on the method `{name}` holds `self`: each `{kind}` that calls it stays in memory {bound}"
+        which, until = ("the last", "until another one calls it") if cached.size == 1 else ("each", bound)
+        held = f"`{cache}` on the method `{name}` holds `self`: {which} `{kind}` that calls it stays in memory {until}"
         advice = "; keep the result on the object, with `functools.cached_property` or an attribute"
     elif growth.identity:
         held = (

@@ -603,6 +603,37 @@ def test_what_a_network_gives_for_each_row_of_a_file(asked: str, loop: str, expe
     assert levels(READING.format(asked, loop)) == expected
 
 
+LAST = """
+class Camera({}):
+    def __init__(self):
+        super().__init__()
+        self.pose = nn.Parameter(torch.eye(4))
+
+    @property
+    @lru_cache(maxsize={})
+    def parts(self):
+        return [name for name, _ in self.named_children()]
+
+{}
+"""
+"""A class with a cache on one of its methods."""
+
+
+@pytest.mark.parametrize(
+    ("base", "size", "rest", "expected"),
+    [
+        ("nn.Module", 1, "", [Level.NOTE]),
+        ("nn.Module", 1, "for x in loader: Camera()(x).sum().backward()", [Level.NOTE]),
+        ("nn.Module", 1, "camera = Camera()", []),
+        ("nn.Module", 0, "", []),
+        ("object", 1, "", []),
+        ("nn.Module", 1, "    def __hash__(self):\n        return 1", []),
+    ],
+)
+def test_a_cache_of_one_call_holds_the_last_module(base: str, size: int, rest: str, expected: list[Level]) -> None:
+    assert levels(LAST.format(base, size, rest)) == expected
+
+
 @pytest.mark.parametrize(
     ("cache", "expected"),
     [

@@ -195,7 +195,7 @@ class Caching:
 
     def _growth(self, cached: Cached) -> CacheGrowth | None:
         if cached.size is not None and cached.size <= 1:
-            return None  # the next call gives up what the last one left
+            return self._last_instance(cached)  # of all else the next call gives up what the last one left
         returns = cached.function.result is not None and self.tensors.holds_tensors(cached.function.result)
         itself = cached.itself
         if itself is not None and self._is_compared_by_identity(cached):
@@ -226,6 +226,14 @@ class Caching:
         if itself is not None and (returns or self._instance_holds(cached)):
             return CacheGrowth(cached, None, itself, True, single=self._is_single(cached.function.owner))
         return None
+
+    def _last_instance(self, cached: Cached) -> CacheGrowth | None:
+        """What a cache of one call holds of a module when nobody needs it any more: until another one is asked."""
+        owner, itself = cached.function.owner, cached.itself
+        if cached.size != 1 or itself is None or not self.tensors.is_module(itself):
+            return None
+        holds = self._is_compared_by_identity(cached) and self._instance_holds(cached)
+        return CacheGrowth(cached, None, itself, True) if holds and not self._is_single(owner) else None
 
     def _new(self, cached: Cached, argument: Value) -> Loop | Function | None:
         """What brings another argument each time; a line that is typed may name a model, and then it comes again."""
