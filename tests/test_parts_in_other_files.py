@@ -191,6 +191,33 @@ def test_what_others_read_without_gradients_needs_no_graph(tmp_path: Path, guard
     assert Project(tmp_path, files).found() == (["attention.py: TLK111 note"] if is_found else [])
 
 
+SPREAD = """
+    import torch
+
+    def spread(net):
+        kept = net.map
+        {asks}
+        return {gives}
+"""
+
+
+@pytest.mark.parametrize(
+    ("asks", "gives", "is_found"),
+    [
+        ("if kept is None: return 0.0", "kept.detach().std()", True),
+        ("if not isinstance(kept, torch.Tensor): return 0.0", "float(kept.std())", True),
+        ("assert kept.mean() > 0", "kept.std().item()", True),
+        ("if kept is None: return 0.0", "kept.std()", False),
+        ("assert measure(kept) > 0", "kept.std().item()", False),
+    ],
+)
+def test_who_only_asks_whether_there_is_anything_needs_no_graph(
+    tmp_path: Path, asks: str, gives: str, is_found: bool
+) -> None:
+    files = {"attention.py": ATTENTION, "fit.py": FIT, "spread.py": SPREAD.format(asks=asks, gives=gives)}
+    assert Project(tmp_path, files).found() == (["attention.py: TLK111 note"] if is_found else [])
+
+
 @pytest.mark.parametrize(
     ("kept", "level"),
     [

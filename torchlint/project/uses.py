@@ -16,8 +16,8 @@ NUMBERS = frozenset(
 )
 """Methods and attributes of a tensor whose value has no graph."""
 
-MAKING_NUMBERS = frozenset(["float", "int", "bool", "len", "str", "repr", "print"])
-"""Functions of Python that make a number or a text of a tensor."""
+MAKING_NUMBERS = frozenset(["float", "int", "bool", "len", "str", "repr", "print", "isinstance", "type", "id"])
+"""Functions of Python that make a number or a text of a tensor, or ask what it is."""
 
 GUARDS = frozenset(["no_grad", "inference_mode"])
 """Decorators under which a function records no graph."""
@@ -30,8 +30,8 @@ def uses_attribute(tree: ast.Module, name: str) -> bool:
     """Whether a file reads an attribute ``name`` of anything and goes on with it, be it by a name that it computes.
 
     ``block.gate.mean().item()`` and ``float(block.gate)`` make a number of it, as does ``gate = block.gate.mean()``
-    where all that is done with the variable is ``gate.detach()``; what a file assigns it does not read, and what is
-    read under ``torch.no_grad()`` has no graph.
+    where all that is done with the variable is ``gate.detach()``; what a file assigns it does not read, what is read
+    under ``torch.no_grad()`` has no graph, and who only asks whether it is None goes on with nothing.
     """
     return _goes_on_with(tree, lambda node: _may_read(node, name))
 
@@ -99,6 +99,8 @@ def _ended_by(node: ast.AST) -> list[ast.AST]:
         return _chain(node) if node.attr in NUMBERS else []
     if isinstance(node, ast.FormattedValue):
         return [node.value, *_chain(node.value)]
+    if isinstance(node, ast.Compare):  # `if block.gate is None:`; and what is greater than something is a truth value
+        return [read for compared in (node.left, *node.comparators) for read in [compared, *_chain(compared)]]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MAKING_NUMBERS:
         return [read for argument in node.args for read in [argument, *_chain(argument)]]
     return []
