@@ -51,6 +51,7 @@ from torchlint.facts.values.loss_forms import (
 from torchlint.facts.values.own_backwards import retract_named
 from torchlint.facts.values.parameters import SAME_OBJECT, all_same_objects, is_frozen
 from torchlint.facts.values.told_modules import ToldModules
+from torchlint.facts.values.unseen_layers import UnseenLayers
 from torchlint.frameworks import Holds, method_names
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ class Evidence:
                 self._prove_place(subject, atom, set())
             else:
                 self._prove(subject, atom)
+        for answer in self._unseen_layers.answers():
+            self._add(answer, Tensor(History.LIVE, answer, heir(answer)))
         for backward in self.solution.graph.all_backwards():
             if backward.proves:
                 for term in (backward.root, *self._terms(backward.root)):
@@ -103,6 +106,10 @@ class Evidence:
     @cached_property
     def _told_modules(self) -> ToldModules:
         return ToldModules(self.solution)
+
+    @cached_property
+    def _unseen_layers(self) -> UnseenLayers:
+        return UnseenLayers(self.solution)
 
     def _from_contract(self, call: Value) -> None:
         """A framework's object runs the backward: ``accelerator.backward(loss)``, ``loss_scaler(loss, optimizer)``."""

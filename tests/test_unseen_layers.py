@@ -1,0 +1,74 @@
+"""Layers that are not seen: what a network's own activations go through has a graph; of what is made beside them nothing
+is said."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from torchlint.catalog import rules
+from torchlint.engine import check
+from torchlint.source import Source
+
+READER = """
+    import torch
+    from torch import nn
+    from reading.layers import {part}
+
+    class Reader(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.mix = nn.Linear(width, 3 * width)
+            self.part = {part}(width)
+            self.last = None
+
+        def forward(self, x, mask=None):
+            query, key, value = self.mix(x).chunk(3, dim=-1)
+            {lines}
+
+    def train(net, loader, optimizer):
+        for x, y in loader:
+            loss = (net(x) - y).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+WEIGHTS = """query, key = self.part(query), self.part(key)
+            weights = (query @ key.transpose(-2, -1)).softmax(-1)
+            self.last = weights
+            return weights @ value"""
+
+
+def told(program: str) -> list[str]:
+    """The codes of all findings, notes among them."""
+    return [one.code for one in check(Source("program.py", dedent(program)), rules()).diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("lines", "codes"),
+    [
+        (WEIGHTS, ["TLK111"]),
+        (WEIGHTS.replace("self.last = weights", "self.last = weights.detach()"), []),
+        (WEIGHTS.replace("self.part(query), self.part(key)", "self.part(query, key)"), ["TLK111"]),
+        (WEIGHTS.replace("self.part(query), self.part(key)", "self.part(x), self.part(x)"), []),
+        (WEIGHTS.replace("return", "value = value * query\n            return"), ["TLK111"]),
+        ("kept = self.part(value)\n            self.last = kept\n            return value * kept", []),
+        ("kept = self.part(value)\n            self.last = kept\n            return kept * 2", ["TLK111"]),
+        ("kept = self.part(value)\n            self.last = kept\n            return kept", []),
+        ("kept = self.part(value)\n            self.last = kept\n            return (kept > 0) * key", []),
+        ("picked, kept = self.part(value)\n            self.last = kept\n            return kept * 2", ["TLK111"]),
+        ("picked, kept = self.part(value)\n            self.last = picked\n            return kept * 2", []),
+        ("kept = self.part(value.detach())\n            self.last = kept\n            return kept * 2", []),
+        ("h = self.part(value)\n            kept = self.part(h.relu())\n            self.last = kept\n"
+         "            return kept + 1", ["TLK111"]),
+    ],
+    ids=[
+        "both are turned", "detached", "a pair", "what comes in may have none", "used again after it", "beside a gate",
+        "computed on", "an answer of any kind", "only compared", "the part that is computed on", "the other part",
+        "cut before", "one after the other",
+    ],
+)  # fmt: skip
+def test_what_activations_go_through_has_their_graph(lines: str, codes: list[str]) -> None:
+    assert told(READER.format(part="Rotation", lines=lines)) == codes
