@@ -72,3 +72,60 @@ def told(program: str) -> list[str]:
 )  # fmt: skip
 def test_what_activations_go_through_has_their_graph(lines: str, codes: list[str]) -> None:
     assert told(READER.format(part="Rotation", lines=lines)) == codes
+
+
+ACTOR = """
+    from collections import namedtuple
+
+    import numpy as np
+    import torch
+    from torch import nn
+    from torch.distributions import Normal
+    from control.heads import {head}
+
+    Step = namedtuple("Step", "seen action score")
+
+    class Actor(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.body = nn.Linear(width, width)
+            self.head = {head}(width)
+
+        def draw(self, seen):
+            mean, scale = self.head(self.body(seen))
+            drawn = Normal(mean, scale.clamp(-5, 2).exp())
+            action = drawn.rsample()
+            return action, drawn.log_prob(action).sum(-1)
+
+    class Memory:
+        def __init__(self):
+            self.steps = []
+
+        def add(self, *step):
+            self.steps.append(Step(*step))
+
+    def improve(actor, critic, optimizer, memory, device):
+        seen = torch.as_tensor(np.stack([step.seen for step in memory.steps[-32:]]), device=device)
+        action, score = actor.draw(seen)
+        loss = (0.2 * score - critic(seen, action)).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    def train(world, critic, optimizer, device):
+        actor, memory = Actor(8), Memory()
+        seen = world.reset()
+        for _ in range(100_000):
+            action, score = actor.draw(torch.as_tensor(seen, device=device))
+            memory.add(seen, {kept})
+            seen = world.step(action.detach().cpu().numpy())
+            improve(actor, critic, optimizer, memory, device)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "codes"),
+    [("action, score", ["TLK105"]), ("action.detach(), score.item()", []), ("action.detach(), score", ["TLK105"])],
+)
+def test_what_an_unseen_head_gives_is_drawn_from_and_recorded(kept: str, codes: list[str]) -> None:
+    assert told(ACTOR.format(head="Gaussian", kept=kept)) == codes

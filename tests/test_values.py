@@ -39,6 +39,7 @@ torch.max(h, 0)[0] ;; torch.max(h, dim=0)[1] ;; torch.max(h, x) ;; h.topk(2)[0] 
 h.topk(2).indices ;; torch.topk(h, 2)[1] ;; h.sort()[0] ;; torch.sort(h).indices ;; h.median()
 h.min(dim=0).values.item() ;; torch.tensor(1.0) ;; torch.tensor([1.0, 2.0]) ;; torch.tensor(h.tolist())
 torch.as_tensor(h) ;; torch.tensor([1.0], requires_grad=True) ;; torch.autograd.Variable(x, requires_grad=True) * 2
+torch.as_tensor(n, device=getattr(torch, "device")("cpu")) ;; torch.as_tensor(h, device=getattr(torch, "device")("cpu"))
 torch.as_tensor([1.0]) ;; x.new_tensor([1.0]) ;; h.new_zeros(3) ;; torch.zeros_like(h)
 torch.randn(3) ;; torch.randn(3, requires_grad=True) ;; torch.zeros(3) + h ;; torch.arange(3)
 torch.multinomial(h.abs(), 1) ;; torch.bernoulli(h.clamp(0, 1)) ;; torch.cat((x, x))

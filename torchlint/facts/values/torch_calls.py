@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 ALIASING = frozenset(["torch.Tensor", "torch.FloatTensor", "torch.as_tensor", "torch.asarray"])
 """What gives a tensor back as it is, with its graph, and copies the numbers out of a list."""
 
+OPTIONS = frozenset(["device", "dtype", "layout", "memory_format", "pin_memory", "generator"])
+"""Keywords that say where a tensor is to be, and of which kind: it is computed of none of these."""
+
 OBSERVERS = ("torch.quantization.observer.", "torch.ao.quantization.observer.")
 """Modules that look at ranges of numbers; each detaches what it is given."""
 
@@ -88,7 +91,8 @@ def of_torch(solution: Solution, value: Value, name: str, arguments: list[Abstra
         return live(value)  # as ever in a tuple, of which each item has the graph
     if name in ALIASING and arguments and _is_a_list(arguments[0]):
         return NO_GRAPH
-    contents = [part for argument in value.arguments for part in _given_by(solution, value, argument)]
+    given = [one for key, one in zip(value.keys[1:], value.arguments, strict=True) if key not in OPTIONS]
+    contents = [part for argument in given for part in _given_by(solution, value, argument)]
     chooses = bool(operation.elements) and chooses_overload(solution, value, 1)
     inputs = [c for c in (contents[:1] if chooses else contents) if c != PLAIN] or [NO_GRAPH]
     return apply(solution, value, operation, inputs, [PLAIN] if chooses else [])
