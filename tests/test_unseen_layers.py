@@ -74,6 +74,50 @@ def test_what_activations_go_through_has_their_graph(lines: str, codes: list[str
     assert told(READER.format(part="Rotation", lines=lines)) == codes
 
 
+RESIDUAL = """
+    import torch
+    from torch import nn
+    from depth.blocks import {first}, {second}
+
+    class Net(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.first, self.part, self.out = {first}(3, width), {second}(width), {first}(width, 1)
+            self.last = None
+
+        def forward(self, x):
+            h = self.first(x)
+            kept = {kept}
+            self.last = kept
+            return self.out({given})
+
+    def fit(loader):
+        net = Net(16)
+        optimizer = torch.optim.AdamW(net.parameters())
+        for x, y in loader:
+            loss = (net(x) - y).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return net.last.detach().std().item()
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "given", "codes"),
+    [
+        ("self.part(h)", "h + kept", ["TLK111"]),
+        ("self.part(self.out(h))", "kept + h", ["TLK111"]),
+        ("self.part(h)", "h * kept", []),
+        ("self.part(x)", "h + kept", []),
+        ("self.part(h).detach()", "h + kept", []),
+    ],
+    ids=["a branch", "one of two layers", "a gate or a mask", "beside the activations", "cut"],
+)
+def test_what_passes_by_a_layer_is_to_train_it(kept: str, given: str, codes: list[str]) -> None:
+    assert told(RESIDUAL.format(first="Down", second="Mid", kept=kept, given=given)) == codes
+
+
 ACTOR = """
     from collections import namedtuple
 

@@ -39,6 +39,7 @@ from torchlint.facts.values.loss_forms import (
     MOVING,
     SUMS,
     WEIGHING,
+    is_around,
     is_index,
     is_loss,
     is_made_a_leaf,
@@ -272,7 +273,8 @@ class Evidence:
             if given is not None:
                 self._prove_live(given, backward, seen)
             else:
-                self._prove_candidates(operands, backward, seen)
+                around = [one for one in self._candidates(operands) if value.name in SUMS and is_around(one, operands)]
+                self._prove_candidates(around or operands, backward, seen)
         elif value.op is Op.CALL:
             self._prove_through_call(value, backward, seen)
 

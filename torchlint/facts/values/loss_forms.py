@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from torchlint import torch_api
@@ -101,3 +103,18 @@ def is_of_method(call: Value) -> bool:
     """``trainer.get_model()``, ``device.moved(torch.zeros(1))``: no forward, which would be given data."""
     made = (one.callee.name if one.op is Op.CALL else "" for one in call.arguments)
     return call.callee.op is Op.ATTRIBUTE and all(name in CONSTANTS for name in made)
+
+
+def is_around(value: Value, operands: Sequence[Value]) -> bool:
+    """``h + self.mix(self.norm(h))``: whether a value is what layers of an object make of the one other operand.
+
+    That passes them by in order that they be trained; if their answer had no graph, they would not be.
+    """
+    others = [one for one in operands if one is not value]
+    while value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and len(value.arguments) == 1:
+        if value.function.parameters[:1] != [value.callee.inputs[0]]:
+            return False
+        value = value.arguments[0]
+        if [value] == others:
+            return True
+    return False
