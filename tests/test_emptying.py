@@ -74,6 +74,48 @@ def test_what_a_handler_says_is_asked_for_after_it() -> None:
     assert emptied(UPDATE.replace("HANDLER", "raise")) == ["torch.cuda.empty_cache()"]
 
 
+ATTEMPTED = """
+def attempt(x):
+    failed, out = False, None
+    try:
+        out = model(x)
+    except torch.cuda.OutOfMemoryError:
+        HANDLER
+    return RETURNED
+
+def halved(x):
+    BOUND = attempt(x)
+    if ASKED:
+        torch.cuda.empty_cache()
+        first, second = x.chunk(2)
+        return torch.cat([halved(first), halved(second)])
+    return out
+
+for x in loader:
+    halved(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("handler", "returned", "bound", "asked", "is_told"),
+    [
+        ("failed = True", "out, failed", "out, failed", "failed", False),
+        ("return False", "True", "done", "not done", False),
+        ("return None, False", "out, True", "out, done", "not done", False),
+        ("failed = True", "out, failed", "out, verbose", "out", True),
+        ("raise", "out, failed", "out, failed", "failed", True),
+    ],
+)
+def test_what_a_function_says_of_its_failure_is_asked_for_after_it(
+    handler: str, returned: str, bound: str, asked: str, is_told: bool
+) -> None:
+    parts = {"HANDLER": handler, "RETURNED": returned, "BOUND": bound, "ASKED": asked}
+    source = ATTEMPTED
+    for name, text in parts.items():
+        source = source.replace(name, text)
+    assert emptied(source) == ["torch.cuda.empty_cache()"] * is_told
+
+
 SWITCHED = """
 def search(x, settings, tidy=False):
     for _ in range(100):

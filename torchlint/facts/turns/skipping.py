@@ -11,9 +11,10 @@ import libcst as cst
 from torchlint.facts.building.names import assigned_in, path_of, paths_read
 from torchlint.facts.turns.bindings import Bindings
 from torchlint.facts.turns.chosen_items import chooses_items
+from torchlint.facts.turns.failures import Failures
 from torchlint.facts.turns.later_turns import LaterTurns, begins_late, counter_of
 from torchlint.facts.values.graph import Function, Loop, Store, Value
-from torchlint.syntax.tree import dotted, walk, walk_statements
+from torchlint.syntax.tree import dotted, walk
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -43,7 +44,7 @@ class Skipping:
         self.facts = facts
         self.bindings = Bindings()
         self._later_turns = LaterTurns(facts)
-        self._failures: dict[Loop | Function, Set[str]] = {}
+        self._failures = Failures(facts, self.bindings)
 
     def is_skipped(
         self,
@@ -155,7 +156,7 @@ class Skipping:
         """
         if isinstance(within, Loop) and isinstance(last_of(block), cst.Break | cst.Return | cst.Raise):
             return True
-        failures = self._failures_in(within)
+        failures = self._failures.names_in(within)
         for statement in block.body:
             if statement is node:
                 return False
@@ -226,17 +227,10 @@ class Skipping:
                 yield from walk(value.syntax)
 
     def _assigned_in(self, within: Loop | Function) -> Set[str]:
-        """What each turn of a loop sets; of a function what its handlers of exceptions set, to say that one failed."""
+        """What each turn of a loop sets; of a function what says that something failed."""
         if isinstance(within, Function):
-            return self._failures_in(within)
+            return self._failures.names_in(within)
         return self.bindings.assigned(within.syntax)
-
-    def _failures_in(self, within: Loop | Function) -> Set[str]:
-        """What the handlers of exceptions in a loop or a function set, to say that something failed."""
-        if within not in self._failures:
-            handlers = (node.body for node in walk_statements(within.syntax) if type(node) is cst.ExceptHandler)
-            self._failures[within] = {name for body in handlers for name in self.bindings.assigned(body)}
-        return self._failures[within]
 
     @cached_property
     def _changing(self) -> frozenset[str]:
