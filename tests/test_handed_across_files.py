@@ -35,6 +35,22 @@ JOURNAL = """
 
         def note_all(self, *values):
             self.names.append(values)
+
+        def note_row(self, values, tag=""):
+            self.names.append({tag + name: value for name, value in values.items()})
+
+        def note_pairs(self, values):
+            self.names.append([(name, value) for name, value in values.items()])
+
+        def note_some(self, values):
+            self.names.append({name: value for name, value in values.items() if name in self.rows})
+
+        def note_row_of_numbers(self, values):
+            self.names.append({name: value.item() for name, value in values.items()})
+
+        def note_row_detached(self, values):
+            row = {name: value.detach() if hasattr(value, "detach") else value for name, value in values.items()}
+            self.names.append(row)
 """
 
 
@@ -50,6 +66,14 @@ JOURNAL = """
         ("note_each({'loss': loss.item()})", False),
         ("note_all(step, parts['fit'])", True),
         ("note_all(step, loss.item())", False),
+        ("note_row(parts)", True),
+        ("note_row({'loss': loss, 'step': step}, 'fit/')", True),
+        ("note_row({'loss': loss.item(), 'step': step})", False),
+        ("note_pairs(parts)", True),
+        ("note_some(parts)", True),
+        ("note_some({'loss': loss, 'step': step})", False),
+        ("note_row_of_numbers(parts)", False),
+        ("note_row_detached(parts)", False),
     ],
 )
 def test_tensors_in_a_dict_that_another_file_keeps_are_told(tmp_path: Path, call: str, leaks: bool) -> None:

@@ -24,7 +24,7 @@ from torchlint.facts.summaries.reading import Reading
 from torchlint.facts.summaries.summary import CALLED, KeepSummary, ViewSummary, item_named
 from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.choices import held_in
-from torchlint.facts.values.dictionaries import is_item, is_item_or_default, is_some_item, of_pair
+from torchlint.facts.values.dictionaries import has_items, is_item, is_item_or_default, is_some_item, of_pair
 from torchlint.facts.values.domain import Argument, Container, Derived, History, Tensor, is_graphless, sorted_values
 from torchlint.facts.values.framework_objects import keeps_no_graph
 from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Store, Value
@@ -37,6 +37,9 @@ from torchlint.syntax.tree import dotted
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
+
+DEPTH = 1
+"""In so many containers, one in another, it is looked for what a function is given, and in what they hold."""
 
 _THROUGH = (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE)
 
@@ -106,9 +109,10 @@ class Keeps:
         is_named = not averages and _is_named_by(store, "")
         for (position, of), is_computed in given.items():
             if position != into:
-                merges = is_item(kept) or (store.call is not None and store.call.callee.name == "update")
+                merges = has_items(kept, of_all=True) or (store.call is not None and store.call.callee.name == "update")
                 merges = merges or (averages and any(map(is_item, kept.computed_from())))
                 some_item = is_some_item(kept) or (averages and any(map(is_some_item, self._behind(kept))))
+                some_item = some_item or has_items(kept, of_all=False)
                 mode = Mode.OFF.value if position in cut else store.mode.value
                 whole = parameters[position] not in self._stripped and not is_replaced
                 shared = whole and parameters[position] in held_in(kept, RESHAPED)
@@ -239,8 +243,8 @@ class Keeps:
                     else self._views_of(argument, call.function).get(position)
                 )
                 is_copied = position in self._copied_in(argument, call.function)
-                merges = keep.merges or (not keep.of and is_item(argument))
-                some_item = keep.some_item or is_some_item(argument)
+                merges = keep.merges or (not keep.of and has_items(argument, of_all=True))
+                some_item = keep.some_item or is_some_item(argument) or has_items(argument, of_all=False)
                 yield replace(keep, position=position, into=into, attribute=attribute, mode=mode,
                               is_shared=keep.is_shared and is_same, view=view,
                               is_copied=(keep.is_copied and is_same) or (keep.is_shared and is_copied),
@@ -326,14 +330,14 @@ class Keeps:
             return -1, place.path
         return None
 
-    def _positions(self, value: Value, function: Function) -> Iterator[tuple[int, bool]]:
+    def _positions(self, value: Value, function: Function, depth: int = DEPTH) -> Iterator[tuple[int, bool]]:
         """The parameters of ``function`` that ``value`` is, or is computed from, on every path; never one by choice."""
         abstract = sorted_values(self.solution.final(value))
         for atom in abstract:
             if isinstance(atom, Container) and len(abstract) == 1:
                 for _, item in self.solution.held.get(atom.allocation, ()):
-                    if not self.solution.may_be(item, Container):
-                        yield from self._positions(item, function)
+                    if depth or not self.solution.may_be(item, Container):
+                        yield from self._positions(item, function, depth - 1)
         if makes_record(self.facts, value):
             for argument in value.arguments:
                 yield from self._positions(argument, function)

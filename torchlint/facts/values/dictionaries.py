@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchlint.facts.values.choices import held_in
 from torchlint.facts.values.domain import Abstract, Atom, Container
 from torchlint.facts.values.externals import COUNTER, FROM_KEYS
 from torchlint.facts.values.graph import Op, Store, Value
@@ -93,6 +94,16 @@ def of_pair(value: Value) -> Value:
         pair = value.inputs[0]
         value = next((item for key, item in zip(pair.keys, pair.inputs, strict=True) if key == value.keys[0]), pair)
     return value
+
+
+def has_items(kept: Value, *, of_all: bool) -> bool:
+    """Whether the values of a dict are kept, ``of_all`` without a choice, or else by a condition on each.
+
+    Be it in a new one: ``rows.append({tag + k: v for k, v in x.items()})``.
+    """
+    inside = held_in(kept)
+    chosen = (isinstance(one.syntax, cst.DictComp | cst.ListComp) and bool(one.syntax.for_in.ifs) for one in inside)
+    return any(map(is_item, inside)) and any(chosen) is not of_all
 
 
 def is_some_item(value: Value) -> bool:
