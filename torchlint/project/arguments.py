@@ -58,6 +58,8 @@ class Maker(NamedTuple):
         is_frozen: whether its parameters are told there not to require gradients.
         container: "list" or "dict" for one that the file makes, and takes nothing out of; "" for all else.
         is_older: whether a container is made before the loop begins in which it is passed.
+        given_for: where it is nothing but what the function around was given, whose ``name`` this is then, or that of
+            the class of an ``__init__``, the position and the name of the parameter; the own object does not count.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Maker(NamedTuple):
     is_frozen: bool = False
     container: str = ""
     is_older: bool = False
+    given_for: tuple[int, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,8 @@ class _Scope:
         is_initializer: whether it is the ``__init__`` of a class.
         evaluated: the names of what is put into evaluation mode, and not back into training mode.
         frozen: the names of what is told not to require gradients.
+        called: how other files call it; "" for what they cannot.
+        given: its parameters, its own object left out.
     """
 
     bound: dict[str, list[ast.expr | None]]
@@ -103,6 +108,8 @@ class _Scope:
     is_initializer: bool
     evaluated: frozenset[str]
     frozen: frozenset[str]
+    called: str
+    given: tuple[str, ...]
 
 
 def passed_arguments(tree: ast.Module, is_wanted: Callable[[str], bool]) -> dict[str, tuple[PassedArguments, ...]]:
@@ -156,7 +163,7 @@ class _Makers:
     """Looks for what made a value, scope by scope."""
 
     def __init__(self, tree: ast.Module) -> None:
-        self._tree = tree
+        self._tree, self._at_top = tree, frozenset[ast.AST](tree.body)
         self._scopes: dict[ast.AST, _Scope] = {}
 
     def of_arguments(
@@ -200,7 +207,7 @@ class _Makers:
             return ""
         made = self._makers(call.func.value, self._scope(where, cls), frozenset())
         only = next(iter(made)) if made and len(made) == 1 else None
-        return only.name if only is not None and only.item < 0 and not only.in_list else ""
+        return only.name if only is not None and only.item < 0 and not (only.in_list or only.given_for) else ""
 
     def _makers(self, value: ast.expr | None, scope: _Scope, seen: frozenset[str]) -> frozenset[Maker] | None:
         """What may have made ``value``; None where something else may have."""
@@ -228,15 +235,25 @@ class _Makers:
                 scope = self._scope(self._tree, None)
                 bound = scope.bound.get(name, [None])
             made = _all([self._makers(one, scope, seen) for one in bound])
+            if made is None and scope.called and name in scope.given:
+                made = self._handed_on(name, bound, scope, seen)
             made = _evaluated(made, EVALUATES) if name in scope.evaluated else made
             return _frozen(made) if name in scope.frozen else made
         assigned = list(self._attributes(name, scope.cls))
         return _all([self._makers(one, there, seen) for one, there in assigned]) if assigned else None
 
+    def _handed_on(
+        self, name: str, bound: list[ast.expr | None], scope: _Scope, seen: frozenset[str]
+    ) -> frozenset[Maker] | None:
+        """What a function was given for a parameter, be it that it moves that: ``net = net.to(device)``."""
+        if _all([self._makers(one, scope, seen) for one in bound[1:]]) != frozenset():
+            return None
+        return frozenset([Maker(scope.called, given_for=(scope.given.index(name), name))])
+
     def _listed(self, value: ast.List | ast.Tuple, scope: _Scope, seen: frozenset[str]) -> frozenset[Maker] | None:
         """``[Recorder(), Stopper()]``, also where a variable has the list."""
         made = _all([self._makers(one, scope, seen) for one in value.elts])
-        if not made or any(maker.in_list for maker in made):
+        if not made or any(maker.in_list or maker.given_for for maker in made):
             return None
         return frozenset(maker._replace(in_list=True) for maker in made)
 
@@ -244,7 +261,9 @@ class _Makers:
         """``loaders(root)[1]``, also where a variable has what was returned."""
         key = value.slice.value if isinstance(value.slice, ast.Constant) else None
         whole = self._makers(value.value, scope, seen) if isinstance(key, int) and key >= 0 else None
-        if whole is None or not isinstance(key, int) or any(maker.item >= 0 or maker.in_list for maker in whole):
+        if whole is None or not isinstance(key, int):
+            return None
+        if any(maker.item >= 0 or maker.in_list or maker.given_for for maker in whole):
             return None
         return frozenset(Maker(maker.name, key) for maker in whole)
 
@@ -277,8 +296,20 @@ class _Makers:
             modes = _put_into_evaluation(nodes), _told_to_freeze(nodes)
             own = _own_name(where, cls)
             is_initializer = own is not None and isinstance(where, FUNCTIONS) and where.name == INITIALIZER
-            self._scopes[where] = _Scope(bound, cls, own, is_initializer, *modes)
+            called, given = self._as_called(where, cls, own)
+            self._scopes[where] = _Scope(bound, cls, own, is_initializer, *modes, called, given)
         return self._scopes[where]
+
+    def _as_called(self, where: ast.AST, cls: ast.ClassDef | None, own: str | None) -> tuple[str, tuple[str, ...]]:
+        """How others call a function at the top level, or a method of a class there, and for which parameters."""
+        if not isinstance(where, FUNCTIONS) or where.args.posonlyargs:
+            return "", ()
+        given = tuple(one.arg for one in where.args.args)
+        if where in self._at_top:
+            return where.name, given
+        if cls is None or own is None or cls not in self._at_top:
+            return "", ()
+        return (cls.name if where.name == INITIALIZER else f"{cls.name}.{where.name}"), given[1:]
 
 
 def _evaluated(made: frozenset[Maker] | None, method: str) -> frozenset[Maker] | None:

@@ -15,7 +15,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from torchlint.guarding import Guarding
-from torchlint.project.arguments import Maker, PassedArguments, passed_arguments
 from torchlint.project.bases import REEXPORTS, Bases
 from torchlint.project.callers import Callers
 from torchlint.project.excerpt import Outline, mention, only_calls, sets_anew
@@ -24,8 +23,9 @@ from torchlint.project.given_files import GivenFiles
 from torchlint.project.guarded_parts import may_guard
 from torchlint.project.guardings import Guardings
 from torchlint.project.made_anew import MadeAnew
-from torchlint.project.modules import INITIALIZER, LIBRARIES, Location, Modules
+from torchlint.project.modules import INITIALIZER, Location, Modules
 from torchlint.project.numbers import Numbers
+from torchlint.project.passings import Passings
 from torchlint.project.readers import Readers
 from torchlint.project.sights import Consulted, Sights
 from torchlint.project.starred import member, starred
@@ -34,7 +34,6 @@ from torchlint.project.tables import Tables
 from torchlint.project.trees import Trees
 from torchlint.screen import imports_framework, uses_torch
 from torchlint.source import SIZE_LIMIT, Source, Unreadable
-from torchlint.syntax.depth import deep_recursion
 from torchlint.syntax.imported_names import imported_names
 
 if TYPE_CHECKING:
@@ -81,19 +80,19 @@ class Project:
         self._sights = Sights(accounts=accounts)
         self._modules = Modules(self._sights)
         self._given = frozenset(map(os.path.abspath, given))
-        self.files = GivenFiles(tuple(sorted(self._given)), self._modules, self._text, self._tree, self._sights)
-        self.guardings = Guardings(self.files, Tables(self._modules, self._outline, self._tree, self._sights))
-        self.numbers = Numbers(self.files, self._outline, self._modules.locate)
-        made_anew = MadeAnew(self._modules, self._tree, self._outline, self._given)
+        self.files = GivenFiles(tuple(sorted(self._given)), self._modules, self._text, self.tree, self._sights)
+        self.guardings = Guardings(self.files, Tables(self._modules, self.outline, self.tree, self._sights))
+        self.numbers = Numbers(self.files, self.outline, self._modules.locate)
+        made_anew = MadeAnew(self._modules, self.tree, self.outline, self._given)
         self.callers = Callers(self.files, made_anew, self.numbers)
         self.readers = Readers(self.files)
-        self._bases = Bases(self._modules, self._outline, self._tree)
+        self._bases = Bases(self._modules, self.outline, self.tree)
+        self._passings = Passings(self)
         self._texts: dict[str, str] = {}
         self._trees = Trees()
         self._brought: dict[tuple[str, str], tuple[bool, Collection[tuple[str, str]]]] = {}
         self._torch_users: dict[str, tuple[bool, Collection[tuple[str, str]]]] = {}
         self._outlines: dict[str, Outline | None] = {}
-        self._passed: dict[str, dict[str, tuple[PassedArguments, ...]]] = {}
         self._finds: dict[tuple[str, str], tuple[Found | None, Collection[tuple[str, str]]]] = {}
         self._excerpts: dict[tuple[str, str], str | None] = {}
         self._summaries: dict[tuple[str, str, bool], Summary | None] = {}
@@ -185,7 +184,7 @@ class Project:
 
     def starred(self, importer: str, origin: str, names: Collection[str]) -> Mapping[str, str]:
         """See :func:`~torchlint.project.starred.starred`."""
-        return starred(self._modules, self._outline, importer, origin, names)
+        return starred(self._modules, self.outline, importer, origin, names)
 
     def guarding(self, path: str, name: str) -> Guarding:
         """See :meth:`Guardings.guarding`; a base class in another file calls its methods, too."""
@@ -200,20 +199,13 @@ class Project:
         return self.files.importers(os.path.abspath(path))
 
     def passed(self, path: str, name: str) -> list[Passing]:
-        """What other files of the run pass to the function, the class or, as ``Class.method``, the method ``name``.
+        """See :meth:`Passings.to`."""
+        return self._passings.to(os.path.abspath(path), name)
 
-        The files are sorted.
-        """
-        from torchlint.facts.summaries.imports import Passing
-
-        place, (named, _, method) = os.path.abspath(path), name.partition(".")
-        return [
-            Passing(caller, self.imports_of(caller), self._known_makers(caller, call))
-            for caller in self.importers(path)
-            if self._may_call(caller, named) and (not method or self._may_call(caller, method))
-            for call in self._passed_in(caller).get(name, ())
-            if self._leads_to(caller, call.callee, place, named)
-        ]
+    def may_call(self, path: str, name: str) -> bool:
+        """Whether a file calls what has a name, as far as its text tells."""
+        self._sights.note(path)
+        return self.files.may_call(path, name)
 
     def subclasses(self, path: str, name: str) -> list[Found]:
         """The classes of other files of the run that name the class ``name`` of a file as a base, by file."""
@@ -223,39 +215,9 @@ class Project:
         found = (self.find(user, f":{cls}") for user, cls in below[:MOST_SUBCLASSES])
         return [one for one in found if one is not None]
 
-    def _may_call(self, path: str, name: str) -> bool:
-        self._sights.note(path)
-        return self.files.may_call(path, name)
-
-    def _passed_in(self, path: str) -> dict[str, tuple[PassedArguments, ...]]:
-        outline = self._outline(path)
-        if path not in self._passed:
-            self._passed[path] = {} if outline is None else self._passed_by(self._tree(path), outline)
-        return self._passed[path]
-
-    def _passed_by(self, tree: ast.Module | None, outline: Outline) -> dict[str, tuple[PassedArguments, ...]]:
-        with deep_recursion():
-            return {} if tree is None else passed_arguments(tree, partial(_is_imported, outline))
-
-    def _leads_to(self, caller: str, callee: str, path: str, name: str) -> bool:
-        full = self._full_name(caller, callee)
-        found = None if full is None else self.find(caller, full)
-        return found is not None and (found.path, found.name, found.rest) == (path, name, ())
-
-    def _known_makers(self, caller: str, call: PassedArguments) -> tuple[tuple[int | str, tuple[Maker, ...]], ...]:
-        """The arguments of a call of which all makers are known, these by the names that the caller imports."""
-        found = []
-        for key, makers in call.makers:
-            named = [
-                maker if maker.container else maker._replace(name=self._full_name(caller, maker.name) or "")
-                for maker in makers
-            ]
-            found += [(key, tuple(named))] if all(maker.name or maker.container for maker in named) else []
-        return tuple(found)
-
-    def _full_name(self, path: str, name: str) -> str | None:
+    def full_name(self, path: str, name: str) -> str | None:
         """A dotted name that a file writes as the file imports it; ":Name" for what it defines itself."""
-        outline, (first, _, rest) = self._outline(path), name.partition(".")
+        outline, (first, _, rest) = self.outline(path), name.partition(".")
         imported = outline.imported(first) if outline is not None else None
         if imported is not None:
             return f"{imported}.{rest}" if rest else imported
@@ -280,7 +242,7 @@ class Project:
 
     def _emptied_by(self, importer: str, found: Found) -> tuple[str, ...]:
         """The functions that take things out of a global, if the importing file calls one and says no more of any."""
-        outline = self._outline(found.path) if self._is_emptied(found.path, found.name) else None
+        outline = self.outline(found.path) if self._is_emptied(found.path, found.name) else None
         emptiers = outline.emptiers(found.name) if outline is not None else ()
         text = self._text(importer) if emptiers else ""
         located = {self._modules.locate(importer, name) for name in imported_names(text)} - {None}
@@ -289,7 +251,7 @@ class Project:
 
     def _define(self, location: Location, hops: int, searched: dict[Location, int]) -> Found | None:
         """What a name leads to over so many re-exports; ``searched`` says over how many nothing was found before."""
-        outline = self._outline(location.path) if location.rest and hops else None
+        outline = self.outline(location.path) if location.rest and hops else None
         if outline is None or searched.get(location, 0) >= hops:
             return None
         searched[location] = hops  # packages import all of each other, in circles
@@ -324,13 +286,14 @@ class Project:
             self._learn(path, saved, tree)
         return tree
 
-    def _outline(self, path: str) -> Outline | None:
+    def outline(self, path: str) -> Outline | None:
+        """What others may know of a file by its text; None for one that cannot be parsed."""
         self._sights.note(path)
         if path not in self._outlines:
-            self._tree(path)
+            self.tree(path)
         return self._outlines[path]
 
-    def _tree(self, path: str) -> ast.Module | None:
+    def tree(self, path: str) -> ast.Module | None:
         """The tree of a module; None for one that cannot be parsed, which its own check reports."""
         text = self._text(path)
         try:
@@ -347,7 +310,7 @@ class Project:
         outline = self._outlines[path] = Outline(text, tree)
         self._bases.learn(path, tree, may_guard=may_guard(text))
         if path in self._given and self.files.imports_others(path):
-            self._passed[path] = self._passed_by(tree, outline)
+            self._passings.learn(path, tree, outline)
 
     def _found(self, path: str, name: str, rest: tuple[str, ...], outline: Outline) -> Found:
         from torchlint.facts.summaries.imports import Found, Kind
@@ -378,14 +341,9 @@ class Project:
 
     def _is_emptied(self, path: str, name: str) -> bool:
         """Whether a file takes things out of a global of its own."""
-        outline = self._outline(path)
+        outline = self.outline(path)
         return outline is not None and self._is_global(path, name) and outline.empties(name)
 
     def _is_global(self, path: str, name: str) -> bool:
-        outline = self._outline(path)
+        outline = self.outline(path)
         return outline is not None and outline.definition(name) not in DEFINITIONS
-
-
-def _is_imported(outline: Outline | None, name: str) -> bool:
-    imported = None if outline is None else outline.imported(name)
-    return imported is not None and imported.partition(".")[0] not in LIBRARIES

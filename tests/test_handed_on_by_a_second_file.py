@@ -1,0 +1,77 @@
+"""What a function is given by a file that was given it itself, by a third one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import Project
+
+ANSWERS = """
+    import torch
+
+    def answers(net, rows):
+        return [net(row).argmax().item() for row in rows]
+"""
+
+JUDGE = """
+    import torch
+    from answers import answers
+
+    class Judge:
+        def __init__(self, net, rows, spare=None):
+            {kept}
+            self.rows = rows
+
+        def judge(self):
+            return answers({handed}, self.rows)
+
+    def judged(rows, net, device="cpu"):
+        net = net.to(device)
+        return answers(net, rows)
+
+    def judged_each(nets, rows):
+        return [answers(net, rows) for net in nets]
+"""
+
+MAIN = """
+    import torch
+    from torch import nn
+    from judge import Judge, judged, judged_each
+
+    def doubled(row):
+        return 2 * row
+
+    def main(rows):
+        print({judged})
+"""
+
+KEPT = "self.net = net"
+
+
+@pytest.mark.parametrize(
+    ("kept", "handed", "judged", "leaks"),
+    [
+        (KEPT, "self.net", "Judge(nn.Linear(3, 3), rows).judge()", True),
+        (KEPT, "self.net.eval()", "Judge(nn.Linear(3, 3), rows).judge()", True),
+        (KEPT, "self.net", "Judge(rows=rows, net=nn.Linear(3, 3)).judge()", True),
+        ("self.net = net.to('cuda').eval()", "self.net", "Judge(nn.Linear(3, 3), rows).judge()", True),
+        (KEPT, "self.net", "judged(rows, nn.Linear(3, 3))", True),
+        (KEPT, "self.net", "judged(rows, net=nn.Linear(3, 3))", True),
+        (KEPT, "self.net", "judged(rows, doubled)", False),
+        (KEPT, "self.net", "judged(nn.Linear(3, 3), rows)", False),
+        (KEPT, "self.net", "judged_each([nn.Linear(3, 3)], rows)", False),
+        (KEPT, "self.net", "Judge(doubled, rows).judge()", False),
+        (KEPT, "self.net", "Judge(doubled, rows, nn.Linear(3, 3)).judge()", False),
+        ("self.net = net.requires_grad_(False)", "self.net", "Judge(nn.Linear(3, 3), rows).judge()", False),
+        ("self.net = net if rows else doubled", "self.net", "Judge(nn.Linear(3, 3), rows).judge()", False),
+        ("self.net = net\n            self.net = spare", "self.net", "Judge(nn.Linear(3, 3), rows).judge()", False),
+    ],
+)
+def test_a_network_that_another_file_hands_on(tmp_path: Path, kept: str, handed: str, judged: str, leaks: bool) -> None:
+    texts = {"answers.py": ANSWERS, "judge.py": JUDGE, "main.py": MAIN}
+    parts = {"kept": kept, "handed": handed, "judged": judged}
+    project = Project(tmp_path, {name: text.format(**parts) for name, text in texts.items()})
+    assert [one for one in project.found() if "TLK201" in one and "answers" in one] == (
+        ["answers.py: TLK201 warning"] if leaks else []
+    )
