@@ -367,6 +367,82 @@ def test_a_method_of_another_file_fills_the_cache_of_its_object(
     assert any(one.startswith("answers.py: TLK404") for one in found) is leaks, found
 
 
+PHRASES = """
+    known = {{}}
+
+    def embedded(encoder, phrase, words):
+        if phrase not in known:
+            known[{key}] = encoder({given})
+        return known[{key}]
+
+    def embedded_twice(encoder, phrase, words):
+        return embedded(encoder, phrase.strip(), words), embedded(encoder, phrase.lower(), words)
+
+    def begin_anew():
+        {anew}
+"""
+
+PAINTER = """
+    import torch
+    from phrases import embedded, embedded_twice
+
+    class Painter:
+        def __init__(self, encoder, net, words):
+            self.encoder, self.net, self.words = encoder, net, words
+
+        @torch.no_grad()
+        def paint(self, phrase):
+            return self.net({embedded})
+"""
+
+PAINTING = """
+    import sys
+    import torch
+    from torch import nn
+    from painter import Painter
+
+    def words(text):
+        return torch.tensor([[ord(letter) for letter in text]])
+
+    def main():
+        painter = Painter({encoder}, nn.Linear(8, 3), words)
+        for line in sys.stdin:
+            print(painter.paint(line).argmax())
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "leaks"),
+    [
+        ({}, True),
+        ({"embedded": "embedded_twice(self.encoder, phrase, self.words)[0]"}, True),
+        ({"given": "words(phrase), scale=2"}, True),
+        ({"anew": "known.clear()"}, False),
+        ({"anew": "del known[next(iter(known))]"}, False),
+        ({"encoder": "str.upper"}, False),
+        ({"encoder": "words"}, False),
+        ({"key": "phrase[0] == 'a'"}, False),
+        ({"embedded": "embedded(self.encoder, 'a cat', self.words)"}, False),
+        ({"embedded": "embedded(self.encoder, len(self.words), self.words)"}, False),
+    ],
+)
+def test_a_cache_of_what_a_network_gives_that_two_files_hand_on(
+    tmp_path: Path, parts: dict[str, str], leaks: bool
+) -> None:
+    filled = {
+        "key": "phrase",
+        "given": "words(phrase)",
+        "anew": "pass",
+        "embedded": "embedded(self.encoder, phrase, self.words)",
+        "encoder": "nn.Embedding(128, 8)",
+        **parts,
+    }
+    texts = {"phrases.py": PHRASES, "painter.py": PAINTER, "main.py": PAINTING}
+    project = Project(tmp_path, {name: text.format(**filled) for name, text in texts.items()})
+    found = [one for one in project.found() if "TLK404" in one]
+    assert found == (["painter.py: TLK404 note"] if leaks else [])
+
+
 BANK = """
     import torch
     import torch.nn.functional as F

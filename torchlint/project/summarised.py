@@ -10,9 +10,9 @@ from torchlint.syntax.depth import deep_recursion, parse_quietly
 
 if TYPE_CHECKING:
     # Importing this brings libcst, which a run over files without torch does not need.
-    from torchlint.facts.summaries.summary import Summary
+    from torchlint.facts.summaries.summary import FunctionSummary, Summary
 
-__all__ = ["of_unknown_shape", "summarised"]
+__all__ = ["of_unknown_shape", "summarised", "without_caches"]
 
 
 def summarised(excerpt: str, name: str) -> Summary | None:
@@ -38,3 +38,29 @@ def of_unknown_shape(summarise: Callable[[], Summary | None]) -> Summary | None:
     """A summary that does not say what the name stands for."""
     summary = summarise()
     return None if summary is None else replace(summary, shape=())
+
+
+def without_caches(summary: Summary, is_emptied: Callable[[str], bool]) -> Summary:
+    """A summary whose functions fill no cache that is a global from which the file takes things out.
+
+    Args:
+        summary: of a name; its excerpt need not have what empties a global that is filled there.
+        is_emptied: whether the file takes things out of the global of a name.
+    """
+    from torchlint.facts.summaries.effect_kinds import FILLING
+
+    def told(function: FunctionSummary) -> FunctionSummary:
+        filled = {effect.name.rpartition(".")[2] for effect in function.effects if effect.kind in FILLING}
+        filled |= {keep.attribute for keep in function.keeps if keep.into < 0 and keep.cached_under}
+        emptied = frozenset(filter(is_emptied, filled))
+        if not emptied:
+            return function
+        left = (e for e in function.effects if e.kind not in FILLING or e.name.rpartition(".")[2] not in emptied)
+        keeps = (
+            replace(keep, cached_under=()) if keep.into < 0 and keep.attribute in emptied else keep
+            for keep in function.keeps
+        )
+        return replace(function, effects=tuple(left), keeps=tuple(keeps))
+
+    classes = (replace(cls, methods=tuple(map(told, cls.methods))) for cls in summary.classes)
+    return replace(summary, functions=tuple(map(told, summary.functions)), classes=tuple(classes))

@@ -35,11 +35,16 @@ class FilledCaches:
 
     def _put_in(self, function: Function) -> Iterator[EffectSummary]:
         for store in self._insertions.get(function, ()):
-            called = self._given_function(store.value, function)
-            if store.index is None or store.holder is None or not (called or self._holds_tensors(store.value)):
+            called, given = self._given_function(store.value, function), self._given_callee(store.value, function)
+            if store.index is None or store.holder is None or store.index.op is Op.COMPARISON:
+                continue  # of the last there are two
+            if not (called or given or self._holds_tensors(store.value)):
                 continue
             name, positions = _name_of(store.holder, function), _given_in(store.index, function)
             if name and positions and self._lookups.of(store.statement, store.holder, store.value) is not None:
+                if given:
+                    yield EffectSummary(EffectKind.CACHES_OF_GIVEN, name, (*given, *positions))
+                    continue
                 kind = EffectKind.CACHES_CALLED if called else self._kind(store.value, store.index)
                 yield EffectSummary(kind, f"{called}.{name}" if called else name, positions)
 
@@ -51,6 +56,11 @@ class FilledCaches:
         stored = stored_at(self.facts.solution, callee) if callee.inputs[0] in function.parameters[:1] else []
         is_given = bool(stored) and all(one.op is Op.PARAMETER and one.function.name == "__init__" for one in stored)
         return callee.name if is_given and not self._holds_tensors(value) else ""
+
+    def _given_callee(self, value: Value, function: Function) -> tuple[int, ...]:
+        """``encoder(text)``: the parameter that a function calls, unless what it is shows what comes of it."""
+        is_given = value.op is Op.CALL and value.callee in function.parameters and not self._holds_tensors(value)
+        return (function.parameters.index(value.callee),) if is_given else ()
 
     @cached_property
     def _insertions(self) -> dict[Function, list[Store]]:
@@ -65,10 +75,21 @@ class FilledCaches:
         for call in self.facts.steps.calls_in(function):
             for callee in self.facts.solution.functions_of(call):
                 for done in self.by(callee):
+                    if done.kind is EffectKind.CACHES_OF_GIVEN:
+                        yield from self._put_through_given(call, callee, done)
+                        continue
                     keys = [self.facts.solution.passed(call, callee, position) for position in done.of]
                     given = {one for key in keys if key is not None for one in _given_in(key, function)}
                     if given:
                         yield EffectSummary(done.kind, done.name, tuple(sorted(given)))
+
+    def _put_through_given(self, call: Value, callee: Function, done: EffectSummary) -> Iterator[EffectSummary]:
+        """``encode(self.encoder, text)`` of a function that calls what it is given first."""
+        given = [self.facts.solution.passed(call, callee, position) for position in done.of]
+        keys = {one for key in given[1:] if key is not None for one in _given_in(key, call.function)}
+        if keys and given[0] in call.function.parameters:
+            first = call.function.parameters.index(given[0])
+            yield EffectSummary(done.kind, done.name, (first, *sorted(keys)))
 
     def _kind(self, value: Value, key: Value) -> EffectKind:
         if not self.facts.extents.is_output(value):

@@ -12,7 +12,7 @@ from torchlint.facts.keeping.gathering import Gathering
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.keeping.lookups import Lookups, begins_group
 from torchlint.facts.keeping.requested import RequestedTexts
-from torchlint.facts.summaries.effect_kinds import EffectKind
+from torchlint.facts.summaries.effect_kinds import FILLING, EffectKind
 from torchlint.facts.values.choices import choices
 from torchlint.facts.values.domain import FunctionReference
 from torchlint.facts.values.frameworks import may_be_module
@@ -23,10 +23,6 @@ from torchlint.facts.values.writing import Use, text_of
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-
-
-FILLING = (EffectKind.CACHES, EffectKind.CACHES_OUTPUTS, EffectKind.CACHES_BY_TEXT, EffectKind.CACHES_CALLED)
-"""What a function of another file does that fills a cache of its own."""
 
 
 @dataclass(frozen=True)
@@ -115,11 +111,16 @@ class Memos:
                 called, _, name = effect.done.name.rpartition(".")
                 if called and not self._gives_output(effect.function, called):
                     continue
+                keys = effect.given
+                if kind is EffectKind.CACHES_OF_GIVEN:
+                    if len(keys) != len(effect.done.of) or not self._runs_network(keys[0]):
+                        continue
+                    keys = keys[1:]
                 if _is_made_beside(call, holder) or self._is_emptied(name):
                     continue
                 name = name if holder is None else f"{self.facts.name_in(call, holder)}.{name}"
                 statement = self.facts.statement_of(call)
-                for key in effect.given:
+                for key in keys:
                     known = self._asks(key, kind)
                     others = known or self._decides(key, kind)
                     by = known if kind is EffectKind.CACHES else others
@@ -153,7 +154,7 @@ class Memos:
 
     def _decides(self, key: Value, kind: EffectKind) -> Function | Loop | None:
         """What decides how many keys there are; that anybody may ask for outputs is said where a network gives them."""
-        if kind is EffectKind.CACHES_CALLED:
+        if kind in (EffectKind.CACHES_CALLED, EffectKind.CACHES_OF_GIVEN):
             return self._said_by_others(key)
         return self.texts.read_in(key) or self.texts.taken_in(key)
 

@@ -83,6 +83,8 @@ class EffectKind(Symbol):
     """The same, where the key is a text that a tokenizer reads."""
     CACHES_CALLED = "caches called"
     """The same with what a function gives that its object was given: the one before the dot, in the one after it."""
+    CACHES_OF_GIVEN = "caches of given"
+    """The same with what the first of the parameters gives when it is called, under a key made of the others."""
     RETAINS = "retains"
     """It runs a backward over what it is given for the first of the parameters, and keeps the graph; where there is a
     second one, if that is true."""
@@ -98,6 +100,16 @@ class EffectKind(Symbol):
     """It may switch one of these off, by what is named."""
     CALLS = "calls"
     """It calls a function that its file imports, which may do any of these."""
+
+
+FILLING = (
+    EffectKind.CACHES,
+    EffectKind.CACHES_OUTPUTS,
+    EffectKind.CACHES_BY_TEXT,
+    EffectKind.CACHES_CALLED,
+    EffectKind.CACHES_OF_GIVEN,
+)
+"""What a function does that fills a cache."""
 
 
 DEEPCOPY = "copy.deepcopy"

@@ -20,7 +20,7 @@ from torchlint.facts.keeping.filled_caches import FilledCaches
 from torchlint.facts.keeping.joining import joined_by
 from torchlint.facts.repeated.grouped import kept_for_good, made_for_group
 from torchlint.facts.repeated.products import drawn_anew
-from torchlint.facts.summaries.effect_kinds import WORKERS, EffectKind, EffectSummary
+from torchlint.facts.summaries.effect_kinds import FILLING, WORKERS, EffectKind, EffectSummary
 from torchlint.facts.summaries.passing import may_be_followed, passed_on
 from torchlint.facts.turns.data_passes import source_of_one
 from torchlint.facts.values.frameworks import is_module_class
@@ -54,8 +54,7 @@ HOOKING = (EffectKind.HOOKS, EffectKind.HOOKS_OWN)
 OF_EACH = (
     *HOOKING, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS, EffectKind.ZEROES, EffectKind.STARTS,
     EffectKind.GROWS_ANEW, EffectKind.REMEMBERS_GIVEN, EffectKind.MEMOISES,
-    EffectKind.CACHES, EffectKind.CACHES_OUTPUTS, EffectKind.CACHES_BY_TEXT, EffectKind.CACHES_CALLED,
-    EffectKind.RETAINS, EffectKind.DOUBLES, EffectKind.TIES, EffectKind.TABLES, *SWITCHES,
+    *FILLING, EffectKind.RETAINS, EffectKind.DOUBLES, EffectKind.TIES, EffectKind.TABLES, *SWITCHES,
 )  # fmt: skip
 """What is asked of each function anew, whatever those do that it calls."""
 
