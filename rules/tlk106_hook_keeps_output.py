@@ -159,7 +159,7 @@ def _untaken(facts: Facts, left: Untaken) -> Finding:
 
 def _elsewhere(facts: Facts, kept: HookElsewhere) -> Finding:
     hook, tensor = kept.hook, kept.tensor.name
-    level, memory, cost = _cost_of_growth(spent=kept.spent)
+    level, memory, cost = _cost_of_growth(spent=kept.spent) if kept.forward is not None else _COST_UNSEEN
     owner = f"{hook.function.owner.name}." if hook.function.owner is not None else ""
     return Finding(
         node=facts.statement_of(hook.registration),
@@ -170,16 +170,22 @@ def _elsewhere(facts: Facts, kept: HookElsewhere) -> Finding:
         level=level,
         memory=memory,
         evidence=(Step(facts.statement_of(hook.registration), "it becomes a hook here"), *_run(facts, kept)),
-        explained_by="TLK201" if facts.inferences.is_inference(kept.forward) else None,
+        explained_by="TLK201" if kept.forward and facts.inferences.is_inference(kept.forward) else None,
     )
+
+
+_COST_UNSEEN = (
+    Level.WARNING,
+    Memory.DEVICE_GROWS,
+    ": with gradients on memory grows with each forward by all activations before it",
+)
 
 
 def _cost(kept: HookStore) -> tuple[Level, Memory, str]:
     if not kept.grows:
         return Level.NOTE, Memory.PEAK, ", until the next forward overwrites it"
     if kept.forward is None:
-        cost = ": with gradients on memory grows with each forward by all activations before it"
-        return Level.WARNING, Memory.DEVICE_GROWS, cost
+        return _COST_UNSEEN
     return _cost_of_growth(spent=kept.spent)
 
 

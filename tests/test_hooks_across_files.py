@@ -249,3 +249,78 @@ def test_what_nobody_in_the_run_asks_for_empties_nothing(tmp_path: Path, after: 
     found = [one for one in Project(tmp_path, files).found() if "TLK106" in one]
     assert found == (["monitor.py: TLK106 warning"] if is_told else [])
     assert not [one for one in Project(tmp_path, files).found("monitor.py") if "TLK106" in one]
+
+
+SEEN = """
+    class Seen:
+        def __init__(self):
+            self.outputs = []
+
+        def note(self, layer, given, out):
+            {kept}
+
+        def largest(self):
+            {read}
+
+        def begin_anew(self):
+            {anew}
+"""
+
+WATCHING = """
+    from torch import nn
+    from seen import Seen
+
+    def watch(net):
+        seen = Seen()
+        hooks = [layer.register_forward_hook(seen.note) for layer in net.modules() if isinstance(layer, nn.ReLU)]
+        return seen, hooks
+"""
+
+WATCHED = """
+    import torch
+    from torch import nn
+    from watch import watch
+
+    def fit(loader):
+        net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        seen, hooks = watch(net)
+        for x, y in loader:
+            loss = nn.functional.cross_entropy(net(x), y){more}
+            optimizer.zero_grad()
+            {trains}
+            {after}
+        print(seen.largest())
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "is_told"),
+    [
+        ({}, True),
+        ({"kept": "self.outputs.append((type(layer), given[0], out))"}, True),
+        ({"kept": "self.outputs.append(out.detach())"}, False),
+        ({"kept": "self.outputs = out"}, False),
+        ({"read": "return self.outputs[-1]"}, False),
+        ({"anew": "self.outputs.clear()"}, True),
+        ({"anew": "self.outputs.clear()", "after": "seen.begin_anew()"}, False),
+        ({"after": "seen.outputs = []"}, False),
+        ({"more": " + seen.outputs[-1].mean()"}, False),
+        ({"trains": "pass"}, False),
+    ],
+)
+def test_three_files_have_a_hook_its_module_and_the_training(
+    tmp_path: Path, parts: dict[str, str], is_told: bool
+) -> None:
+    filled = {
+        "kept": "self.outputs.append(out)",
+        "read": "return max(out.abs().max().item() for out in self.outputs)",
+        "anew": "pass",
+        "more": "",
+        "trains": "loss.backward(); optimizer.step()",
+        "after": "pass",
+        **parts,
+    }
+    texts = {"seen.py": SEEN, "watch.py": WATCHING, "fit.py": WATCHED}
+    project = Project(tmp_path, {name: text.format(**filled) for name, text in texts.items()})
+    assert [one for one in project.found() if "TLK106" in one] == ["watch.py: TLK106 warning"] * is_told

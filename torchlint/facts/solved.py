@@ -48,6 +48,7 @@ class Solved(Repairs):
         others_empty: whether another file of the run empties an attribute of the objects of this one, or sets it anew.
         others_only_read: whether other files of the run make only numbers of what a function of this one gives.
         others_train_on_result: whether another file of the run differentiates what a function of this one returns.
+        others_train: whether another file of the run that uses this one trains.
         others_train_on: whether another file of the run trains, and goes on with an attribute of a name.
         trains_without: whether another file of the run trains what is made here, and none uses an attribute of a name.
         modes, flows, steps, lifetimes, unit_tests: the queries.
@@ -77,6 +78,7 @@ class Solved(Repairs):
         self.others_empty = project.empty
         self.others_only_read = project.only_read
         self.others_train_on_result = project.train_on_result
+        self.others_train = project.train
         self.others_train_on = project.train_on
         self.trains_without = project.trains_without
         self.modes = Modes(self.solution, project.guarding)

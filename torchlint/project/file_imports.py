@@ -66,6 +66,9 @@ class FileImports:
     def train_on_result(self, name: str) -> bool:
         return self.project.readers.train_on_result(self.path, name)
 
+    def train(self) -> bool:
+        return self.project.readers.train(self.path)
+
     def train_on(self, attribute: str) -> bool:
         return self.project.readers.train_on(self.path, attribute)
 

@@ -60,6 +60,12 @@ class Readers:
                 self._may_use(other, path, attribute) for other in others
             )
 
+    def train(self, path: str) -> bool:
+        """Whether a file that reaches ``path`` trains."""
+        with self._files.asked():
+            trainers = (other for other in self._files.others(path) if may_train(self._files.text_of(other)))
+            return any(path in self._files.reached_by(other) for other in trainers)
+
     def train_on(self, path: str, attribute: str) -> bool:
         """Whether a file that reaches ``path`` trains, and goes on with an ``attribute`` of some object.
 

@@ -24,7 +24,7 @@ class HookElsewhere:
         hook: as it is registered here.
         file: the name of that file.
         tensor: what it keeps: the parameter that is given it.
-        forward: a call that runs the hook with gradients on.
+        forward: a call that runs the hook with gradients on; None where only other files of the run train.
         seen_at: that call, or the one of this file by which another file comes to make it.
         spent: True when a backward runs over the graph of each such forward.
     """
@@ -32,7 +32,7 @@ class HookElsewhere:
     hook: Hook
     file: str
     tensor: Value
-    forward: Value
+    forward: Value | None
     seen_at: Value | None
     spent: bool
 
@@ -53,6 +53,10 @@ def _kept(facts: Facts, search: Search, hook: Hook, keep: KeepSummary) -> HookEl
     grows = keep.grows and not keep.bounded and not keep.keyed and not keep.of
     has_graph = not keep.is_computed or Mode(keep.mode) is not Mode.OFF
     homes = list(_homes(facts, hook, keep)) if grows and has_graph and tensor in hook.tensors else []
+    file = facts.graph.foreign.files[hook.function]
+    if homes and not facts.hooks.forwards(hook):
+        kept = _is_left_to_others(facts, hook, keep, homes)
+        return HookElsewhere(hook, file, tensor, None, None, spent=False) if kept else None
     lasting = [
         forward
         for forward in (facts.hooks.forwards(hook) if homes else ())
@@ -68,8 +72,19 @@ def _kept(facts: Facts, search: Search, hook: Hook, keep: KeepSummary) -> HookEl
     is_trained = facts.flows.is_trained_on if is_settled else facts.flows.may_be_trained_on
     if search.is_wanted(read, homes) or any(map(is_trained, read)):
         return None
-    file, seen_at = facts.graph.foreign.files[hook.function], facts.hooks.seen_at(lasting[0])
-    return HookElsewhere(hook, file, tensor, lasting[0], seen_at, spent)
+    return HookElsewhere(hook, file, tensor, lasting[0], facts.hooks.seen_at(lasting[0]), spent)
+
+
+def _is_left_to_others(facts: Facts, hook: Hook, keep: KeepSummary, homes: list[Place | Value]) -> bool:
+    """Whether only other files of the run train, and nobody is seen to want what an object of the hook's file keeps.
+
+    No method of it gives that on with its graph, and none empties it of which others speak.
+    """
+    if keep.into != 0 or hook.function.owner is None or keep.readers or _reads(facts, hook, keep, homes):
+        return False
+    emptying = {name for place, name in facts.graph.foreign.endings if place in homes and name != "__init__"}
+    is_emptied = any(not facts.others_never_mention(name) for name in emptying)
+    return not is_emptied and not facts.others_mention(keep.attribute) and facts.others_train()
 
 
 def _is_refilled(facts: Facts, homes: list[Place | Value], forwards: list[Value]) -> bool:
@@ -100,12 +115,12 @@ def _homes(facts: Facts, hook: Hook, keep: KeepSummary) -> Iterator[Place | Valu
         yield Place(function.owner.root(), keep.attribute)
 
 
-def _reads(facts: Facts, hook: Hook, keep: KeepSummary, homes: list[Place | Value]) -> Iterator[Value]:
+def _reads(facts: Facts, hook: Hook, keep: KeepSummary, homes: list[Place | Value]) -> list[Value]:
     """All that reads what is kept: an attribute, or what a method of the hook's object returns."""
-    for value in facts.graph.values:
-        if value.op in (Op.READ, Op.ATTRIBUTE) and any(place in homes for place in places_of(facts.solution, value)):
-            yield value
+    reading = facts.graph.of(Op.READ, Op.ATTRIBUTE)
+    found = [one for one in reading if any(place in homes for place in places_of(facts.solution, one))]
     owner = hook.function.owner_around
     for name in keep.readers if owner is not None else ():
         reader = owner.method(name) if owner is not None else None
-        yield from facts.solution.callers.get(reader, {}) if reader is not None else ()
+        found += facts.solution.callers.get(reader, {}) if reader is not None else ()
+    return found

@@ -118,6 +118,9 @@ class Imports(Protocol):
     def train_on_result(self, name: str) -> bool:
         """Whether another file of the run runs a backward over what a function of this one returns."""
 
+    def train(self) -> bool:
+        """Whether another file of the run that reaches this one trains."""
+
     def train_on(self, attribute: str) -> bool:
         """Whether another file of the run that reaches this one trains, and goes on with such an attribute."""
 
@@ -204,6 +207,10 @@ class NoImports:
         return False
 
     def train_on_result(self, name: str) -> bool:
+        """Nobody else is seen."""
+        return False
+
+    def train(self) -> bool:
         """Nobody else is seen."""
         return False
 
