@@ -123,6 +123,78 @@ def test_what_an_object_of_unknown_class_is_given_may_be_trained_on(tmp_path: Pa
     assert Project(tmp_path, {"agent.py": ROLLOUT.format(call=call)}).found() == []
 
 
+PAINTER = """
+    import torch
+    from torch import nn
+
+    class Painter(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mix = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+
+        {decorator}
+        def paint(self, count):
+            return self.mix({noise})
+
+        def noise(self, count):
+            return torch.randn(count, 4)
+"""
+
+ROUNDS = """
+    import torch.nn.functional as F
+
+    def judge_round(painter, judge, optimizer, real):
+        fake = painter.{call}
+        cost = F.softplus(-judge(real)).mean() + F.softplus(judge({fake})).mean(){more}
+        optimizer.zero_grad()
+        cost.backward()
+        optimizer.step()
+        return {returned}
+"""
+
+PAINTING = """
+    import torch
+    from torch import nn
+    from painter import Painter
+    from rounds import judge_round
+
+    def fit(loader):
+        painter, judge = Painter(), nn.Linear(3, 1)
+        optimizer = torch.optim.Adam({trained})
+        return sum(judge_round(painter, judge, optimizer, real) for real in loader)
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "is_told"),
+    [
+        ({}, True),
+        ({"fake": "fake.detach()[:8]"}, True),
+        ({"decorator": "@torch.no_grad()"}, False),
+        ({"call": "noise(len(real))[:, :3]"}, False),
+        ({"fake": "fake"}, False),
+        ({"fake": "fake.detach()", "more": " + fake.pow(2).mean()"}, False),
+        ({"returned": "cost.item(), fake"}, False),
+    ],
+)
+def test_what_a_method_of_a_network_gives_is_only_used_detached_in_a_step_elsewhere(
+    tmp_path: Path, parts: dict[str, str], is_told: bool
+) -> None:
+    filled = {
+        "decorator": "",
+        "noise": "torch.randn(count, 4)",
+        "call": "paint(len(real))",
+        "fake": "fake.detach()",
+        "more": "",
+        "returned": "cost.item()",
+        "trained": "judge.parameters()",
+        **parts,
+    }
+    texts = {"painter.py": PAINTER, "rounds.py": ROUNDS, "painting.py": PAINTING}
+    project = Project(tmp_path, {name: text.format(**filled) for name, text in texts.items()})
+    assert [one for one in project.found() if "TLK203" in one] == ["rounds.py: TLK203 warning"] * is_told
+
+
 CRITERION = """
     from torch import nn
 

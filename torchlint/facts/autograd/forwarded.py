@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from torchlint.facts.autograd.detached_ends import ends_detached
 from torchlint.facts.turns.steps import called_object
 from torchlint.facts.values.frameworks import is_forward, is_module_class
 from torchlint.facts.values.graph import Function, Mode, Op, Value
@@ -62,8 +63,10 @@ class Forwarded:
         """The network whose forward a CALL runs."""
         if self.steps.calls_module(call):
             return called_object(call)
-        is_method = self.extents.is_method_of_module(call) or self._is_method_elsewhere(call)
-        return call.callee.inputs[0] if is_method and call in self.flows.trained else None
+        is_elsewhere = self._is_method_elsewhere(call)
+        is_method = is_elsewhere or self.extents.is_method_of_module(call)
+        is_run = call in self.flows.trained or (is_elsewhere and ends_detached(self.flows, call))
+        return call.callee.inputs[0] if is_method and is_run else None
 
     def by_method(self, call: Value) -> Value | None:
         """The network of which a CALL runs a method of this file that gives what its forward, or a part, gives."""
