@@ -19,7 +19,8 @@ class FiguresNotClosed(Rule):
     ## What it does
     Finds `plt.figure()`, `plt.subplots()` and `plt.subplot_mosaic()` in a loop of steps or epochs, in a framework's
     method, or in a helper that one of these calls, whose figure nobody closes; and, as a note, one that is closed on
-    one way only: a `return` or a branch, which asks for what was drawn, leaves it open.
+    one way only: a `return` or a branch, which asks for what was drawn, leaves it open. A note is also what any other
+    loop makes for each of its items and saves in the same turn: one figure stays open for each run, layer or class.
 
     ## Why is this bad?
     pyplot keeps every figure that it makes until it is closed, whatever happens to the variable: some eighty
@@ -43,7 +44,8 @@ class FiguresNotClosed(Rule):
 
     ## When it is not a leak
     It is closed, by `plt.close` or by `SummaryWriter.add_figure`, which does so by default; it is shown; the same
-    number is used again (`plt.figure(1)`); it is a `matplotlib.figure.Figure`, which pyplot does not know; it goes
+    number is used again (`plt.figure(1)`); the loop is written to have no more than twenty turns, and no step is made
+    in them; it is a `matplotlib.figure.Figure`, which pyplot does not know; it goes
     to code that is not seen.
 
     ## Fix safety
@@ -89,7 +91,7 @@ def _finding(facts: Facts, figure: OpenFigure) -> Finding:
             *where,
             f": host memory grows, GPU memory does not; write `{advice}` {when}",
         ),
-        level=Level.WARNING if figure.past is None else Level.NOTE,
+        level=Level.WARNING if figure.past is None and not figure.is_item else Level.NOTE,
         memory=Memory.HOST_GROWS,
         evidence=tuple(evidence),
         fix=fix,

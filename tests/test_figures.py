@@ -67,6 +67,49 @@ def test_a_figure_is_closed_or_only_one(lines: list[str]) -> None:
     assert found(in_step(*lines)) == 0
 
 
+OVER_ITEMS = """
+import torch
+import matplotlib.pyplot as plt
+
+def draw(curves, folder, names):
+    for name in names:
+        fig, ax = plt.subplots()
+        ax.plot(curves[name].detach().numpy())
+        plt.savefig(f"{folder}/{name}.png")
+"""
+
+
+def test_one_for_each_item_of_a_loop_that_is_no_step() -> None:
+    (figure,) = Program(OVER_ITEMS).facts.open_figures
+    assert figure.is_item
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "count"),
+    [
+        ("plt.savefig(f", "plt.clf; plt.savefig(f", 1),
+        ("in names:", "in names[1:]:", 1),
+        ("in names:", "in range(len(names)):", 1),
+        ("in names:", "in range(len(['a', 'b'])):", 0),
+        ("in names:", "in range(20):", 0),
+        ("in names:", "in range(21):", 1),
+        ("in names:", "in ['train', 'test']:", 0),
+        ("in names:", "in zip(['train', 'test'], names):", 0),
+        ("in names:", "in {'train': 1, 'test': 2}.items():", 0),
+        ("folder, names)", "folder, names=('train', 'test'))", 0),
+        ("plt.savefig(", "print(", 0),
+        ("    plt.savefig(", "plt.savefig(", 0),
+        ("plt.savefig(", "plt.close(fig); plt.savefig(", 0),
+        ("def draw(", "def whole(*given):\n    draw(*given)\n    plt.close('all')\n\ndef draw(", 0),
+        ("def draw(", "def whole(*given):\n    draw(*given)\n    plt.show()\n\ndef draw(", 0),
+        ("def draw(", "def whole(*given):\n    draw(given, 'x', ['a', 'b'])\n\ndef draw(", 0),
+        ("        fig,", "        if name == names[-1]:\n            break\n        fig,", 1),
+    ],
+)
+def test_what_is_saved_for_each_item_counts_where_there_are_many(old: str, new: str, count: int) -> None:
+    assert found(OVER_ITEMS.replace(old, new)) == count
+
+
 def test_a_helper_is_followed_to_its_callers_and_to_what_it_calls() -> None:
     helper = "def draw(x):\n    fig = plt.figure()\n    fig.savefig('x.png')\n    {end}\n"
     finish = "def finish(fig):\n    plt.close(fig)\n"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.building.names import target_names
+from torchlint.facts.host.saved_figures import saved_in_turn
 from torchlint.facts.host.ways_past import way_past
 from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.summaries.effects import Effect
@@ -56,12 +57,14 @@ class OpenFigure:
         by: what the call does by a function of another file; None where it does it itself.
         past: what leaves it open where other ways close it: a statement, or the condition under which alone it is
             closed; None where nothing closes it.
+        is_item: whether it is one for each item of a loop, which need be no step and no epoch.
     """
 
     call: Value
     repeated_by: Loop | Function
     by: Effect | None = None
     past: cst.CSTNode | None = None
+    is_item: bool = False
 
     @property
     def is_closed_if(self) -> bool:
@@ -170,7 +173,22 @@ class _Search:
             past = self._past(chain) if effect is None else None
             if past is not None:
                 return OpenFigure(call, by, past=past)
-        return None
+        return self._of_item(call) if effect is None else None
+
+    def _of_item(self, call: Value) -> OpenFigure | None:
+        """A figure for each of many items, that is saved in its turn, and which none of its callers closes later."""
+        loop = saved_in_turn(self.facts, call)
+        if loop is None or self._is_left_out(call.syntax or call.statement, call.function, loop):
+            return None
+        return None if self._is_closed(self._way_to(call), None) else OpenFigure(call, loop, is_item=True)
+
+    def _way_to(self, call: Value) -> tuple[Value, ...]:
+        """A call, and those that lead to its function, from whatever place of the file."""
+        way = [call]
+        for _ in range(HOPS):
+            further = (c for at in way for c in self.facts.solution.callers.get(at.function, ()) if c not in way)
+            way += sorted(further, key=lambda value: value.index)
+        return tuple(dict.fromkeys(way))
 
     def _past(self, chain: tuple[Value, ...]) -> cst.CSTNode | None:
         """What leaves the figure open where its function closes it on another way, and nobody else does."""

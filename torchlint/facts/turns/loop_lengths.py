@@ -41,8 +41,10 @@ class LoopLengths:
 
     def is_short(self, loop: Loop) -> bool:
         """Whether ``loop`` ends after a few turns that the program counts out."""
-        if loop.iterable is not None and self._yields_few(loop.iterable):
-            return True
+        return (loop.iterable is not None and self._yields_few(loop.iterable)) or self.leaves_early(loop)
+
+    def leaves_early(self, loop: Loop) -> bool:
+        """Whether ``loop`` is left after a few turns, by a test for a small number that the program sets."""
         return any(self._is_small(node) for test in _tests_that_leave(loop.syntax) for node in walk(test))
 
     def is_trial(self, loop: Loop) -> bool:
