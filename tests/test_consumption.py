@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from textwrap import indent
+from textwrap import dedent, indent
 
 import pytest
 from programs import TRAINING, Program
@@ -304,6 +304,37 @@ def test_a_backward_proves_nothing_where_two_values_may_be_the_cause() -> None:
 
 def test_a_backward_proves_an_item_and_the_object_that_carries_it() -> None:
     assert proven("out = net(x)\nloss = out['loss']\nprint(loss, out)\nloss.backward()") == [True, True]
+
+
+def test_a_backward_proves_what_an_imported_function_is_given_whose_items_are_added_up() -> None:
+    source = """
+        out = head.loss(net(x), y)
+        whole = torch.zeros(1)
+        for part in as_list({given}):
+            whole.add_(part.mean())
+        print(out)
+        whole.mul_({weight}).backward()
+    """
+    head = "from elsewhere import as_list, count, rows\n"
+    for given, weight, live in [
+        ("out", "0.5", True),
+        ("out", "count(x) / count(y)", True),
+        ("out, rows(y)", "1", False),
+    ]:
+        assert proven(head + dedent(source.format(given=given, weight=weight))) == [live]
+
+
+def test_a_backward_proves_nothing_of_the_batches_that_an_imported_loader_gives() -> None:
+    source = """
+        from elsewhere import cost, rows
+        for {item} in {over}:
+            print(batch)
+            cost(batch).backward()
+    """
+    cases = [("batch", "rows(x)"), ("_, batch", "enumerate(rows(x))"), ("batch, _", "rows(x) if y else rows(y)")]
+    for item, over in [*cases, ("batch", "rows(rows(x), 3)")]:
+        assert proven(dedent(source.format(item=item, over=over))) == [False]
+    assert proven(dedent(source.format(item="batch", over="rows(net(x))"))) == [True]
 
 
 def test_without_a_backward_nothing_is_proven() -> None:

@@ -35,10 +35,11 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.framework_objects import contract_of, guards_itself
 from torchlint.facts.values.frameworks import is_of_others, trains_on_result
 from torchlint.facts.values.graph import Backward, Function, Mode, Op, Place, Value
+from torchlint.facts.values.loop_items import is_given, iterated_call
 from torchlint.facts.values.loss_forms import (
     MOVING,
     SUMS,
-    WEIGHING,
+    added_in,
     is_around,
     is_index,
     is_loss,
@@ -46,12 +47,12 @@ from torchlint.facts.values.loss_forms import (
     is_moved,
     is_of_method,
     is_share,
-    is_weight,
     losses_of,
+    weighed_in,
 )
 from torchlint.facts.values.own_backwards import retract_named
 from torchlint.facts.values.parameters import SAME_OBJECT, all_same_objects, is_frozen
-from torchlint.facts.values.told_modules import ToldModules
+from torchlint.facts.values.told_modules import ToldModules, is_loaded
 from torchlint.facts.values.unseen_layers import UnseenLayers
 from torchlint.frameworks import Holds, method_names
 
@@ -89,7 +90,7 @@ class Evidence:
             self._from_transform(call)
             if callee.op is Op.ATTRIBUTE:
                 self._from_method(call)
-            elif self._is_loaded(callee):
+            elif is_loaded(self.solution, callee):
                 self._prove(callee, Module())
         for subject, atom in self._told_modules.subjects():
             if isinstance(subject, Place):
@@ -226,19 +227,6 @@ class Evidence:
         given = (atom for argument in value.arguments for atom in self.solution.of(argument))
         return any(isinstance(atom, Module | Instance) for atom in given)
 
-    def _is_loaded(self, value: Value, seen: frozenset[Value] = frozenset()) -> bool:
-        """Whether a value is what ``torch.load`` gives, moved as may be: if that is called, it is a module."""
-        if value.op is Op.CALL:
-            moved = value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT
-            return value.callee.name == "torch.load" or (moved and self._is_loaded(value.callee.inputs[0], seen))
-        if value.op is Op.PHI:
-            choices = value.inputs
-        else:
-            choices = tuple(self.solution.stored.get(value.place, ())) if value.place is not None else ()
-        if value in seen or not choices:
-            return value in seen
-        return all(self._is_loaded(choice, seen | {value}) for choice in choices)
-
     # -- tensors --------------------------------------------------------------------------------------------------
 
     def _prove_live(self, value: Value, backward: Backward, seen: set[Value] | None = None) -> None:
@@ -261,7 +249,7 @@ class Evidence:
             self._add(value, Tensor(History.LIVE, value, heir(value)))
         if value.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE):
             self._mark_carrier(value.inputs[0])
-            for source in again:
+            for source in (*again, *self._given_for(value)):
                 self._prove_live(source, backward, seen)
         elif value.op is Op.PARAMETER:
             for argument in self.solution.arguments_of(value):
@@ -289,11 +277,10 @@ class Evidence:
             seen.add(value)
             if value.op in (Op.PHI, Op.READ, Op.CONTAINER) and not is_term:
                 pending += [(source, False) for source in self._sources(value)]
-            elif value.op is Op.OPERATION and value.name in SUMS:
-                pending += [(operand, True) for operand in value.inputs]
-            elif value.op is Op.OPERATION and value.name in WEIGHING:
-                factors = [one for one in value.inputs if not is_weight(one)]
-                pending += [(factors[0], is_term)] if len(factors) == 1 else []
+            elif added := added_in(value):
+                pending += [(operand, True) for operand in added]
+            elif (weighed := weighed_in(value)) is not None:
+                pending += [(one, is_term) for one in weighed]
             elif is_term and self._is_computed(value):
                 terms.append(value)
         return terms
@@ -321,6 +308,12 @@ class Evidence:
                 if key is None or known is None or key == known
             ]
         return []
+
+    def _given_for(self, item: Value) -> list[Value]:
+        """``loss`` for an item of ``as_tuple(loss)``: all that an imported function is given for what a loop takes."""
+        call = iterated_call(item)
+        given = call.arguments if call is not None else ()
+        return list(given) if len(given) == 1 and self._comes_of_computing(given[0]) else []
 
     def _mark_carrier(self, base: Value) -> None:
         """The unknown object from which the live part was taken carries a graph."""
@@ -403,6 +396,11 @@ class Evidence:
             and self._is_computed(value)
         ]
 
+    def _comes_of_computing(self, value: Value) -> bool:
+        """Whether a value is computed, or what the program has computed for an attribute: ``self.state.loss``."""
+        stored = self._sources(value) if value.op is Op.ATTRIBUTE else ()
+        return self._is_computed(value) or any(map(self._is_computed, stored))
+
     def _is_computed(self, value: Value) -> bool:
         """Whether ``value`` is the result of a call or an operation, and not known to be without a graph."""
         abstract = self.solution.of(value)
@@ -410,6 +408,9 @@ class Evidence:
             return False
         if not any(isinstance(a, Unknown | Tensor | Derived | Carrier) for a in abstract):
             return False
+        call = iterated_call(value)
+        if call is not None:
+            return is_given(call, self._comes_of_computing)
         root = value
         while (root.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE) and root.inputs) or is_moved(root):
             root = root.callee.inputs[0] if root.op is Op.CALL else root.inputs[0]

@@ -24,8 +24,14 @@ SUMS = frozenset(["Add", "Subtract", "AddAssign", "SubtractAssign", "Minus"])
 CONSTANTS = frozenset(["torch.zeros", "torch.ones", "torch.full", "torch.tensor"])
 """Functions that make a tensor of numbers that are written there."""
 
+ADDING = frozenset(["add", "add_", "sub", "sub_"])
+"""Methods that do the same."""
+
 WEIGHING = frozenset(["Multiply", "Divide"])
 """Operations that give a term its weight."""
+
+WEIGHING_IN_PLACE = frozenset(["mul_", "div_"])
+"""Methods that give a sum another weight: who changes a loss in place trains on what he changes."""
 
 
 def losses_of(result: Value) -> list[Value]:
@@ -38,6 +44,28 @@ def losses_of(result: Value) -> list[Value]:
 
 def _is_tuple(value: Value) -> bool:
     return value.op is Op.CONTAINER and isinstance(value.syntax, cst.Tuple) and bool(value.inputs)
+
+
+def added_in(value: Value) -> list[Value]:
+    """The terms of a sum: ``a + b``, ``total.add_(loss)``; [] for anything else."""
+    if value.op is Op.OPERATION and value.name in SUMS:
+        return list(value.inputs)
+    if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in ADDING:
+        return [value.callee.inputs[0], *value.arguments[:1]]
+    return []
+
+
+def weighed_in(value: Value) -> list[Value] | None:
+    """What gets another weight: ``loss`` of ``loss * 0.5`` and of ``loss.mul_(share)``; None for what gives none.
+
+    Empty where several factors may be the loss.
+    """
+    if value.op is Op.OPERATION and value.name in WEIGHING:
+        factors = [one for one in value.inputs if not is_weight(one)]
+        return factors if len(factors) == 1 else []
+    if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in WEIGHING_IN_PLACE:
+        return [value.callee.inputs[0]]
+    return None
 
 
 def is_loss(value: Value) -> bool:

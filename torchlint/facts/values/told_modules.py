@@ -10,6 +10,7 @@ from torchlint.facts.values.domain import Module
 from torchlint.facts.values.frameworks import annotated
 from torchlint.facts.values.graph import Op, Place, Value
 from torchlint.facts.values.known import Known
+from torchlint.facts.values.parameters import SAME_OBJECT
 
 UNWRAPPING = frozenset(["unwrap_model", "extract_model_from_parallel"])
 """Functions and methods that give back the model inside of what they are given, or that itself.
@@ -48,3 +49,17 @@ class ToldModules:
         for subject, name in self._graph.told.items():
             if isinstance(subject, Place) or subject.op is not Op.PARAMETER:
                 yield from ((subject, atom) for atom in annotated(name) or () if isinstance(atom, Module))
+
+
+def is_loaded(solution: Known, value: Value, seen: frozenset[Value] = frozenset()) -> bool:
+    """Whether a value is what ``torch.load`` gives, moved as may be: if that is called, it is a module."""
+    if value.op is Op.CALL:
+        moved = value.callee.op is Op.ATTRIBUTE and value.callee.name in SAME_OBJECT
+        return value.callee.name == "torch.load" or (moved and is_loaded(solution, value.callee.inputs[0], seen))
+    if value.op is Op.PHI:
+        choices = value.inputs
+    else:
+        choices = tuple(solution.stored.get(value.place, ())) if value.place is not None else ()
+    if value in seen or not choices:
+        return value in seen
+    return all(is_loaded(solution, choice, seen | {value}) for choice in choices)
