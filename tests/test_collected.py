@@ -145,6 +145,34 @@ def test_joining_in_each_turn_copies() -> None:
     assert ways(JOINED.format(fed="x", more="print(acc.shape)")) == [Collecting.COPIES]
 
 
+SEQUENCE = """
+def forward(cell, x, state, cells):
+    rows, steps, _ = x.shape
+    states = None
+    for t in {positions}:
+        state = cell(x[:, t], {state})
+        states = state if t == 0 else torch.cat((states, state), dim=1)
+    return states
+"""
+
+
+@pytest.mark.parametrize(
+    ("positions", "state", "expected"),
+    [
+        ("range(x.size(1))", "state", [Collecting.COPIES]),
+        ("range(steps)", "state", [Collecting.COPIES]),
+        ("range(1, x.shape[1])", "state", [Collecting.COPIES]),
+        ("range(steps)", "states", []),
+        ("range(steps // 4)", "state", []),
+        ("range(4)", "state", []),
+        ("range(len(cells))", "state", []),
+        ("cells", "state", []),
+    ],
+)
+def test_joining_along_a_sequence_copies(positions: str, state: str, expected: list[Collecting]) -> None:
+    assert ways(SEQUENCE.format(positions=positions, state=state)) == expected
+
+
 def test_what_each_turn_needs_is_not_collected() -> None:
     assert ways(JOINED.format(fed="acc", more="pass")) == []
     assert ways(JOINED.format(fed="x", more="acc = acc[-64:]")) == []

@@ -21,8 +21,8 @@ from torchlint.facts.keeping.joining import (
     of_collector,
 )
 from torchlint.facts.summaries.effect_kinds import EffectKind
-from torchlint.facts.turns.data_passes import is_over_few
-from torchlint.facts.turns.turn import Repetition
+from torchlint.facts.turns.data_passes import counts_through_tensor, is_over_few
+from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.values.choices import with_joins
 from torchlint.facts.values.domain import Container, History, Plain, Tensor
 from torchlint.facts.values.extents import Size
@@ -47,29 +47,40 @@ class JoinedInTurn:
         self.gathering = Gathering(facts)
 
     def found(self) -> Iterator[Collection]:
-        """``acc = torch.cat((acc, out))`` in a pass."""
+        """``acc = torch.cat((acc, out))`` in a pass, or position by position of a sequence."""
         for call, items in self._joins():
             olds = [item for item in items if self._is_old_content(item, call)]
             if len(olds) != 1:
                 continue
+            news = [item for item in items if item not in olds]
+            along = self._along_tensor(call)
+            if along is not None and self._collects(call, olds[0], news, along):
+                yield from self._copied(call, olds[0], news[0], along)
+                continue
             seen = self.gathering.repetition(call)
             repetition = of_collector(self.solution, olds[0], call) if seen is None else seen
-            if repetition is None or call.statement is None or not lives_through(olds[0], repetition.by):
+            if repetition is None or not self._collects(call, olds[0], news, repetition):
                 continue
             if is_over_few(repetition.by) and joins_other_dimension(call):
                 continue  # the parts of one sample
-            news = [item for item in items if item not in olds]
-            if not news or all(map(is_padding, news)) or self._is_needed_in_turn(olds[0], call, repetition):
-                continue
-            if begins_with_numbers(olds[0]) or self._goes_into_next(olds[0], call) or self._is_list(olds[0], call):
-                continue
-            if self._is_filled_as_list(olds[0], call):
-                continue
             for found in self._copied(call, olds[0], news[0], repetition):
                 if seen is not None:
                     yield found
                 elif found.way is Collecting.UNTIL_HOST or self._is_filled_by_others(olds[0], call.function):
                     yield replace(found, supposed=True)
+
+    def _along_tensor(self, call: Value) -> Repetition | None:
+        """The loop around a CALL that goes through a tensor position by position: the steps of a sequence."""
+        loop = call.loop
+        return Repetition(loop, Turn.OTHER, (call,)) if loop is not None and counts_through_tensor(loop) else None
+
+    def _collects(self, call: Value, old: Value, news: list[Value], repetition: Repetition) -> bool:
+        """Whether each turn adds something to what nobody asks for before the loop ends."""
+        if call.statement is None or not lives_through(old, repetition.by) or not news or all(map(is_padding, news)):
+            return False
+        if self._is_needed_in_turn(old, call, repetition) or begins_with_numbers(old) or self._is_list(old, call):
+            return False
+        return not self._goes_into_next(old, call) and not self._is_filled_as_list(old, call)
 
     def _is_filled_by_others(self, old: Value, method: Function) -> bool:
         """Whether another file calls the method of a collector in a loop, and there none that reads what it has."""
@@ -93,7 +104,8 @@ class JoinedInTurn:
             yield effect.call, list(effect.given)
 
     def _copied(self, call: Value, old: Value, new: Value, repetition: Repetition) -> Iterator[Collection]:
-        if self.flows.is_trained_on(call) or self.extents.of(new) is Size.REDUCED:
+        is_term = repetition.turn is not Turn.OTHER and self.flows.is_trained_on(call)
+        if is_term or self.extents.of(new) is Size.REDUCED:
             return
         if any(isinstance(a, Tensor) and a.history is History.LEAF for a in self.solution.final(new)):
             return

@@ -83,6 +83,21 @@ def cuts_samples(loop: Loop) -> bool:
     return along is not None and constant_of(along) not in (0, None)
 
 
+def counts_through_tensor(loop: Loop) -> bool:
+    """Whether a loop counts the positions of a tensor along one dimension: ``for t in range(x.size(1))``.
+
+    Also where the sizes are unpacked before: ``rows, steps, _ = x.shape``.
+    """
+    source = _source(loop.iterable) if loop.iterable is not None else None
+    if source is None or source.op is not Op.CALL or source.callee.name != "builtins.range":
+        return False
+    end = source.arguments[0 if len(source.arguments) == 1 else 1] if len(source.arguments) in (1, 2) else None
+    while end is not None and end.op in (Op.SUBSCRIPT, Op.ELEMENT):
+        end = end.inputs[0]
+    sized = end.callee if end is not None and end.op is Op.CALL else end
+    return sized is not None and sized.op is Op.ATTRIBUTE and sized.name in ("size", "shape")
+
+
 def _end_of_pieces(loop: Loop) -> Value | None:
     """``x.size(1)`` of ``for start in range(0, x.size(1), size)``."""
     source = _source(loop.iterable) if loop.iterable is not None else None
