@@ -46,6 +46,40 @@ def test_a_method_of_another_object_is_that_of_its_class() -> None:
     assert "live" not in program.kinds(program.shown())
 
 
+PLACED = """
+class Placed:
+    def place(self, device):
+        {returned}
+    def score(self, x):
+        raise NotImplementedError
+class Linear(Placed):
+    def __init__(self):
+        self.net = nn.Linear(3, 3)
+    def score(self, x):
+        return self.net(x)
+class Counting(Placed):
+    def score(self, x):
+        return len(x)
+print({made}.place("cpu").score(torch.rand(2, 3)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "made", "live"),
+    [
+        ("return self", "Linear()", True),
+        ("return self", "Counting()", False),
+        ("if device: return self\n        return None", "Linear()", True),
+        ("return Linear()", "Counting()", True),
+    ],
+)
+def test_a_method_of_the_base_that_gives_back_its_object_gives_one_of_the_class_below(
+    returned: str, made: str, live: bool
+) -> None:
+    program = Program(PLACED.format(returned=returned, made=made))
+    assert ("live" in program.kinds(program.shown())) is live
+
+
 def test_a_guard_in_the_base_stands_around_the_step_of_the_class_below() -> None:
     family = FAMILY.format(declared=OPEN[1], asked="Below()")
     source = family.replace("    def run", "    @torch.no_grad()\n    def run")

@@ -55,7 +55,8 @@ class Bodies:
             if _comes_of_calls(part):
                 function.result.feed(self._returned(part, calls, unit, function))
             elif part.kind is PartKind.OWN:
-                function.result.feed(self._attribute(0, part.name.split("."), function, Mode.INHERITED))
+                path = part.name.split(".") if part.name else ()
+                function.result.feed(self._attribute(0, path, function, Mode.INHERITED))
             elif part.kind is PartKind.RECORD:
                 function.result.feed(self._record(part, unit, function))
         self._tell(function, summary, unit)

@@ -41,7 +41,7 @@ class PartKind(Symbol):
     COMPUTED = "computed"
     """A tensor computed, differentiably, from that; ``by`` as for TENSOR."""
     OWN = "own"
-    """What the attribute ``name`` (dotted for one of another) of the method's ``self`` holds."""
+    """What the attribute ``name`` (dotted for one of another) of the method's ``self`` holds; without one, itself."""
     RESULT = "result"
     """What the call at ``position`` of the function's summary returns; with ``flag`` a tensor computed from that."""
     DIFFERENTIABLE = "differentiable"

@@ -39,7 +39,7 @@ class Results:
             base, path = path_from_parameter(value, function)
             if (told := self._by_a_call(value, calls)) is not None:
                 parts.append(told)
-            elif path and base == 0 and function.owner is not None:
+            elif base == 0 and function.owner is not None and (path or not is_of_class(function)):
                 parts.append(Part(PartKind.OWN, ".".join(path)))
             elif (row := self._row(value, calls)) is not None:
                 parts.append(row)
@@ -121,6 +121,11 @@ def _whole_of(operand: Value) -> Value:
 
 def _is_of_tensor(name: str) -> bool:
     return torch_api.attribute(name) is not None or torch_api.method(name) is not None
+
+
+def is_of_class(function: Function) -> bool:
+    """Whether the first parameter of a method is no object: it is static, or a class."""
+    return function.is_static or "classmethod" in function.decorators
 
 
 def path_from_parameter(callee: Value, function: Function) -> tuple[int, tuple[str, ...]]:

@@ -53,6 +53,7 @@ from torchlint.facts.values.named_methods import (
     named_methods,
 )
 from torchlint.facts.values.narrowed import handed_back
+from torchlint.facts.values.objects import as_receiver
 from torchlint.facts.values.overriding import Overriding, is_left_open
 from torchlint.facts.values.own_backward import applied, has_own_backward
 from torchlint.facts.values.parameters import SAME_OBJECT, has_parameters, is_frozen, star_of
@@ -246,7 +247,8 @@ class Calls:
             return overridden
         if method is not None and not method.is_property:
             bound = isinstance(atom, Instance) or "classmethod" in method.decorators
-            return self.run_function(value, method, bound=bound and not method.is_static)
+            given = self.run_function(value, method, bound=bound and not method.is_static)
+            return as_receiver(method, atom, given)
         if name == "apply" and has_own_backward(atom.cls):
             return applied(value, atom.cls, self._arguments(value))
         if isinstance(atom, Instance) and is_module_class(atom.cls):

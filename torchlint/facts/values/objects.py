@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchlint.facts.values.domain import PLAIN, SYMBOLIC, UNKNOWN, Abstract, ClassReference, join
+from torchlint.facts.values.domain import PLAIN, SYMBOLIC, UNKNOWN, Abstract, Atom, ClassReference, Instance, join
 from torchlint.facts.values.graph import Function, Op, Place, Value
 
 if TYPE_CHECKING:
@@ -61,6 +61,20 @@ def with_what_was_there(found: Abstract, places: list[Place]) -> Abstract:
     """
     is_cleared = bool(found) and found <= PLAIN and any(isinstance(place.owner, Value) for place in places)
     return found | UNKNOWN if is_cleared else found
+
+
+def as_receiver(method: Function, receiver: Atom, given: Abstract) -> Abstract:
+    """What a call of a method gives, of what it gives to all: ``return self`` gives the object that was asked.
+
+    In the method of a base class that is any object of it; ``Tagger(8).place(device)`` is a tagger.
+    """
+    if not isinstance(receiver, Instance) or receiver.cls is method.owner or method.result is None:
+        return given
+    itself = Instance(method.owner) if method.owner is not None else receiver
+    returned = [one.unnarrowed() for one in method.result.inputs]
+    if itself not in given or set(method.parameters[:1]).isdisjoint(returned):
+        return given
+    return given - {itself} | {receiver}
 
 
 def _is_new(solution: Solution, value: Value) -> bool:
