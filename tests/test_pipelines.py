@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from projects import Project
 
 from torchlint import check_source
 from torchlint.config import Settings
@@ -63,6 +66,60 @@ def test_the_network_is_named_and_not_what_prepares_its_input() -> None:
     )
     (told,) = check_source(source)
     assert "runs `self.unet`" in told.message
+
+
+DRAWING = """
+    from {package} import FluxPipeline
+
+    def draw(pipe, words):
+        pipe = pipe.to("cuda")
+        coded, pooled = pipe.encode_prompt(words)
+        return pipe(coded, pooled=pooled).images[0]
+
+    def main(words):
+        return draw(FluxPipeline.from_pretrained("flux"), words)
+"""
+
+FRAMEWORK = """
+    import torch
+    from storage import restored
+
+    class DiffusionPipeline:
+        def to(self, device):
+            self.device = device
+            return self
+
+        @classmethod
+        def from_pretrained(cls, name):
+            return restored(cls, name)
+
+        @torch.no_grad()
+        def __call__(self, coded, pooled):
+            return self.denoise(coded, pooled)
+
+    class FluxPipeline(DiffusionPipeline):
+        def __init__(self, **parts):
+            self.parts = parts
+
+        {guard}
+        def encode_prompt(self, words):
+            return self.parts["encoder"](words), self.parts["pooler"](words)
+"""
+
+
+@pytest.mark.parametrize(
+    ("package", "guard", "found"),
+    [
+        ("diffusers", "", ["use.py: TLK201 warning"]),
+        ("diffusers", "@torch.no_grad()", []),
+        ("painting", "", []),  # of which nobody says what the method is for
+    ],
+)
+def test_a_framework_that_lies_in_the_project_is_known_as_well(
+    tmp_path: Path, package: str, guard: str, found: list[str]
+) -> None:
+    files = {"use.py": DRAWING.format(package=package), f"{package}/__init__.py": FRAMEWORK.format(guard=guard)}
+    assert Project(tmp_path, files).found("use.py") == found
 
 
 def test_what_a_pipeline_trains_on_is_none() -> None:

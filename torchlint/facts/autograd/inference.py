@@ -315,7 +315,7 @@ class Inferences:
             return False
         if call in self._prepared and not call.evaluating and not self._by_contract.infers(call):
             return False
-        if self.steps.calls_module(call) or self._methods.is_in_evaluation(call):
+        if self.steps.calls_module(call) or self._methods.is_in_evaluation(call) or self._prompts.are_of(call):
             return True
         return self._run_forwards.are_in(call)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from torchlint.facts.values.framework_objects import contract_of
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.framework_objects import FACTORIES, contract_of
+from torchlint.facts.values.graph import Mode, Op, Value
 from torchlint.facts.values.origins import origins
 from torchlint.facts.values.parameters import SAME_OBJECT, before_moves, is_frozen
 from torchlint.facts.values.reaching import reached
@@ -25,7 +25,8 @@ class EncodedPrompts:
     def are_of(self, call: Value) -> bool:
         """Whether a CALL is of such a method, by networks that are not frozen, for calls that need no graph."""
         if call not in self._encoded:
-            is_known = contract_of(self.solution, call, Holds.ENCODES) is not None
+            is_guarded = any(one.guard is Mode.OFF for one in self.solution.functions_of(call))
+            is_known = not is_guarded and contract_of(self.solution, call, Holds.ENCODES) is not None
             self._encoded[call] = is_known and self._has_own_networks(call) and self._goes_into_pipelines(call)
         return self._encoded[call]
 
@@ -38,7 +39,13 @@ class EncodedPrompts:
     def _made(self, pipeline: Value) -> list[Value]:
         """Where a pipeline is made, or moved, one step before."""
         unmoved = before_moves(pipeline)
-        return [one for one in origins(self.solution, unmoved) if one is not pipeline]
+        if unmoved is not pipeline:
+            return [unmoved]
+        if pipeline.op is Op.CALL and pipeline.callee.name in FACTORIES:
+            return []  # whether or not the framework itself is seen
+        if pipeline.op is Op.PARAMETER and (given := self.solution.arguments_of(pipeline)):
+            return given
+        return [one for one in origins(self.solution, pipeline) if one is not pipeline]
 
     def _goes_into_pipelines(self, call: Value) -> bool:
         """Whether all that is encoded is only given, moved or not, to objects that switch gradients off."""

@@ -204,6 +204,7 @@ class Linker:
     def _new_class(self, name: str, unit: Unit) -> None:
         cls = unit.classes[name] = Class(name, class_named(name), FIRST_INDEX + len(self.foreign.classes))
         cls.is_foreign, cls.opener = True, partial(self._open_class, cls, unit)
+        cls.full_name = unit.found.imports.absolute(f".{name}")
         self.foreign.nodes.add(cls.syntax)
         self.foreign.classes.append(cls)
 

@@ -112,6 +112,9 @@ def _rows_of_objects(objects: Abstract, holds: Holds) -> Iterator[Row]:
         elif isinstance(atom, Instance):
             for base in atom.cls.all_bases():
                 yield from promises(base, holds)
+            # A framework that lies in the project itself is told by its package; a name alone is not enough of one.
+            for cls in atom.cls.lineage():
+                yield from (row for row in promises(cls.full_name, holds) if not row.distinctive)
 
 
 def detaches(solution: Solution, call: Value) -> bool:

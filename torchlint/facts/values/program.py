@@ -255,6 +255,7 @@ class Class:
         is_foreign: it stands in another file.
         opener: reads what is known of a foreign one, when its lineage is first asked for; None once that has begun.
         is_opening: that has begun and not ended.
+        full_name: the dotted name of a foreign one in its package, without the modules of that; "" for one of the file.
     """
 
     name: str
@@ -268,6 +269,7 @@ class Class:
     is_foreign: bool = False
     opener: Callable[[], None] | None = None
     is_opening: bool = False
+    full_name: str = ""
     _lineage: tuple[Class, ...] = ()
     _all_bases: tuple[str, ...] | None = None
 
