@@ -1,5 +1,4 @@
-"""Layers that are not seen: what a network's own activations go through has a graph; of what is made beside them nothing
-is said."""
+"""Layers that are not seen: what activations go through has their graph; of what is made beside them nothing is said."""
 
 from __future__ import annotations
 

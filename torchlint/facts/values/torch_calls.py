@@ -91,8 +91,8 @@ def of_torch(solution: Solution, value: Value, name: str, arguments: list[Abstra
         return live(value)  # as ever in a tuple, of which each item has the graph
     if name in ALIASING and arguments and _is_a_list(arguments[0]):
         return NO_GRAPH
-    given = [one for key, one in zip(value.keys[1:], value.arguments, strict=True) if key not in OPTIONS]
-    contents = [part for argument in given for part in _given_by(solution, value, argument)]
+    counted = [one for key, one in zip(value.keys[1:], value.arguments, strict=True) if key not in OPTIONS]
+    contents = [part for argument in counted for part in _given_by(solution, value, argument)]
     chooses = bool(operation.elements) and chooses_overload(solution, value, 1)
     inputs = [c for c in (contents[:1] if chooses else contents) if c != PLAIN] or [NO_GRAPH]
     return apply(solution, value, operation, inputs, [PLAIN] if chooses else [])
