@@ -65,8 +65,9 @@ class GraphStored(Rule):
         for insertion in facts.insertions:
             if insertion.statement in accumulated:
                 continue
-            retention = facts.retention(insertion.allocation or insertion.holder, insertion.parts)
-            if retention is None or facts.flows.is_trained_on(insertion.holder):
+            holders = [insertion.allocation or insertion.holder, insertion.holder]
+            retention = facts.retention_in(insertion.statement, holders, insertion.parts)
+            if retention is None:
                 continue
             if retention.inferred or not facts.flows.is_shown(insertion.holder):
                 yield self._finding(facts, insertion, retention)

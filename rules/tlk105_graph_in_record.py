@@ -76,7 +76,8 @@ class GraphInRecord(Rule):
         for record in facts.records:
             if record.statement in told or record.kept in told or record.averages:
                 continue
-            retention = facts.retention(record.holder, record.parts) if record.into_container else None
+            into = record.into_container
+            retention = facts.retention_in(record.kept, [record.holder], record.parts) if into else None
             if record.into_container and retention is None:
                 continue
             yield _finding(facts, record, retention or facts.cost_of(record.parts[0]))

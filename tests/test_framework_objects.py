@@ -36,6 +36,31 @@ def train(loader):
 """
 
 
+OBJECTIVE = """
+from transformers import Trainer
+from .preferences import agreement, odds
+class Preferences(Trainer):
+    def __init__(self, model):
+        super().__init__(model=model)
+        self.kept = []
+    def objective(self, model, batch):
+        loss = odds(model, batch)
+        return loss, {{"agreement": agreement(loss), "rows": 1.0}}
+    def compute_loss(self, model, inputs, return_outputs=False):
+        loss, shown = self.objective(model, inputs)
+        self.keep({given})
+        return (loss, shown) if return_outputs else loss
+    def keep(self, shown):
+        for value in shown.values():
+            self.kept.append(value)
+"""
+
+
+@pytest.mark.parametrize(("given", "expected"), [("shown", 0), ("{'loss': loss}", 1)])
+def test_beside_the_loss_a_trainer_is_given_outputs_that_it_only_hands_on(given: str, expected: int) -> None:
+    assert len(Program(OBJECTIVE.format(given=given)).facts.insertions) == expected
+
+
 @pytest.mark.parametrize("given", ["out[0]", 'out["loss"]', "out.loss"])
 def test_an_accelerator_runs_backward_on_its_argument(given: str) -> None:
     program = Program(ACCELERATED.format(given=given))

@@ -1,4 +1,4 @@
-"""Layers that are not seen: what activations go through has their graph; of what is made beside them nothing is said."""
+"""Layers that are not seen: what activations go through has their graph, what is made beside them need not."""
 
 from __future__ import annotations
 

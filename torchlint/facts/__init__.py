@@ -23,7 +23,7 @@ from torchlint.facts.autograd.phases import IdlePhase, idle_phases
 from torchlint.facts.autograd.records import Record, Records
 from torchlint.facts.autograd.resting_memos import RestingMemo, resting_memos
 from torchlint.facts.autograd.retaining import Retaining, retained_in_vain
-from torchlint.facts.autograd.retention import Retention, cost_of, retention_of
+from torchlint.facts.autograd.retention import Retention, cost_of, retention_in, retention_of
 from torchlint.facts.autograd.second_order import GradientCycle, gradient_cycles
 from torchlint.facts.autograd.summed_loss import SummedLoss, summed_losses
 from torchlint.facts.autograd.supposed import Suppositions
@@ -444,6 +444,10 @@ class Facts(Solved):
     def retention(self, holder: Value, uses: Sequence[Use], *, may_leave: bool = True) -> Retention | None:
         """What keeping values in a holder costs, None when it is no loss; see :func:`retention_of`."""
         return retention_of(self, holder, uses, may_leave=may_leave)
+
+    def retention_in(self, statement: cst.CSTNode, holders: Sequence[Value], uses: Sequence[Use]) -> Retention | None:
+        """What keeping by a statement costs, None when it is no loss; see :func:`retention_in`."""
+        return retention_in(self, statement, holders, uses)
 
     def close_figure(self, figure: OpenFigure) -> Fix | None:
         """The repair that closes a figure, if there is an automatic one."""

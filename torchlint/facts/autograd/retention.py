@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchlint.diagnostic import Level, Memory
+from torchlint.facts.keeping.left_fields import left_in
 from torchlint.facts.values.graph import Backward, Class, Mode, Op, Value
 from torchlint.facts.values.homes import allocations_of, places_of
 from torchlint.facts.values.writing import Use
@@ -88,6 +92,27 @@ def retention_of(facts: Facts, holder: Value, uses: Sequence[Use], *, may_leave:
     found = [r for use in uses if (r := _retention(facts, holder, use, may_leave)) is not None]
     worst = min(found, key=lambda retention: retention.level, default=None)
     return None if worst is not None and not worst.spent and _is_trained_on_elsewhere(facts, holder) else worst
+
+
+def retention_in(
+    facts: Facts, statement: cst.CSTNode, holders: Sequence[Value], uses: Sequence[Use]
+) -> Retention | None:
+    """What keeping by a statement costs; where the program trains on what is kept, what it leaves of records.
+
+    Args:
+        facts: of the file.
+        statement: what puts them there.
+        holders: the values that may be what they are kept in; the first is the container itself where that is seen.
+        uses: values that bring a graph.
+
+    Returns:
+        the worst of them, or None when each reaches a backward, or may do so in code that is not seen.
+    """
+    is_trained_on = any(map(facts.flows.is_trained_on, holders))
+    if not is_trained_on:
+        return retention_of(facts, holders[0], uses)
+    left = map(partial(cost_of, facts), left_in(facts, statement, uses))
+    return min(left, key=lambda retention: retention.level, default=None)
 
 
 def _is_trained_on_elsewhere(facts: Facts, holder: Value) -> bool:

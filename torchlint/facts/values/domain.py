@@ -259,6 +259,11 @@ def is_graphless(atom: Atom) -> bool:
     return atom.__class__ in _GRAPHLESS or (isinstance(atom, Tensor) and atom.history is History.NONE)
 
 
+def is_only_containers(abstract: Abstract) -> bool:
+    """True when every alternative is a container that is seen to be made."""
+    return bool(abstract) and all(isinstance(atom, Container) for atom in abstract)
+
+
 def surely_live(abstract: Abstract) -> bool:
     """True when every alternative is a tensor with a graph."""
     return bool(abstract) and all(map(is_live, abstract))

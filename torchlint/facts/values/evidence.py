@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchlint import torch_api
 from torchlint.facts.building.context import keeps_graph
 from torchlint.facts.values.differentiation import heir
@@ -30,7 +32,9 @@ from torchlint.facts.values.domain import (
     Unknown,
     is_graphless,
     is_live,
+    is_only_containers,
     sorted_values,
+    surely_live,
 )
 from torchlint.facts.values.framework_objects import contract_of, guards_itself
 from torchlint.facts.values.frameworks import is_of_others, trains_on_result
@@ -242,10 +246,12 @@ class Evidence:
             return
         again = [value for value in self._sources(value) if value not in seen]
         if value.op in (Op.PHI, Op.READ, Op.CONTAINER):
+            beside = value.op is Op.CONTAINER and backward.by_contract and isinstance(value.syntax, cst.Tuple)
             for source in again:
-                self._prove_live(source, backward, seen)
+                if not (beside and is_only_containers(self.solution.of(source))):  # `return loss, outputs`
+                    self._prove_live(source, backward, seen)
             return
-        if not all(map(is_live, abstract)) or not abstract:
+        if not is_only_containers(abstract) and not surely_live(abstract):
             self._add(value, Tensor(History.LIVE, value, heir(value)))
         if value.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE):
             self._mark_carrier(value.inputs[0])

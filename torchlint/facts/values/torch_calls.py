@@ -25,6 +25,7 @@ from torchlint.facts.values.domain import (
     Instance,
     Module,
     Tool,
+    is_only_containers,
     join,
 )
 from torchlint.facts.values.externals import CHOOSING, COUNTER, FROM_KEYS, KEYWORD_ITEMS, Meaning, meaning_of
@@ -89,17 +90,13 @@ def of_torch(solution: Solution, value: Value, name: str, arguments: list[Abstra
         return UNKNOWN if given is None else solution.of(given)
     if name == "torch.autograd.grad" and is_true(value.argument(5, "create_graph")):
         return live(value)  # as ever in a tuple, of which each item has the graph
-    if name in ALIASING and arguments and _is_a_list(arguments[0]):
+    if name in ALIASING and arguments and is_only_containers(arguments[0]):
         return NO_GRAPH
     counted = [one for key, one in zip(value.keys[1:], value.arguments, strict=True) if key not in OPTIONS]
     contents = [part for argument in counted for part in _given_by(solution, value, argument)]
     chooses = bool(operation.elements) and chooses_overload(solution, value, 1)
     inputs = [c for c in (contents[:1] if chooses else contents) if c != PLAIN] or [NO_GRAPH]
     return apply(solution, value, operation, inputs, [PLAIN] if chooses else [])
-
-
-def _is_a_list(abstract: Abstract) -> bool:
-    return bool(abstract) and all(isinstance(atom, Container) for atom in abstract)
 
 
 def _is_told_to_have_none(made: Value) -> bool:
