@@ -51,7 +51,10 @@ def test_a_branch_that_nothing_trains_is_left(body: str) -> None:
     assert left(layer(body)) == [("self.side", False)]
 
 
-@pytest.mark.parametrize("body", ["self.side = h", "self.side = h.sum(1)", "self.side = 2 * h", "self.side = -h"])
+@pytest.mark.parametrize(
+    "body",
+    ["self.side = h", "self.side = h.sum(1)", "self.side = 2 * h", "self.side = -h", "self.side, self.n = h, len(h)"],
+)
 def test_of_what_is_trained_only_nodes_stay(body: str) -> None:
     assert left(layer(body)) == [("self.side", True)]
 

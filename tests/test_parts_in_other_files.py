@@ -218,6 +218,75 @@ def test_who_only_asks_whether_there_is_anything_needs_no_graph(
     assert Project(tmp_path, files).found() == (["attention.py: TLK111 note"] if is_found else [])
 
 
+ASKING = """
+    def all_of(net, name):
+        return [getattr(part, name) for part in net.modules() if hasattr(part, name)]
+"""
+
+TELLING = """
+    import logging
+
+    import torch
+    import torch.nn.functional as F
+    from asking import all_of
+
+    def plain(tensor):
+        return tensor.detach().cpu().numpy()
+
+    def halved(tensor):
+        return tensor / 2
+
+    def tell(net, board, step):
+        {tells}
+"""
+
+
+@pytest.mark.parametrize(
+    ("tells", "is_found"),
+    [
+        ('board.add_image("map", net.map[:1], step)', True),
+        ('board.log({"largest": net.map.max(), "step": step})', True),
+        ('logging.info("map %s", net.map.mean())', True),
+        ("logging.info(net.map)", False),  # a logger's method, or that of anything else
+        ("return torch.log(net.map)", False),
+        ("return float(-(net.map * torch.log(net.map)).sum(-1).mean())", True),
+        ("entropy = -(net.map * F.softmax(net.map, -1).log()).sum(-1)\n        return entropy.mean().item()", True),
+        ("entropy = -(net.map * net.map.log()).sum(-1)\n        return entropy.mean()", False),
+        ("return measured(net.map).item()", False),
+        ("return plain(net.map)", True),
+        ("return halved(net.map)", False),
+        ('return all_of(net, "map")', False),
+        ('return [hasattr(part, "map") for part in net.modules()]', True),
+    ],
+)
+def test_who_tells_what_a_layer_leaves_behind_needs_no_graph(tmp_path: Path, tells: str, is_found: bool) -> None:
+    files = {"attention.py": ATTENTION, "fit.py": FIT, "asking.py": ASKING, "telling.py": TELLING.format(tells=tells)}
+    assert Project(tmp_path, files).found() == (["attention.py: TLK111 note"] if is_found else [])
+
+
+TRAINER = """
+    from attention import Attention
+    from {package} import Trainer
+
+    def run(arguments, data):
+        net = Attention()
+        trainer = Trainer(model=net, args=arguments, train_dataset=data)
+        trainer.{runs}()
+        return float(net.map.max())
+"""
+
+
+@pytest.mark.parametrize(
+    ("package", "runs", "is_found"),
+    [("transformers", "train", True), ("transformers", "evaluate", False), ("own.engine", "train", False)],
+)
+def test_a_frameworks_trainer_trains_what_a_layer_leaves_behind(
+    tmp_path: Path, package: str, runs: str, is_found: bool
+) -> None:
+    files = {"attention.py": ATTENTION, "run.py": TRAINER.format(package=package, runs=runs)}
+    assert Project(tmp_path, files).found() == (["attention.py: TLK111 note"] if is_found else [])
+
+
 @pytest.mark.parametrize(
     ("kept", "level"),
     [

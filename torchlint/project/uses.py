@@ -5,7 +5,7 @@ with its numbers alone.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from torchlint.syntax.python_tree import last_name, walk
 
@@ -18,6 +18,18 @@ NUMBERS = frozenset(
 
 MAKING_NUMBERS = frozenset(["float", "int", "bool", "len", "str", "repr", "print", "isinstance", "type", "id"])
 """Functions of Python that make a number or a text of a tensor, or ask what it is."""
+
+TELLING = frozenset(
+    ["add_scalar", "add_scalars", "add_histogram", "add_image", "add_images", "log", "log_dict", "log_metrics", "info",
+     "debug", "warning"]
+)  # fmt: skip
+"""Methods that, given a text or a dictionary first, tell a person what else they are given."""
+
+OF_TORCH = frozenset(["torch", "F", "functional", "nn"])
+"""What the functions of torch are taken of, as programs write it: they compute, and keep nothing."""
+
+NAMING = frozenset(["hasattr", "setattr", "delattr", "getattr", "print"]) | TELLING
+"""What is given the name of an attribute, and goes on with none of that name itself; see :func:`_may_read`."""
 
 GUARDS = frozenset(["no_grad", "inference_mode"])
 """Decorators under which a function records no graph."""
@@ -70,14 +82,19 @@ def _goes_on_with(tree: ast.Module, is_it: Callable[[ast.AST], bool]) -> bool:
     harmless = {id(read) for node in walk(tree) for read in _ended_by(node)}
     harmless |= {id(read) for node in walk(tree) for value in _only_ended(node) for read in [value, *_chain(value)]}
     harmless |= {id(read) for node in walk(tree) if _is_guarded(node) for read in walk(node)}
+    harmless |= {id(read) for value in _given_to_end(tree) for read in [value, *_chain(value)]}
     return any(is_it(node) and id(node) not in harmless for node in walk(tree))
 
 
 def _may_read(node: ast.AST, name: str) -> bool:
     if isinstance(node, ast.Attribute):
         return node.attr == name and isinstance(node.ctx, ast.Load)
-    if not isinstance(node, ast.Call) or last_name(node.func) not in BY_NAME:
+    if not isinstance(node, ast.Call):
         return False
+    if last_name(node.func) not in BY_NAME:
+        # `all_of(net, "gate")`: it may be what that asks for
+        given = (one.value for one in node.args[1:] if isinstance(one, ast.Constant))
+        return last_name(node.func) not in NAMING and name in given
     keys = node.args if last_name(node.func) == "attrgetter" else node.args[1:2]
     names = [str(key.value) for key in keys if isinstance(key, ast.Constant)]
     return not keys or len(names) < len(keys) or any(name in one.split(".") for one in names)
@@ -101,9 +118,21 @@ def _ended_by(node: ast.AST) -> list[ast.AST]:
         return [node.value, *_chain(node.value)]
     if isinstance(node, ast.Compare):  # `if block.gate is None:`; and what is greater than something is a truth value
         return [read for compared in (node.left, *node.comparators) for read in [compared, *_chain(compared)]]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MAKING_NUMBERS:
+    if isinstance(node, ast.Call) and (_makes_number(node) or _tells(node)):
         return [read for argument in node.args for read in [argument, *_chain(argument)]]
     return []
+
+
+def _makes_number(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id in MAKING_NUMBERS
+
+
+def _tells(call: ast.Call) -> bool:
+    """``writer.add_scalar("gate", block.gate.mean(), step)``, and no ``torch.log(block.gate)``."""
+    first = call.args[0] if call.args and last_name(call.func) in TELLING else None
+    return isinstance(first, ast.JoinedStr | ast.Dict) or (
+        isinstance(first, ast.Constant) and isinstance(first.value, str)
+    )
 
 
 def _only_ended(function: ast.AST) -> list[ast.AST]:
@@ -111,11 +140,30 @@ def _only_ended(function: ast.AST) -> list[ast.AST]:
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         return []
     nodes = list(walk(function))
-    ended = {id(read) for node in nodes for read in _ended_by(node)}
-    used = [node for node in nodes if isinstance(node, ast.Name) and _is_read(node) and id(node) not in ended]
+    used = _used_in(nodes)
     bound = [node for node in nodes if isinstance(node, ast.Assign) and len(node.targets) == 1]
     assigned = [(node.targets[0].id, node) for node in bound if isinstance(node.targets[0], ast.Name)]
     return [node.value for name, node in assigned if not any(_may_see(one, name, node, assigned) for one in used)]
+
+
+def _given_to_end(tree: ast.Module) -> Iterator[ast.expr]:
+    """What functions of a file are given of which they only make numbers, or copies without a graph: ``plain(x)``."""
+    ending: dict[str, set[int]] = {}
+    for function in tree.body:
+        if isinstance(function, ast.FunctionDef):
+            used = {node.id for node in _used_in(list(walk(function)))}
+            ends = {position for position, one in enumerate(function.args.args) if one.arg not in used}
+            ending[function.name] = ending.get(function.name, ends) & ends
+    for call in walk(tree) if any(ending.values()) else ():
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
+            ends = ending.get(call.func.id, set())
+            yield from (given for position, given in enumerate(call.args) if position in ends)
+
+
+def _used_in(nodes: list[ast.AST]) -> list[ast.Name]:
+    """The variables with which a function goes on, and does not only make numbers of them."""
+    ended = {id(read) for node in nodes for read in _ended_by(node)}
+    return [node for node in nodes if isinstance(node, ast.Name) and _is_read(node) and id(node) not in ended]
 
 
 def _may_see(read: ast.Name, name: str, node: ast.Assign, assigned: list[tuple[str, ast.Assign]]) -> bool:
@@ -132,9 +180,33 @@ def _is_read(name: ast.Name) -> bool:
 
 
 def _chain(node: ast.AST) -> list[ast.AST]:
-    """What a method is called on, and what the methods before it were: ``x.gate`` and ``x.gate.mean()``."""
+    """What a tensor is computed of, by its methods, operators and functions of torch, and what a dictionary holds.
+
+    ``x.gate`` and ``x.gate.mean()`` of ``-x.gate.mean().log()``.
+    """
     found: list[ast.AST] = []
-    while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
-        node = node.func if isinstance(node, ast.Call) else node.value
-        found.append(node)
+    pending = _computed_of(node)
+    while pending:
+        one = pending.pop()
+        found.append(one)
+        pending += _computed_of(one)
     return found
+
+
+def _computed_of(node: ast.AST) -> list[ast.AST]:
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        return [node.value]
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if isinstance(node, ast.UnaryOp):
+        return [node.operand]
+    if isinstance(node, ast.Dict):
+        return [*node.values]
+    if not isinstance(node, ast.Call):
+        return []
+    return [node.func, *node.args] if _is_of_torch(node.func) else [node.func]
+
+
+def _is_of_torch(function: ast.expr) -> bool:
+    """``torch.log``, ``F.softmax``, ``torch.nn.functional.softmax``"""
+    return isinstance(function, ast.Attribute) and last_name(function.value) in OF_TORCH

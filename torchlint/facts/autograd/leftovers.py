@@ -272,6 +272,8 @@ class Leftovers:
         parent = self.facts.parents.get(node)
         if isinstance(parent, cst.Subscript) and parent.value is node:
             parent = self.facts.parents.get(parent)
+        while isinstance(parent, cst.Element | cst.Tuple | cst.List):  # `self.weights, self.count = weights, n`
+            parent = self.facts.parents.get(parent)
         return isinstance(parent, cst.AssignTarget | cst.AnnAssign | cst.AugAssign | cst.NameItem)
 
     def _is_deleted_here(self, store: Store) -> bool:
