@@ -107,6 +107,56 @@ def run(loader):
     )
 
 
+LISTED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(3, 3) for _ in range(2)])
+        self.side = nn.Linear(3, 3)
+        self.maps = []
+    def forward(self, x):
+        {begun}
+        for layer in self.layers:
+            x = layer(x)
+            {kept}
+        return x
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in DataLoader(dataset):
+    loss = F.cross_entropy(model(x), y){more}
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("begun", "kept", "more", "after", "expected"),
+    [
+        ("self.maps = []", "self.maps.append(x)", "", "pass", [("self.maps", True)]),
+        ("self.maps = []", "self.maps.append(self.side(x))", "", "pass", [("self.maps", False)]),
+        ("self.maps = {}", "self.maps[layer] = x", "", "pass", [("self.maps", True)]),
+        ("self.maps = []", "self.maps.append(x.detach())", "", "pass", []),
+        ("self.maps = []", "self.maps.append(self.side(x))", " + sum(m.mean() for m in model.maps)", "pass", []),
+        ("self.maps = []", "self.maps.append(x)", "", "model.maps = []", []),
+        ("self.maps = []", "self.maps.append(x)", "", "model.maps.clear()", []),
+        ("maps = []", "maps.append(x)", "", "pass", []),
+        ("self.maps = []", "self.maps.append(x)\n        self.maps = []", "", "pass", []),
+        ("self.maps = []", "self.maps.append(x)\n        self.maps.clear()", "", "pass", []),
+        ("pass", "self.maps.append(x)", "", "pass", []),
+    ],
+    ids=[
+        "freed", "beside the loss", "by the layer", "detached", "in the loss", "begun anew", "emptied", "a variable",
+        "begun anew in the end", "emptied in the end", "never begun anew, which is another matter",
+    ],
+)  # fmt: skip
+def test_a_list_that_each_forward_begins_and_fills_leaves_what_is_in_it(
+    begun: str, kept: str, more: str, after: str, expected: list[tuple[str, bool]]
+) -> None:
+    assert left(LISTED.format(begun=begun, kept=kept, more=more, after=after)) == expected
+
+
 def test_what_is_asked_for_its_parameters_is_a_network_and_no_tensor() -> None:
     source = layer("self.side = self.c(h)")
     assert left(source) == [("self.side", False)]

@@ -22,7 +22,7 @@ from torchlint.facts.values.domain import FunctionReference, Instance, Module
 from torchlint.facts.values.evidence import MODULE_ONLY
 from torchlint.facts.values.frameworks import is_forward, is_module_class, may_be_module, promises, trains_on_result
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Place, Store, Value
-from torchlint.facts.values.homes import homes_of, places_of, targets_of
+from torchlint.facts.values.homes import allocations_of, homes_of, places_of, targets_of
 from torchlint.facts.values.writing import Use, text_of, written_key
 from torchlint.facts.values.writing import parts as uses_of
 from torchlint.frameworks import Holds
@@ -122,13 +122,14 @@ class Leftovers:
             return None
         live = self.flows.live_parts(store.value)
         fields = self._in_record(store.value) if not live else []
-        live = live or fields
+        filled = self._filled(store) if not live else []
+        live = live or fields or [part for one in filled for part in self.flows.live_parts(one.value)]
         if not live or self._continues(store, places) or self._is_deleted_here(store):
             return None
         if any(self._may_be_network(part) for part in live):
             return None
         births = [call for place in places for call in self._births_of(place, store)]
-        if not self._outlives([*places, *births], store):
+        if not self._outlives([*places, *births], store, begun_in=store.function if filled else None):
             return None
         reads = self._reads([*places, *self._fields_of(store.value)] if fields else places)
         if any(self.flows.is_trained_on(read) or read in self.flows.inspected for read in reads):
@@ -143,9 +144,34 @@ class Leftovers:
             return None
         if self._is_used_here(store, live) or self._is_let_go(places):
             return None
-        uses = tuple(uses_of(store.value, store.syntax, live))
+        left = filled[0] if filled else store
+        uses = tuple(uses_of(left.value, left.syntax, live))
         certain = not escapes and self._is_seen_running(store.function)
-        return Leftover(store.statement, text_of(store.target, store.value), uses, spent, certain)
+        return Leftover(left.statement, text_of(store.target, store.value), uses, spent, certain)
+
+    def _filled(self, store: Store) -> list[Store]:
+        """What the function puts into a container that it has just begun: ``self.maps = []``, ``self.maps.append(w)``.
+
+        None where another function puts something there as well, or this one empties it in the end.
+        """
+        filling, graph = self._insertions.get(store.value, []), self.solution.graph
+        live = [one for one in filling if self.flows.live_parts(one.value)]
+        if not live or any(one.function is not store.function for one in filling):
+            return []
+        begun = [one for one in graph.stores if one.function is store.function and one.attribute == store.attribute]
+        emptied = [reset for reset in graph.resets if reset.function is store.function]
+        is_emptied = any(store.value in allocations_of(self.solution, reset.holder) for reset in emptied)
+        return [] if is_emptied or len(begun) > 1 else live
+
+    @cached_property
+    def _insertions(self) -> dict[Value, list[Store]]:
+        """What is put into containers, by what has made each of them."""
+        table: dict[Value, list[Store]] = defaultdict(list)
+        for store in self.solution.graph.stores:
+            if store.kind is Kind.INSERT and store.holder is not None:
+                for made in allocations_of(self.solution, store.holder):
+                    table[made].append(store)
+        return table
 
     def _in_record(self, value: Value) -> list[Value]:
         """The live tensors of which a record is made: ``Pair(positive, negative)``."""
@@ -161,8 +187,9 @@ class Leftovers:
         """Whether another file takes it away from the object that keeps it, as a callback does after each batch."""
         return any(self.facts.others_let_go(place.path) for place in places if isinstance(place.owner, Class))
 
-    def _outlives(self, homes: list[Place | Value], store: Store) -> bool:
-        return self.lifetimes.outlives(homes, store.function, store.loop, is_step=self.repetitions.is_step)
+    def _outlives(self, homes: list[Place | Value], store: Store, begun_in: Function | None = None) -> bool:
+        is_step = self.repetitions.is_step
+        return self.lifetimes.outlives(homes, store.function, store.loop, is_step=is_step, begun_in=begun_in)
 
     # -- how long it stays ----------------------------------------------------------------------------------------
 

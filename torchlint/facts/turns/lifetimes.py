@@ -93,12 +93,14 @@ class Lifetimes:
         *,
         chained: bool = False,
         is_step: Callable[[Loop], bool] | None = None,
+        begun_in: Function | None = None,
     ) -> bool:
         """Whether a holder, changed at this position, lives through a step without being set anew in it.
 
         ``chained``: asked is whether the graph of its content lives on; ``self.h = self.h.detach()`` ends that as well,
         and a new list does not where what is in it has the graph of what was in the old one.
         ``is_step``: which loops count as steps, those of ``steps.py`` without it.
+        ``begun_in``: the function that sets it anew to fill it, so that this ends what the step before has left.
         """
         given = given_object(homes)
         if given is not None and self._is_of_one_step(*given):
@@ -106,7 +108,7 @@ class Lifetimes:
         if any(map(self._is_emptied_unseen, homes)):
             return False
         ends = self._cuts if chained else self._resets
-        resets = [position for home in homes for position in ends(home)]
+        resets = [end for home in homes for end in ends(home) if begun_in is None or end.function is not begun_in]
         containers = [home for home in homes if isinstance(home, Value)]
         # `kept += [x]` makes a list only to add it to the one that stays, `[*kept, x]` one that has the last one's.
         staying = [
