@@ -111,6 +111,8 @@ def _elsewhere(facts: Facts, forward: UntrainedForward, made: Value) -> Finding:
     """A network that is made in the file, and run by an object of another one."""
     assert forward.backward is not None
     statement, making = facts.statement_of(forward.call), facts.statement_of(made)
+    if forward.part:
+        return _of_part(facts, forward, made)
     why = (
         "whose gradients are zeroed before its optimizer steps"
         if forward.trained
@@ -131,6 +133,28 @@ def _elsewhere(facts: Facts, forward: UntrainedForward, made: Value) -> Finding:
             Step(making, "the network is made here, with parameters that require grad"),
             Step(statement, "it records a graph here, in another file"),
             Step(forward.backward.statement, "backward goes through it here, for nothing"),
+        ),
+    )  # fmt: skip
+
+
+def _of_part(facts: Facts, forward: UntrainedForward, made: Value) -> Finding:
+    """A network that a class of another file makes, and runs beside the one that is trained."""
+    assert forward.backward is not None
+    statement, making = facts.statement_of(forward.call), facts.statement_of(made)
+    return Finding(
+        node=statement,
+        message=(
+            f"`{forward.name}` (made in line ", LineOf(making), f") runs its `{forward.part}`, which is trained by no"
+            " optimizer, with gradients on: its activations stay until the backward",
+            *_where(forward.backward), " is over; GPU memory peaks; freeze it there with `.requires_grad_(False)`,"
+            " or run it there under `torch.no_grad()`",
+        ),
+        level=Level.NOTE if forward.supposed else Level.WARNING,
+        memory=Memory.PEAK,
+        evidence=(
+            Step(making, "the object that has the network is made here"),
+            Step(statement, "it records a graph here, in another file"),
+            Step(forward.backward.statement, "backward runs here, and no optimizer has its parameters"),
         ),
     )  # fmt: skip
 

@@ -195,6 +195,93 @@ def test_what_a_method_of_a_network_gives_is_only_used_detached_in_a_step_elsewh
     assert [one for one in project.found() if "TLK203" in one] == ["rounds.py: TLK203 warning"] * is_told
 
 
+PAIR = """
+    import torch
+    from torch import nn
+
+    def parts(width):
+        return nn.ModuleDict({{"body": nn.Linear(8, width), "head": nn.Linear(width, 4)}})
+
+    def stacked(width):
+        return nn.Sequential(nn.Linear(8, width), nn.Linear(width, 4))
+
+    def through(net, x):
+        return net["head"](net["body"](x).relu())
+
+    class Pair(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.pupil, self.guide = {made}(16), {made}(256)
+            {mode}
+
+        @staticmethod
+        {decorator}
+        def run(net, x):
+            return net["head"](net["body"](x).relu())
+
+        def forward(self, x):
+            pupil = {pupil}
+            {guided}
+            return pupil, guide
+"""
+
+LESSON = """
+    import torch
+    import torch.nn.functional as F
+    from pair import Pair
+
+    def learn(loader):
+        pair = Pair()
+        optimizer = torch.optim.Adam({trained})
+        for x, y in loader:
+            pupil, guide = pair(x)
+            cost = F.cross_entropy(pupil, y) + F.mse_loss(pupil, {wanted})
+            optimizer.zero_grad()
+            cost.backward()
+            optimizer.step()
+"""
+
+BY_METHOD = {"made": "parts", "pupil": "self.run(self.pupil, x)", "guided": "guide = self.run(self.guide, x)"}
+BY_FUNCTION = {"made": "parts", "pupil": "through(self.pupil, x)", "guided": "guide = through(self.guide, x)"}
+
+
+@pytest.mark.parametrize("in_one_file", [False, True])
+@pytest.mark.parametrize(
+    ("parts", "is_told"),
+    [
+        ({}, True),
+        ({"wanted": "guide.detach()"}, True),
+        (BY_METHOD, True),
+        (BY_FUNCTION, True),
+        ({"trained": "pair.parameters()"}, False),
+        ({"trained": "[*pair.pupil.parameters(), *pair.guide.parameters()]"}, False),
+        ({"mode": "self.guide.requires_grad_(False)"}, False),
+        ({"mode": "self.guide.eval()\n            for p in self.guide.parameters(): p.requires_grad = False"}, False),
+        ({"guided": "with torch.no_grad(): guide = self.guide(x)"}, False),
+        ({**BY_METHOD, "guided": "with torch.no_grad(): guide = self.run(self.guide, x)"}, False),
+        ({**BY_METHOD, "decorator": "@torch.no_grad()", "pupil": "through(self.pupil, x)"}, False),
+        ({"guided": "guide = self.guide(pupil)"}, False),
+    ],
+)
+def test_a_part_that_no_optimizer_has_runs_in_a_network_of_another_file(
+    tmp_path: Path, parts: dict[str, str], is_told: bool, in_one_file: bool
+) -> None:
+    filled = {
+        "made": "stacked",
+        "mode": "self.guide.eval()",
+        "decorator": "",
+        "pupil": "self.pupil(x)",
+        "guided": "guide = self.guide(x)",
+        "trained": "pair.pupil.parameters()",
+        "wanted": "guide",
+        **parts,
+    }
+    pair, lesson = PAIR.format(**filled), LESSON.format(**filled)
+    joined = pair + lesson.replace("from pair import Pair", "")
+    project = Project(tmp_path, {"lesson.py": joined} if in_one_file else {"pair.py": pair, "lesson.py": lesson})
+    assert [one for one in project.found() if "TLK203" in one] == ["lesson.py: TLK203 warning"] * is_told
+
+
 CRITERION = """
     from torch import nn
 

@@ -185,11 +185,20 @@ class Forwarded:
         return None if function.is_foreign and self._runs_another(function, network) else Handed(network, within, call)
 
     def _run_in(self, function: Function, depth: int) -> tuple[Value, tuple[Value, ...]] | None:
-        """The one network on whose forward a function computes its result, and that forward with the calls between."""
+        """The one network on whose forward a function computes its result, and that forward with the calls between.
+
+        Or on those of its parts: ``net["head"](net["body"](x))``.
+        """
         computed = function.result.computed_from() if function.result is not None else ()
         runs = [run for value in computed if (run := self._run(value, depth)) is not None]
-        runs = [run for run in runs if run.network in function.parameters or self._is_held(run.call, function)]
-        return (runs[0].network, (*runs[0].within, runs[0].call)) if len(runs) == 1 else None
+        whole = [run for run in runs if run.network in function.parameters or self._is_held(run.call, function)]
+        if len(whole) == 1:
+            return whole[0].network, (*whole[0].within, whole[0].call)
+        parts = {_whole_of(run.network) for run in runs}
+        network = parts.pop() if len(parts) == 1 and not whole else None
+        if network not in function.parameters[function.owner is not None and not function.is_static :]:
+            return None
+        return network, tuple(one for run in runs for one in (*run.within, run.call))
 
     def _run_elsewhere(self, function: Function) -> tuple[Value, tuple[Value, ...]] | None:
         """The one network of which a function of another file gives on what its forward gives."""
@@ -222,7 +231,7 @@ class Forwarded:
     def _gives_own_output(self, method: Function) -> bool:
         if method.owner is None or not is_module_class(method.owner) or not method.parameters or method.result is None:
             return False
-        if is_forward(method) or self.steps.trains(method):
+        if is_forward(method) or method.is_static or self.steps.trains(method):
             return False
         own = (v for v in method.result.computed_from() if v.op is Op.CALL and self.steps.calls_module(v))
         return any(method.parameters[0] in called_object(v).computed_from() for v in own)
@@ -234,6 +243,13 @@ class Forwarded:
             function.is_foreign and function.owner is not None and is_module_class(function.owner)
             for function in functions
         )
+
+
+def _whole_of(network: Value) -> Value:
+    """``net`` of ``net["head"]`` or ``net.head``, which are parts of it."""
+    while network.op in (Op.ATTRIBUTE, Op.SUBSCRIPT):
+        network = network.inputs[0]
+    return network
 
 
 def _stands_alone(function: Function) -> bool:

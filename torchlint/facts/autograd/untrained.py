@@ -46,7 +46,8 @@ class UntrainedForward:
             optimizer steps, or no backward reaches it.
         certain: True when all that is trained in this file is seen.
         supposed: True when the optimizer is not seen: the network stays in evaluation mode, beside one that does not.
-        made: for a network that an object of another file runs, where this one makes it.
+        made: for a network that an object of another file runs, where this one makes it, or the object that has it.
+        part: the attribute by which a network of another file has another one that it makes itself; "" for any other.
         whole: True when its statement computes nothing but this.
         results: the calls of its statement that give such graphs on, of those one in the other the outermost.
     """
@@ -58,6 +59,7 @@ class UntrainedForward:
     certain: bool
     supposed: bool
     made: Value | None
+    part: str
     whole: bool
     results: tuple[Value, ...]
 
@@ -122,14 +124,26 @@ class _Search:
         return None if module is None else self._judged(call, module, call.arguments, helped)
 
     def _run_elsewhere(self, run: RunByObject) -> UntrainedForward | None:
-        """A network that this file makes, in one place, and an object of another file runs in a training."""
+        """A network that this file makes, in one place, and an object of another file runs in a training.
+
+        Or that such an object, which is made here, makes for itself.
+        """
         made = self.optimized.making(run.network)
+        part = run.network.name if made is None and self._makes_itself(run) else ""
+        made = self.optimized.making(called_object(run.call)) if part else made
         if made is None or (not run.is_whole and self.optimized.is_trained(run.network)):
             return None
         if not self._may_have_weights(run.network):
             return None
         found = self._judged(run.call, run.network, run.given, made=made)
-        return found if found is not None and found.backward is not None else None
+        return replace(found, part=part) if found is not None and found.backward is not None else None
+
+    def _makes_itself(self, run: RunByObject) -> bool:
+        """Whether the network that an object runs is one that its class, of another file, makes: no parameter."""
+        roots = self.optimized.roots(run.network)
+        return run.network.op is Op.ATTRIBUTE and all(
+            isinstance(root, Value) and root.op is Op.GIVEN and root.function.parent is None for root in roots
+        )
 
     def _judged(
         self,
@@ -185,7 +199,7 @@ class _Search:
         name = self.facts.name_in(call, helped) if helped is not None and is_given else self.facts.called(call)
         whole = made is None and self._is_whole(call)
         is_known = trained or is_detached
-        return UntrainedForward(call, name, backward, is_known, certain, supposed, made, whole, (call,))
+        return UntrainedForward(call, name, backward, is_known, certain, supposed, made, "", whole, (call,))
 
     # -- which calls ----------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint import torch_api
 from torchlint.facts.autograd.chains import Chains
+from torchlint.facts.autograd.forwarded import Forwarded
 from torchlint.facts.autograd.insertions import is_bounded
 from torchlint.facts.hooks import own_circles
 from torchlint.facts.hooks.circles import Circles
@@ -102,7 +103,7 @@ class _Summariser:
         self._letting_go = LettingGo(facts, self._holders)
         self._holding = HoldingAttributes(facts, self._holders)
         self._keeps, self._copies = Keeps(facts), Copies(facts, sees_callers=False)
-        self._chains = Chains(facts, is_open=True)
+        self._chains, self._forwarded = Chains(facts, is_open=True), Forwarded(facts)
 
     def summary(self, name: str) -> Summary:
         functions = tuple(self._function(f) for f in self.functions if f.owner is None)
@@ -165,7 +166,7 @@ class _Summariser:
             memoises=function.memoises,
             is_async=function.is_async,
             is_generator=function.is_generator,
-            calls=tuple(calls.values()),
+            calls=(*calls.values(), *self._handed(function)),
             keeps=self._keeps.of(function),
             effects=(
                 *self._doings.of(function),
@@ -320,6 +321,30 @@ class _Summariser:
                     leaves=call in self.flows.leaving or call in self.facts.taps.leaving,
                 )
         return dict(list(found.items())[:MOST_CALLS])
+
+    def _handed(self, function: Function) -> Iterator[CallSummary]:
+        """``_run(self.teacher, x)``: the calls of functions that run what an object hands to them, as if it did."""
+        for call in self.facts.steps.calls_in(function) if function.owner is not None else ():
+            has_graph = call in self.flows.leaving and any(map(is_live, self.solution.final(call)))
+            handed = self._forwarded.by_helper(call) if has_graph else None
+            base, path = path_from_parameter(handed.network, function) if handed is not None else (-1, ())
+            if handed is not None and base == 0 and path:
+                others = [one for one in call.arguments if one is not handed.network]
+                yield CallSummary(
+                    function="",
+                    base=base,
+                    path=path,
+                    arguments=tuple(
+                        (place, function.parameters.index(one))
+                        for place, one in enumerate(others)
+                        if one in function.parameters
+                    ),
+                    mode=call.mode.value,
+                    gives_more=not all(map(self._is_parameter_or_number, others)),
+                    is_trained_on=call in self.flows.trained,
+                    is_live=True,
+                    leaves=True,
+                )
 
     def _is_parameter_or_number(self, argument: Value) -> bool:
         return argument in argument.function.parameters or surely_graphless(self.solution.final(argument))
