@@ -39,6 +39,19 @@ def ends_detached(flows: Flows, call: Value) -> bool:
     return is_cut and not any(store.value in seen for store in flows.solution.graph.stores if store.attribute)
 
 
+def is_target_of_step(flows: Flows, call: Value) -> bool:
+    """Whether a CALL gives what the loss of the same turn is computed from, and all of it is detached: a teacher's.
+
+    That is part of a training and no pass for itself, whatever the mode of the network.
+    """
+    backwards = (
+        backward
+        for backward in flows.solution.graph.backwards
+        if backward.function is call.function and backward.loop is call.loop and backward.loop is not None
+    )
+    return any(call in backward.root.computed_from() for backward in backwards) and ends_detached(flows, call)
+
+
 def _is_unseen(flows: Flows, user: Value) -> bool:
     """Whether a CALL, whose result is used, is of no function of the program."""
     return user.op is Op.CALL and not user.is_bare and not flows.solution.functions_of(user)

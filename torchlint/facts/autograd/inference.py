@@ -14,6 +14,7 @@ from torchlint.facts.autograd.by_contract import InferringMethods
 from torchlint.facts.autograd.decided import is_decided, is_volatile
 from torchlint.facts.autograd.demonstrations import Demonstrations
 from torchlint.facts.autograd.detached_answers import is_detached_answer
+from torchlint.facts.autograd.detached_ends import is_target_of_step
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.inference_elsewhere import InferenceElsewhere
 from torchlint.facts.autograd.layers import layers
@@ -292,7 +293,7 @@ class Inferences:
             return False
         if is_decided(self.solution, call) or self._is_asked_for(call) or self._is_brief(call):
             return False
-        if self._has_no_weights(call):
+        if self._has_no_weights(call) or is_target_of_step(self.flows, call):
             return False
         if call in self._layers or _is_metric_of_several(call) or self._older_torch.leaves_to_data(call):
             return False
