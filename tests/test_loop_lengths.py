@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from programs import TRAINING, Program
 
-HEAD = "import itertools\nfrom tqdm import tqdm\nLIMIT = 5\n"
+HEAD = "import itertools\nfrom tqdm import tqdm, trange\nLIMIT = 5\n"
 
 
 def is_short(header: str, body: str = "pass") -> bool:
@@ -19,6 +19,7 @@ def is_short(header: str, body: str = "pass") -> bool:
     [
         "for i in range(10):",
         "for i in tqdm(range(LIMIT)):",
+        'for i in trange(LIMIT, desc="steps"):',
         "for i, x in zip(range(8), loader):",
         "for x in itertools.islice(loader, most):",
         "for x in (1, 2, 3):",
@@ -29,7 +30,8 @@ def test_a_counted_header_is_short(header: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "header", ["for x in loader:", "for i in range(10000):", "for i in range(args.n):", "while True:"]
+    "header",
+    ["for x in loader:", "for i in range(10000):", "for i in range(args.n):", "for i in trange(10000):", "while True:"],
 )
 def test_an_open_header_is_not(header: str) -> None:
     assert not is_short(header)

@@ -9,6 +9,7 @@ from typing import ClassVar
 import libcst as cst
 
 from torchlint.facts.building.guards import is_setter, mode_of_argument, mode_of_guard
+from torchlint.facts.building.iteration import COUNTING
 from torchlint.facts.building.names import (
     BUILTINS,
     changes_receiver,
@@ -238,6 +239,9 @@ class ExpressionBuilder(SpreadBuilder):
             further += given[1:]
         inputs += [value for _, value in further]
         keys += [key for key, _ in further]
+        if callee.op is Op.EXTERNAL and callee.name in COUNTING:
+            inputs, keys = self.counting(inputs, keys)
+            callee = inputs[0]
         if callee.op is Op.EXTERNAL and (done := self.operator(node, callee.name, inputs[1:])) is not None:
             return done
         if callee.op is Op.ATTRIBUTE and callee.name == "_replace" and isinstance(node.func, cst.Attribute):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from torchlint.facts.building.context import Context
-from torchlint.facts.values.graph import Op, Value
+from torchlint.facts.values.graph import Key, Op, Value
 from torchlint.facts.values.kinds import WHOLE_NUMBER
 
 FIRST_ITEM_WRAPPERS = frozenset(
     ["builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "builtins.iter", "itertools.islice",
-     "itertools.cycle", "itertools.chain", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.trange",
+     "itertools.cycle", "itertools.chain", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm",
      "rich.progress.track", "tqdm"]
 )  # fmt: skip
 """Iterating over the call's result is iterating over its first argument."""
+
+COUNTING = frozenset(["tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange", "tqdm.std.trange"])
+"""Functions that count as ``range`` does, and show how far they are: https://tqdm.github.io/docs/shortcuts/."""
 
 NAMED = frozenset(["named_parameters", "named_buffers", "named_modules", "named_children"])
 """Methods of modules whose items are pairs of a name and an object."""
@@ -50,6 +53,12 @@ class IterationBuilder(Context):
             choices = tuple(self.element(choice, key) for choice in iterable.inputs)
             return self.make(Op.PHI, choices, iterable.syntax)
         return self.make_element(iterable, key)
+
+    def counting(self, inputs: list[Value], keys: list[Key]) -> tuple[list[Value], list[Key]]:
+        """What ``range(10)`` is made of, and its keys, for ``trange(10, desc="steps")``."""
+        counted = self.make(Op.EXTERNAL, (), inputs[0].syntax, name="builtins.range")
+        kept = [(key, value) for key, value in zip(keys, inputs, strict=True) if not isinstance(key, str)][1:]
+        return [counted, *(value for _, value in kept)], [None, *(key for key, _ in kept)]
 
     def _number(self) -> Value:
         """What counts."""
