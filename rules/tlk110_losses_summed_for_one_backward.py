@@ -20,7 +20,8 @@ class LossesSummedForOneBackward(Rule):
 
     ## What it does
     Finds a loop whose turns each run a forward and add their loss to a sum (`total += loss`, `losses.append(loss)`, a
-    comprehension) on which one backward runs after the loop.
+    comprehension) on which one backward runs after the loop. So do the losses of the pieces into which a loop cuts
+    embeddings that were detached before.
 
     ## Why is this bad?
     Until that backward the activations of every turn are in memory at once. A sum's gradient is the sum of the
@@ -47,8 +48,9 @@ class LossesSummedForOneBackward(Rule):
     ```
 
     ## When it is not a leak
-    The losses share a part of their graph (several heads on the same features, the steps of a recurrent network); what
-    is done with them is not linear (a maximum, a logarithm, a product); the backward keeps its graph for another one.
+    The losses share a part of their graph (several heads on the same features, the steps of a recurrent network) that
+    is more than leaves put together, as `torch.cat` does; what is done with them is not linear (a maximum, a logarithm,
+    a product); the backward keeps its graph for another one.
     It is a note in any case: the loop bounds what it costs, and many a program means to pay it.
 
     ## Fix safety

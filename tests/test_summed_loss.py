@@ -119,6 +119,43 @@ def test_losses_that_share_a_graph_are_left_alone(body: str) -> None:
     assert summed(body) == []
 
 
+PIECES = """
+import torch
+from torch import nn
+
+def compare(ones, others, size):
+    judge, losses = nn.CrossEntropyLoss(), []
+    for start in {positions}:
+        near = ones[start : start + size] @ others.t()
+        losses.append(judge(near, torch.arange(start, start + len(near))))
+    return sum(losses)
+
+def run(net: nn.Module, x, y, given, size):
+    ones, others = {ones}, net(y).detach().requires_grad_()
+    compare(ones, others, size).backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("ones", "positions", "number"),
+    [
+        ("net(x).detach().requires_grad_()", "range(0, len(ones), size)", 1),
+        ("torch.cat([net(part).detach().requires_grad_() for part in x])", "range(0, len(ones), size)", 1),
+        ("net(x)", "range(0, len(ones), size)", 0),
+        ("torch.cat([net(part) for part in x])", "range(0, len(ones), size)", 0),
+        ("net(x).detach().requires_grad_().exp()", "range(0, len(ones), size)", 0),
+        ("net(x).detach().requires_grad_()", "range(size)", 0),
+    ],
+)
+def test_losses_of_the_pieces_of_leaves_wait(ones: str, positions: str, number: int) -> None:
+    assert len(Program(PIECES.format(ones=ones, positions=positions)).facts.summed_losses) == number
+
+
+def test_nothing_is_said_of_the_pieces_of_what_others_give() -> None:
+    judged = PIECES.replace("sum(losses)", "sum(losses).backward()").partition("def run")[0]
+    assert Program(judged.format(positions="range(0, len(ones), size)")).facts.summed_losses == []
+
+
 def test_the_backward_must_stand_after_the_loop() -> None:
     assert summed("for a in x.split(2):\n    loss = model(a).sum()\n    loss.backward()", "optimizer.step()") == []
     assert summed(SUMMED, STEP.replace("backward()", "backward(retain_graph=True)")) == []

@@ -6,18 +6,20 @@ where the losses share a part of their graph, or where something is done with th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.facts.autograd.reach import may_be_recorded
+from torchlint.facts.turns.data_passes import cuts_pieces
 from torchlint.facts.values.arithmetic import Arithmetic
-from torchlint.facts.values.domain import Argument, Tensor, Tool, Unknown
+from torchlint.facts.values.domain import Argument, History, Tensor, Tool, Unknown
 from torchlint.facts.values.externals import COLLECTIONS
 from torchlint.facts.values.graph import Backward, Function, Loop, Op, Place, Value
 from torchlint.facts.values.homes import allocations_of, places_of
+from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.writing import Use, operands
 
 if TYPE_CHECKING:
@@ -37,6 +39,12 @@ LINEAR = frozenset(
 
 SCALING = frozenset(["div", "mul", "div_", "mul_", "torch.div", "torch.mul"])
 """Linear in the first operand, as long as the second has no graph."""
+
+JOINS = frozenset(["torch.cat", "torch.stack", "torch.concat", "torch.vstack", "torch.hstack"])
+"""Functions that put tensors together, and keep nothing of them for their backward."""
+
+SHAPES = frozenset(["view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute", "t"])
+"""Methods that show the same numbers in another shape."""
 
 CALLERS = 3
 """Of so many calls the arguments are looked at."""
@@ -226,7 +234,8 @@ class _Search:
     def _is_independent(self, summand: Value, loop: Loop) -> bool | None:
         """Whether each turn of ``loop`` runs a forward of its own; False where turns share a part of their graph.
 
-        None where no forward is run: a number, a term on the parameters.
+        So does a loss of each piece into which the loop cuts a batch. None where no forward is run: a number, a term on
+        the parameters. What only puts leaves together, of which no activation is kept, may be shared.
         """
         if self.flows.live(summand) is None:
             return None
@@ -236,7 +245,7 @@ class _Search:
             verdicts = [self._is_independent(one, one.loop.around()[-1]) for one in yielded if one.loop is not None]
             return False if False in verdicts or len(verdicts) < len(yielded) else all(verdicts) or None
         runs_forward = False
-        pending, seen = [(summand, False)], set()
+        pending, seen = [(summand, False)], set[Value]()
         while pending:
             value, inside = pending.pop()
             if value in seen or not may_be_recorded(self.solution, value):
@@ -251,13 +260,49 @@ class _Search:
                 return False
             is_place = not all(map(_is_of_call, places_of(self.solution, value)))
             is_older = is_place if inside else self._is_older(value, loop)
-            if is_older and (is_forward or self.flows.live(value) is not None):
+            if is_older and (
+                is_forward or (self.flows.live(value) is not None and not self._only_arranges(value, loop))
+            ):
                 return False
             runs_forward = runs_forward or is_forward
             if value.op is not Op.PARAMETER or not inside:
                 results = [f.result for f in self.solution.functions_of(value)] if value.op is Op.CALL else []
                 pending += [(s, (inside and not is_place) or s in results) for s in self.flows.ancestry.sources(value)]
-        return runs_forward or None
+        return runs_forward or (cuts_pieces(loop) and self._is_loss_of_leaves(seen)) or None
+
+    def _only_arranges(self, value: Value, loop: Loop) -> bool:
+        """Whether an operation keeps nothing for its backward but sizes: a join, a slice, another shape.
+
+        Nor is a parameter more than what callers in the file give for it.
+        """
+        if value.op is Op.PARAMETER:
+            return bool(self.solution.callers.get(value.function))
+        if value.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.CONTAINER):
+            return value not in loop.phis
+        callee = value.callee if value.op is Op.CALL else value
+        return callee.name in (JOINS if callee.op is Op.EXTERNAL else SHAPES if callee.op is Op.ATTRIBUTE else ())
+
+    def _is_loss_of_leaves(self, behind: Set[Value]) -> bool:
+        """Whether a loss of torch is among the values behind a summand, and what it judges begins at leaves alone."""
+        losses = (v for v in behind if v.op is Op.CALL and self.facts.extents.is_loss(v) and v.arguments)
+        for loss in losses:
+            judged = list(reached([loss.arguments[0]], self._recorded_sources))
+            begins = [source for value in judged for source in self.flows.ancestry.sources(value)]
+            is_open = any(value.op is Op.PARAMETER and self._is_given_by_others(value) for value in judged)
+            if not is_open and any(self._is_leaf(one) for one in begins):
+                return True
+        return False
+
+    def _is_leaf(self, value: Value) -> bool:
+        return any(isinstance(a, Tensor) and a.history is History.LEAF for a in self.solution.final(value))
+
+    def _recorded_sources(self, value: Value) -> list[Value]:
+        return [s for s in self.flows.ancestry.sources(value) if may_be_recorded(self.solution, s)]
+
+    def _is_given_by_others(self, parameter: Value) -> bool:
+        """Whether callers that are not seen may give a parameter something with a graph."""
+        is_seen = bool(self.solution.callers.get(parameter.function))
+        return not is_seen and any(isinstance(a, Argument | Unknown) for a in self.solution.final(parameter))
 
     def _yielded_for(self, item: Value) -> list[Value]:
         """What the generator of the file yields of which a loop takes ``item`` as it is."""

@@ -70,6 +70,11 @@ def cut_through(loop: Loop) -> Value | None:
     return sized.inputs[0] if sized is not None and is_size else None
 
 
+def cuts_pieces(loop: Loop) -> bool:
+    """Whether a loop goes from one start of a piece to the next: ``for start in range(0, len(x), size)``."""
+    return _end_of_pieces(loop) is not None
+
+
 def cuts_samples(loop: Loop) -> bool:
     """Whether the pieces that a loop goes through are cut along another dimension than the first: those of a sample."""
     end = _end_of_pieces(loop)
