@@ -188,6 +188,37 @@ def test_who_trains_with_such_a_network_elsewhere(tmp_path: Path, use: str, is_f
     assert ("coder.py: TLK201 note" in Project(tmp_path, {"coder.py": coder, "fit.py": fit}).found()) is is_found
 
 
+PARSER = """class Parser(nn.Module):
+    def __init__(self, other):
+        super().__init__()
+        self.arcs, self.labels, self.other = nn.Bilinear(3, 3, 1), nn.Bilinear(3, 3, 9), other
+    def forward(self, words):
+        arcs, labels = self.arcs(words, words), self.labels(words, words)
+        return arcs.mean(), [{arcs}, labels.argmax(-1).cpu().numpy()]
+    def parse(self, words):
+        _, found = self(words)
+        {edited}
+        return load(found[0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("filled", "is_found"),
+    [
+        ({}, True),
+        ({"edited": "found[1][found[1] < 2] = 0"}, True),
+        ({"edited": "found[1][found[1] < 2] = self.other"}, True),
+        ({"edited": "found[1].fill(self.other)"}, True),
+        ({"arcs": "arcs"}, False),  # who is given it may differentiate
+        ({"arcs": "arcs", "edited": "found[1][found[1] < 2] = 0"}, False),
+        ({"edited": "found[0] = self.arcs(words, words)"}, False),
+    ],
+)
+def test_what_is_written_into_an_array_brings_no_graph(filled: dict[str, str], is_found: bool) -> None:
+    filled = {"arcs": "arcs.detach().cpu().numpy()", "edited": "pass", **filled}
+    assert lines(PARSER.format(**filled)) == ([9] if is_found else [])
+
+
 def test_a_target_that_is_detached_at_once_beside_an_answer_that_leaves() -> None:
     body = (
         "class Fit:\n    def __init__(self, make, spread):\n        self.net, self.follower = make(), make()\n"

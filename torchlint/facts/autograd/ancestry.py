@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Set
 
 from torchlint.facts.autograd.belated import Edges, is_belated
 from torchlint.facts.autograd.repackaging import Repackaging
-from torchlint.facts.autograd.written import made_of, written_into
+from torchlint.facts.autograd.written import brings_graph, made_of, written_into
 from torchlint.facts.values.dictionaries import lists_keys
 from torchlint.facts.values.domain import Abstract, Container, FunctionReference, is_graphless, sorted_values
 from torchlint.facts.values.frameworks import may_be_module
@@ -34,6 +34,8 @@ class Ancestry:
         self._given_on: dict[Function, frozenset[Value] | None] = {}
         for store in solution.graph.stores:
             if store.kind is Kind.INSERT and store.holder is not None:
+                if not brings_graph(solution, store):
+                    continue
                 around: list[Place | Value] = [*places_of(solution, store.holder), *self._around(store.holder)]
                 for home in (store.holder, *around):
                     self._into[home].append(store.value)

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from torchlint import torch_api
-from torchlint.facts.values.domain import surely_graphless
-from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.domain import PLAIN, surely_graphless
+from torchlint.facts.values.graph import Function, Op, Store, Value
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.solve import Solution
 
@@ -29,8 +29,25 @@ def written_into(solution: Solution) -> dict[Value, list[Value]]:
     return found
 
 
+def brings_graph(solution: Solution, store: Store) -> bool:
+    """Whether what is put into something may bring a graph: a number brings none, and an array takes none.
+
+    Of an array the places are chosen that answer a question: ``labels[labels < first] = other``.
+    """
+    if _is_plain(solution, store.value):
+        return False
+    is_mask = store.index is not None and store.index.op is Op.COMPARISON
+    return not (is_mask and store.holder is not None and _is_plain(solution, store.holder))
+
+
+def _is_plain(solution: Solution, value: Value) -> bool:
+    atoms = solution.final(value)
+    return bool(atoms) and atoms <= PLAIN
+
+
 def _writes(solution: Solution) -> list[tuple[Value, Value]]:
-    found = [(s.holder, s.value) for s in solution.graph.stores if s.is_item and s.holder is not None]
+    stores = (store for store in solution.graph.stores if store.is_item and brings_graph(solution, store))
+    found = [(store.holder, store.value) for store in stores if store.holder is not None]
     for call in solution.graph.of(Op.CALL):
         operation = torch_api.method(call.callee.name) if call.callee.op is Op.ATTRIBUTE else None
         if operation is not None and operation.history is torch_api.History.SELF:
