@@ -32,6 +32,8 @@ class InferenceWithGrad(Rule):
     A network whose weights an object reads where it makes it is a note, where the object is no module, a method runs it
     on a text or an image that it prepares itself, and the answer leaves with its graph.
 
+    What takes arrays as well as tensors, and gives arrays back for these, is a note: nobody trains through an array.
+
     What a method of a model does in code that is not seen is a note, where the model is in evaluation mode and the
     method is one that frameworks guard from outside (`validation_step`), or one that the same file guards elsewhere.
 
@@ -124,7 +126,10 @@ class InferenceWithGrad(Rule):
         doubt = ", unless that switches them off itself" if inference.unseen else ""
         doubt = ", where its caller does not switch them off" if inference.doubtful else doubt
         advice, fix = "decorate it with `@torch.no_grad()`", None
-        if inference.flag is None:
+        if inference.for_arrays:  # who passes a tensor may train
+            doubt = " where it is given an array"
+            advice = "switch them off where that is so, or decorate it with `@torch.no_grad()`"
+        elif inference.flag is None:
             fix = facts.guard(inference.function, safe=not inference.hands_out)
         else:  # who passes it may train
             doubt = f" where `{inference.flag.name}` is left out"
@@ -136,7 +141,7 @@ class InferenceWithGrad(Rule):
                 LineOf(facts.statement_of(first)), f"){_inert(inference)} and {reason}{doubt}: {_kept(inference)};"
                 f" {advice}",
             ),
-            level=Level.NOTE if inference.unseen or inference.doubtful or inference.partly_frozen else Level.WARNING,
+            level=Level.NOTE if _is_in_doubt(inference) else Level.WARNING,
             memory=Memory.PEAK,
             evidence=_evidence(facts, inference),
             fix=fix,
@@ -174,6 +179,10 @@ class InferenceWithGrad(Rule):
                 memory=Memory.PEAK,
                 evidence=(Step(statement, "the forward records a graph here"),),
             )
+
+
+def _is_in_doubt(inference: Inference) -> bool:
+    return inference.unseen or inference.doubtful or inference.partly_frozen or inference.for_arrays
 
 
 def _inert(inference: Inference) -> str:

@@ -219,6 +219,49 @@ def test_what_is_written_into_an_array_brings_no_graph(filled: dict[str, str], i
     assert lines(PARSER.format(**filled)) == ([9] if is_found else [])
 
 
+SPLITTER = """import numpy as np
+class Splitter({base}):
+    def __init__(self, coder):
+        super().__init__()
+        self.coder = coder{made}
+    def forward(self, wave):
+        return self.coder(wave)
+    def split(self, wave):
+        is_array = isinstance(wave, np.ndarray)
+        if is_array:
+            wave = {taken}
+        place = {place}
+        parts = {asked}.to(place)
+        if is_array:
+            return {given}
+        return parts
+"""
+
+
+@pytest.mark.parametrize(
+    ("filled", "is_found"),
+    [
+        ({}, True),
+        ({"given": "parts[0].cpu().data.numpy()"}, True),
+        ({"taken": "torch.tensor(wave)", "given": "parts.detach().squeeze(0).tolist()"}, True),
+        ({"base": "object", "made": "; self.net = nn.Linear(3, 3)", "asked": "self.net(wave)"}, True),
+        ({"place": "'cpu'"}, False),  # nothing says that it has a parameter
+        ({"place": "next(self.parameters(), wave).device"}, False),
+        ({"place": "'cpu'", "made": "; self.out = nn.Linear(3, 3)"}, True),
+        ({"taken": "load(wave)"}, False),
+        ({"given": "parts"}, False),  # who is given a tensor may train on it
+        ({"given": "load(parts)"}, False),
+        ({"asked": "self.coder(wave)", "made": "; self.out = nn.Linear(3, 3)"}, False),  # a part, of unknown class
+    ],
+)
+def test_who_is_given_an_array_for_an_array_does_not_train(filled: dict[str, str], is_found: bool) -> None:
+    plain = {"base": "nn.Module", "made": "", "taken": "torch.from_numpy(wave)", "asked": "self(wave)"}
+    plain |= {"place": "next(self.parameters()).device", "given": "parts.detach().cpu().numpy()"}
+    found = findings(SPLITTER.format(**{**plain, **filled}))
+    assert [one.line - HEAD.count("\n") for one in found] == ([8] if is_found else [])
+    assert all(one.level is Level.NOTE and "given an array" in one.message for one in found)
+
+
 def test_a_target_that_is_detached_at_once_beside_an_answer_that_leaves() -> None:
     body = (
         "class Fit:\n    def __init__(self, make, spread):\n        self.net, self.follower = make(), make()\n"

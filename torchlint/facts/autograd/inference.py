@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from torchlint.facts.autograd.answers_in_arrays import AnswersInArrays
 from torchlint.facts.autograd.arrays import read_as_arrays
 from torchlint.facts.autograd.beside import beside
 from torchlint.facts.autograd.beside_training import BesideTraining
@@ -64,6 +65,7 @@ class Inference:
         doubtful: True when some who call it guard it and others do not; see :meth:`Modes.is_doubtful`.
         partly_frozen: True when a part of each network is frozen, which then keeps no activations by itself.
         trained_there: True when what runs elsewhere are forwards of models alone, through which a training runs too.
+        for_arrays: True when a graph leaves the function only where it is not given an array, which it answers by one.
         flag: the parameter by which its callers ask for a training mode that none of them asks for, if there is one.
     """
 
@@ -80,6 +82,7 @@ class Inference:
     doubtful: bool
     partly_frozen: bool
     trained_there: bool
+    for_arrays: bool
     flag: Value | None
 
 
@@ -108,6 +111,7 @@ class Inferences:
         self._methods = UnseenMethods(flows, steps, self._served)
         self._beside_training = BesideTraining(flows, steps, taps)
         self._prompts = EncodedPrompts(flows.solution)
+        self._in_arrays = AnswersInArrays(flows.solution)
         self._demonstrations = Demonstrations(flows.solution, flows.ancestry, project)
         self.evaluating = Evaluating(flows.solution, self._does_more)
         self._run_forwards = RunForwards(flows, steps)
@@ -130,6 +134,8 @@ class Inferences:
         for function in left:
             if any(_calls_what_was_given(call) or _asks_itself(call) for call in self.steps.calls_in(function)):
                 self._add(function, found, self._reads_numbers_of_a_whole_network, inline=True)
+                if function not in found:
+                    self._add(function, found, self._answers_in_arrays)
         for function in functions:
             if function not in found and found.keys().isdisjoint(self.solution.callers_above([function])):
                 self._add(function, found, self._result_is_dropped)
@@ -171,6 +177,7 @@ class Inferences:
             elsewhere = all(map(self.elsewhere.infers, forwards))
             others_guard = elsewhere and all(map(self.elsewhere.is_guarded_by_others, forwards))
             unseen = all(by_answers) or all(map(self._methods.infers, forwards))
+            for_arrays = leaves and not says_eval and all(map(self._in_arrays.has, forwards))
             doubtful = not inline and not elsewhere and self._may_be_guarded(function, forwards)
             found[function] = Inference(
                 function,
@@ -186,6 +193,7 @@ class Inferences:
                 doubtful,
                 all(has_frozen_part(self.solution, forward.callee) for forward in forwards),
                 elsewhere and all(map(self.elsewhere.runs_forwards_only, forwards)),
+                for_arrays,
                 self._by_default.flag(forwards[0]),
             )
 
@@ -208,9 +216,14 @@ class Inferences:
             return True
         if self._does_more(function):
             return self._beside_training.infers(function, call)
-        if self.elsewhere.infers(call):
+        if self.elsewhere.infers(call) or self._in_arrays.has(call):
             return True
         return call not in self.flows.leaving and call not in self._taps.escaped
+
+    def _answers_in_arrays(self, function: Function, call: Value) -> bool:
+        """Whether a method of a module gives back arrays of what a whole network makes of arrays."""
+        is_whole = _calls_what_was_given(call) or _asks_itself(call)
+        return is_whole and call.function is function and self._in_arrays.has(call)
 
     def _reads_numbers_of_a_whole_network(self, function: Function, call: Value) -> bool:
         """Whether a method of a module asks a network that it was given, or itself, and makes numbers of the answer.
@@ -306,7 +319,7 @@ class Inferences:
             if self._is_detached_answer(call) and not self.on_a_dummy(call):
                 return True
             return self._by_contract.infers(call) and self._by_contract.runs_network(call)
-        if any(map(self.steps.trains, callees)) or (not callees and self._may_differentiate(call)):
+        if any(map(self.steps.trains, callees)) or self.may_differentiate(call):
             return False  # forces, gradient penalties: the forward itself differentiates
         if any(callee.is_replaced for callee in callees):
             return False  # a decorator that is not seen may guard it, or train
@@ -320,8 +333,10 @@ class Inferences:
             return True
         return self._run_forwards.are_in(call)
 
-    def _may_differentiate(self, call: Value) -> bool:
+    def may_differentiate(self, call: Value) -> bool:
         """Whether a CALL is of a model that nobody is seen to make, where the program has one that differentiates."""
+        if self.solution.functions_of(call):
+            return False
         atoms = self.solution.final(call.callee)
         return self._has_differentiating_forward and not any(isinstance(atom, Instance) for atom in atoms)
 

@@ -39,6 +39,8 @@ def build(module: cst.Module, project: Imports) -> ValueGraph:
     while builder.pending:
         function, node = builder.pending.pop(0)
         _build_body(builder, function, node)
+    for cls in _asking_for_their_parameters(builder.graph):
+        cls.has_parameters = True
     for cls in _asking_their_subclasses(builder.graph):
         builder.linker.derived_from(cls)
     return builder.graph
@@ -55,6 +57,15 @@ def _asking_their_subclasses(graph: ValueGraph) -> list[Class]:
     called = (v.callee for v in graph.of(Op.CALL) if v.callee.op is Op.ATTRIBUTE)
     asked = {(one.function.owner, one.name) for one in called}
     return [cls for cls, names in left.items() if any((cls, name) in asked for name in names)]
+
+
+def _asking_for_their_parameters(graph: ValueGraph) -> list[Class]:
+    """The classes of which a method takes the first parameter, ``next(self.parameters())``: without one it raises."""
+    taken = (call.arguments for call in graph.of(Op.CALL) if call.callee.name == "builtins.next")
+    asked = (one[0].callee for one in taken if len(one) == 1 and one[0].op is Op.CALL)
+    subjects = (one.inputs[0] for one in asked if one.op is Op.ATTRIBUTE and one.name == "parameters")
+    owners = (one.function.owner for one in subjects if one in one.function.parameters[:1])
+    return [owner for owner in owners if owner is not None]
 
 
 def _build_body(builder: StatementBuilder, function: Function, node: cst.FunctionDef | cst.Lambda) -> None:

@@ -77,7 +77,9 @@ def gathers(parameter: Value) -> bool:
 
 
 def has_parameters(solution: Solution, cls: Class) -> bool:
-    """Whether a module of this file holds anything that trains, as far as its attributes tell."""
+    """Whether a module of this file holds anything that trains, as far as its attributes or its methods tell."""
+    if any(ancestor.has_parameters for ancestor in cls.lineage()):
+        return True
     family = {ancestor.root() for ancestor in cls.lineage()}
     return any(
         may_train(solution, value) for owner in family for _, values in solution.stored_with(owner) for value in values

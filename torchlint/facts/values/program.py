@@ -252,6 +252,7 @@ class Class:
         decorators: full dotted names.
         methods: its own methods by name.
         has_own_parameters: its methods put an ``nn.Parameter`` on ``self``, which only a module takes note of.
+        has_parameters: its methods take the first of its parameters, whatever they are.
         is_foreign: it stands in another file.
         opener: reads what is known of a foreign one, when its lineage is first asked for; None once that has begun.
         is_opening: that has begun and not ended.
@@ -266,6 +267,7 @@ class Class:
     decorators: tuple[str, ...] = ()
     methods: dict[str, Function] = field(default_factory=dict)
     has_own_parameters: bool = False
+    has_parameters: bool = False
     is_foreign: bool = False
     opener: Callable[[], None] | None = None
     is_opening: bool = False
