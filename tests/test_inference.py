@@ -1416,6 +1416,33 @@ def measure(net, loader):
     )  # a function that is seen is none of that model
 
 
+@pytest.mark.parametrize(
+    ("answered", "then", "expected"),
+    [
+        ("torch.autograd.grad(x.pow(3).sum(), x)[0].detach()", "pass", []),
+        ("x.pow(3)", "pass", ["TLK102", "TLK201"]),
+        ("torch.autograd.grad(x.pow(3).sum(), x)[0]", "error.mean().backward()", ["TLK102"]),  # one has a graph
+    ],
+)
+def test_what_is_kept_of_a_model_that_nobody_makes_may_be_detached(
+    answered: str, then: str, expected: list[str]
+) -> None:
+    body = f"""class Field(nn.Module):
+    def forward(self, x):
+        return {answered}
+
+def measure(net, loader):
+    net.eval()
+    errors = []
+    for x, y in loader:
+        error = (net(x) - y).abs()
+        {then}
+        errors.append(error)
+    return torch.cat(errors).mean().item()
+"""
+    assert sorted(every_code(body)) == expected
+
+
 PASSES = """def main(net, rows, others, optimizer):
     for x in rows:
         optimizer.zero_grad()

@@ -126,12 +126,22 @@ def _is_trained_on_elsewhere(facts: Facts, holder: Value) -> bool:
 
 def _retention(facts: Facts, holder: Value, use: Use, may_leave: bool) -> Retention | None:
     flows, value, cost = facts.flows, use.value, cost_of(facts, use)
-    if not cost.spent and _is_asked_for(value):
+    if not cost.spent and (_is_asked_for(value) or _may_be_detached(facts, value)):
         return None
     if not may_leave or cost.inferred or not flows.may_be_trained_on(holder):
         return cost
     is_settled = cost.spent or flows.touches_spent(value)
     return cost if is_settled and not flows.is_spent_by_callers(value) else None
+
+
+def _may_be_detached(facts: Facts, value: Value) -> bool:
+    """Whether the graph is of a model that nobody makes, where the one of the file differentiates by itself.
+
+    That one answers by gradients, without a graph where it does not train; ``model(batch)`` may well be it.
+    """
+    found = facts.flows.live(value)
+    origin = found.origin if found is not None else None
+    return origin is not None and origin.op is Op.CALL and facts.inferences.may_differentiate(origin)
 
 
 def _is_asked_for(value: Value) -> bool:
