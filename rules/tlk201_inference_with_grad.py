@@ -27,7 +27,8 @@ class InferenceWithGrad(Rule):
     a condition (`if optimizer is not None:`) is found where a call rules that out and nothing guards it. In a function
     that trains, a loop in which nothing is trained is found: a rollout, a validation. The `__call__` of a diffusers
     pipeline is for inference alone; where it steers by a gradient, what feeds no backward is found. It switches
-    gradients off by itself, its `encode_prompt` does not.
+    gradients off by itself, its `encode_prompt` does not. The `loss` of a Pyro ELBO gives a number, and runs model and
+    guide with gradients on.
 
     A network whose weights an object reads where it makes it is a note, where the object is no module, a method runs it
     on a text or an image that it prepares itself, and the answer leaves with its graph.

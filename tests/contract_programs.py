@@ -55,6 +55,16 @@ def draw(guide, batch):
     finds=True,
 )
 
+SCORES_WITH_A_GRAPH = ContractProgram(
+    """
+def measure(model, guide, loader):
+    bound = KNOWN()
+    return sum(bound.METHOD(model, guide, batch) for batch in loader)
+""",
+    "TLK201",
+    finds=True,
+)
+
 ASKS_ITS_SERVER = ContractProgram(
     """
 import socketserver
@@ -757,6 +767,7 @@ def train(loader, state):
 
 _BY_KIND = {
     Holds.COUNTS: KEPT_BY_STEP,
+    Holds.SCORES: SCORES_WITH_A_GRAPH,
     Holds.NO_GRAD: INFERS,
     Holds.WAS_NO_GRAD: INFERS_IN_DOUBT,
     Holds.TRAINED: LOSS_KEPT,

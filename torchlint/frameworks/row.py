@@ -41,6 +41,7 @@ class Holds(Symbol):
     REGISTERS = "the method keeps each argument that has a name as the attribute of that name"
     INFERS = "nobody trains on what the method computes: it is for inference alone"
     ANSWERS = "the method runs the model that its object was made for, and gives what it computed, with its graph"
+    SCORES = "the method runs the models that it is given, with gradients on where they are, and gives a number"
     ENCODES = (
         "the method runs networks of its object and gives what they computed, with its graph, for the object's call"
     )

@@ -106,6 +106,8 @@ TRAINING = (
     Row("pyro", ("pyro.poutine.trace",), Holds.ANSWERS,
         "https://docs.pyro.ai/en/stable/poutine.html#pyro.poutine.trace_messenger.TraceHandler.get_trace",
         ("get_trace",)),
+    Row("pyro", ("pyro.infer.*ELBO",), Holds.SCORES,
+        "https://docs.pyro.ai/en/stable/inference_algos.html#pyro.infer.trace_elbo.Trace_ELBO.loss", ("loss",)),
     Row("torch", ("torch.nn.Module", "torch.jit.ScriptModule", "torch.fx.GraphModule"), Holds.MODULE,
         "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html", distinctive=True),
 )  # fmt: skip

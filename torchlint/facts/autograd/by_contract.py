@@ -1,12 +1,15 @@
-"""Which forwards nobody trains on because a framework says so of their method: the call of a pipeline."""
+"""Which forwards nobody trains on because a framework says so: those of the call of a pipeline, or of what scores."""
 
 from __future__ import annotations
 
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import surely_graphless
+from torchlint.facts.values.framework_objects import contract_of
 from torchlint.facts.values.frameworks import is_for_inference
 from torchlint.facts.values.graph import Function, Loop, Mode, Value
+from torchlint.facts.values.parameters import is_frozen
+from torchlint.frameworks import Holds
 
 
 class InferringMethods:
@@ -31,6 +34,12 @@ class InferringMethods:
         if call.function not in self._steered:
             self._steered[call.function] = self._steered_in(call.function)
         return call not in self._steered[call.function]
+
+    def scores(self, call: Value) -> bool:
+        """Whether a CALL runs the models that it is given, and gives a number of what they compute."""
+        if contract_of(self.flows.solution, call, Holds.SCORES) is None:
+            return False
+        return not any(is_frozen(self.flows.solution, given) for given in call.arguments)
 
     def runs_network(self, call: Value) -> bool:
         """Whether a network of the project is run whose output is not seen whole, such as lists of tensors."""

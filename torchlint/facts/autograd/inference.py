@@ -19,7 +19,7 @@ from torchlint.facts.autograd.detached_ends import is_target_of_step
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.inference_elsewhere import InferenceElsewhere
 from torchlint.facts.autograd.layers import layers
-from torchlint.facts.autograd.left_to_callers import FORWARDS, LeftToCallers
+from torchlint.facts.autograd.left_to_callers import LeftToCallers, asks_whole_network
 from torchlint.facts.autograd.made_up import Maker, makers
 from torchlint.facts.autograd.older_torch import OlderTorch
 from torchlint.facts.autograd.outliving import outlives_its_statement
@@ -31,7 +31,7 @@ from torchlint.facts.autograd.unseen_training import given_while_training
 from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.turns.by_default import EvaluatingByDefault
 from torchlint.facts.turns.evaluating import Evaluating
-from torchlint.facts.turns.steps import Steps, asks_itself, called_object
+from torchlint.facts.turns.steps import Steps, called_object
 from torchlint.facts.values.domain import Instance, Module, Tool, surely_graphless
 from torchlint.facts.values.frameworks import is_forward, is_module_class, may_be_module, trains_on_result
 from torchlint.facts.values.graph import Function, Mode, Op, Value
@@ -132,7 +132,7 @@ class Inferences:
         for function in functions:
             self._add(function, found, self._says_so_or_drops_it)
         for function in left:
-            if any(_calls_what_was_given(call) or _asks_itself(call) for call in self.steps.calls_in(function)):
+            if any(map(asks_whole_network, self.steps.calls_in(function))):
                 self._add(function, found, self._reads_numbers_of_a_whole_network, inline=True)
                 if function not in found:
                     self._add(function, found, self._answers_in_arrays)
@@ -208,7 +208,7 @@ class Inferences:
 
     def _says_so_or_drops_it(self, function: Function, call: Value) -> bool:
         """The model was put into evaluation mode, or the graph does not even leave the function."""
-        if self._evaluates_elsewhere(call) or self._methods.infers(call) or self._prompts.are_of(call):
+        if self._evaluates_elsewhere(call) or self._methods.infers(call) or self._is_told_of(call):
             return True
         if self.evaluating.at(call) or self._by_default.flag(call) is not None:
             return not self._is_wanted_by_others(function, call)
@@ -222,8 +222,7 @@ class Inferences:
 
     def _answers_in_arrays(self, function: Function, call: Value) -> bool:
         """Whether a method of a module gives back arrays of what a whole network makes of arrays."""
-        is_whole = _calls_what_was_given(call) or _asks_itself(call)
-        return is_whole and call.function is function and self._in_arrays.has(call)
+        return asks_whole_network(call) and call.function is function and self._in_arrays.has(call)
 
     def _reads_numbers_of_a_whole_network(self, function: Function, call: Value) -> bool:
         """Whether a method of a module asks a network that it was given, or itself, and makes numbers of the answer.
@@ -231,8 +230,7 @@ class Inferences:
         What its own layers compute may decide how it goes on, and is small: a gate, a router. A network that is run
         for its own sake fills what hooks of it keep.
         """
-        is_whole = _calls_what_was_given(call) or _asks_itself(call)
-        if call.function is not function or not is_whole or not call.users:
+        if call.function is not function or not asks_whole_network(call) or not call.users:
             return False
         return call not in self.flows.leaving and call not in self.flows.escaped and call not in self._taps.escaped
 
@@ -299,8 +297,7 @@ class Inferences:
         """Whether a CALL records a graph that no backward of this file uses, on data and not on a dummy."""
         callees = self.solution.functions_of(call)
         if not callees and not call.evaluating and not self.steps.calls_module(call):
-            is_known = call in self.flows.detached or self._methods.infers(call) or self._prompts.are_of(call)
-            if not is_known:
+            if not (call in self.flows.detached or self._methods.infers(call) or self._is_told_of(call)):
                 return False  # the most
         if not self.flows.modes.records(call) or self._is_used(call) or call in self._read_as_arrays:
             return False
@@ -314,7 +311,7 @@ class Inferences:
             return not self.on_a_dummy(call)
         if not self.flows.live_parts(call):
             is_unseen = self._methods.infers(call) and not self.on_a_dummy(call)
-            if is_unseen or self._methods.is_detached(call) or self._prompts.are_of(call):
+            if is_unseen or self._methods.is_detached(call) or self._is_told_of(call):
                 return True
             if self._is_detached_answer(call) and not self.on_a_dummy(call):
                 return True
@@ -332,6 +329,10 @@ class Inferences:
         if self.steps.calls_module(call) or self._methods.is_in_evaluation(call) or self._prompts.are_of(call):
             return True
         return self._run_forwards.are_in(call)
+
+    def _is_told_of(self, call: Value) -> bool:
+        """Whether a framework says that a CALL of an object runs networks: it encodes a prompt, or scores models."""
+        return self._prompts.are_of(call) or self._by_contract.scores(call)
 
     def may_differentiate(self, call: Value) -> bool:
         """Whether a CALL is of a model that nobody is seen to make, where the program has one that differentiates."""
@@ -406,16 +407,6 @@ class Inferences:
         return not inference.inline or any(
             call.loop is value.loop or call.statement is value.statement for call in inference.forwards
         )
-
-
-def _calls_what_was_given(call: Value) -> bool:
-    """Whether a CALL is of an argument of its method."""
-    return call.callee.unnarrowed() in call.function.parameters[1:]
-
-
-def _asks_itself(call: Value) -> bool:
-    """Whether a CALL in a method of a module that is not its forward is of this module."""
-    return call.function.name not in FORWARDS and asks_itself(call)
 
 
 def _is_metric_of_several(call: Value) -> bool:

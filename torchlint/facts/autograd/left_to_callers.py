@@ -6,7 +6,7 @@ from functools import cached_property
 
 from torchlint.facts.autograd.written import written_into
 from torchlint.facts.turns.forwards import is_within_forward
-from torchlint.facts.turns.steps import Steps
+from torchlint.facts.turns.steps import Steps, asks_itself
 from torchlint.facts.values.domain import PLAIN, surely_graphless
 from torchlint.facts.values.frameworks import is_for_inference, is_module_class
 from torchlint.facts.values.graph import Function, Op, Value
@@ -64,3 +64,10 @@ class LeftToCallers:
     def _filled(self) -> frozenset[Value]:
         """What something with a graph may be written into: ``rows = zeros_like(x)``, then ``rows[:n] = layer(x)``."""
         return frozenset(written_into(self.solution))
+
+
+def asks_whole_network(call: Value) -> bool:
+    """Whether a CALL in a method is of an argument of that, or, in one that is no forward, of the module itself."""
+    if call.callee.unnarrowed() in call.function.parameters[1:]:
+        return True
+    return call.function.name not in FORWARDS and asks_itself(call)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchlint.facts.values.domain import (
+    PLAIN,
     UNKNOWN,
     Abstract,
     Container,
@@ -53,6 +54,8 @@ def given_back(solution: Solution, call: Value, receiver: FrameworkObject, name:
     """What ``receiver.name(...)`` gives beside what any object may give: ``prepare`` returns what it is given."""
     if name in SAME_OBJECT or name == "clone":
         return frozenset([receiver])
+    if any(name in row.methods for row in promises(receiver.name, Holds.SCORES)):
+        return PLAIN
     if not any(name in row.methods for row in promises(receiver.name, Holds.RETURNS)):
         return frozenset()
     if None in call.keys[1:]:
