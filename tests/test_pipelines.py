@@ -1,4 +1,4 @@
-"""Pipelines of diffusers that a program derives its own from: their call is for inference, whoever wrote it."""
+"""Pipelines and trainers that a program derives its own from: what they call for inference alone, whoever wrote it."""
 
 from __future__ import annotations
 
@@ -120,6 +120,47 @@ def test_a_framework_that_lies_in_the_project_is_known_as_well(
 ) -> None:
     files = {"use.py": DRAWING.format(package=package), f"{package}/__init__.py": FRAMEWORK.format(guard=guard)}
     assert Project(tmp_path, files).found("use.py") == found
+
+
+PREDICTING = """
+import torch
+from torch import nn
+from {package} import {base}
+
+class Own({base}):
+    def compute_loss(self, model, inputs):
+        return nn.functional.mse_loss(model(inputs["x"]), inputs["y"])
+    def {name}(self, model, inputs, prediction_loss_only=False, ignore_keys=None):
+        {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("filled", "found"),
+    [
+        ({}, ["TLK201"]),
+        ({"body": "return self.compute_loss(model, inputs), None, None"}, ["TLK201"]),
+        ({"base": "Seq2SeqTrainer"}, ["TLK201"]),
+        ({"package": "trl", "base": "SFTTrainer"}, ["TLK201"]),
+        ({"package": "skorch", "base": "NeuralNet", "name": "validation_step",
+          "body": "self.module_.eval(); return {'loss': self.get_loss(self.module_(inputs['x']), inputs['y'])}"},
+         ["TLK201"]),
+        ({"package": "skorch", "base": "NeuralNet", "name": "evaluation_step",  # which may be asked for a training
+          "body": "self.module_.eval(); return self.module_(inputs['x'])"}, []),
+        ({"body": "with torch.no_grad(): return None, model(inputs['x']), None"}, []),
+        ({"body": "return super().prediction_step(model, inputs, True)"}, []),
+        ({"body": "return None, model.generate(inputs['x']), inputs['y']"}, []),
+        ({"body": "e = model(inputs['x']); return None, torch.autograd.grad(e.sum(), inputs['x'])[0], None"}, []),
+        ({"name": "training_step"}, []),
+        ({"package": "helpers"}, []),
+    ],
+)  # fmt: skip
+def test_a_step_of_an_evaluation_that_a_trainer_leaves_to_guard_itself(
+    filled: dict[str, str], found: list[str]
+) -> None:
+    plain = {"package": "transformers", "base": "Trainer", "name": "prediction_step"}
+    plain["body"] = "out = model(inputs['x']); return out.sum(), out, inputs['y']"
+    assert codes(PREDICTING.format(**{**plain, **filled})) == found
 
 
 def test_what_a_pipeline_trains_on_is_none() -> None:

@@ -44,6 +44,7 @@ TRAINING = (
     Row("ignite", ("ignite.engine.State",), Holds.COUNTS, "https://docs.pytorch.org/ignite/concepts.html#state",
         ("iteration", "epoch")),
     Row("skorch", NETS, Holds.TRAINED, f"{_SKORCH_NET}#skorch.net.NeuralNet.get_loss", ("get_loss",)),
+    Row("skorch", NETS, Holds.INFERS, f"{_SKORCH_NET}#skorch.net.NeuralNet.validation_step", ("validation_step",)),
     Row("skorch", NETS, Holds.EACH_STEP, f"{_SKORCH_NET}#skorch.net.NeuralNet.train_step",
         ("train_step", "train_step_single", "validation_step", "evaluation_step", "on_batch_begin", "on_batch_end",
          "get_loss", "infer")),

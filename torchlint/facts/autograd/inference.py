@@ -210,9 +210,11 @@ class Inferences:
         """The model was put into evaluation mode, or the graph does not even leave the function."""
         if self._evaluates_elsewhere(call) or self._methods.infers(call) or self._is_told_of(call):
             return True
+        if self._by_contract.infers(call):
+            return True
         if self.evaluating.at(call) or self._by_default.flag(call) is not None:
             return not self._is_wanted_by_others(function, call)
-        if self._by_contract.infers(call) or self._served.is_asked(call):
+        if self._served.is_asked(call):
             return True
         if self._does_more(function):
             return self._beside_training.infers(function, call)
