@@ -28,8 +28,8 @@ class InferenceWithGrad(Rule):
     that trains, a loop in which nothing is trained is found: a rollout, a validation. The `__call__` of a diffusers
     pipeline is for inference alone; where it steers by a gradient, what feeds no backward is found. It switches
     gradients off by itself, its `encode_prompt` does not. The `loss` of a Pyro ELBO gives a number, and runs model and
-    guide with gradients on. The `prediction_step` of a `Trainer` of transformers and the `validation_step` of skorch are
-    found where a program writes its own: those frameworks guard in these methods, and not around them.
+    guide with gradients on. The `prediction_step` of a `Trainer` of transformers and the `validation_step` of skorch
+    are found where a program writes its own: those frameworks guard in these methods, and not around them.
 
     A network whose weights an object reads where it makes it is a note, where the object is no module, a method runs it
     on a text or an image that it prepares itself, and the answer leaves with its graph.
