@@ -421,6 +421,11 @@ def run(net, device, loader, plan, frames: list[torch.Tensor], size=8):
         ("for i, x in enumerate(loader)", True),
         ("for x in plan.batches()", True),
         ("for part in loader:\n          for x in part", True),
+        ("for x in [plan[at : at + size] for at in range(0, len(plan), size)]", True),
+        ("for x in [plan[at : at + 8] for at in range(4)]", False),
+        ("for x in [plan / scale for scale in (1, 2, 4)]", False),
+        ("for x in [frame / 255 for frame in frames]", False),
+        ("for x in [plan[at : at + 8] for at in (0, 8)]", False),
         ("for x in frames", False),
         ("for x in reversed(plan.clock.ticks)", False),
         ("for x in torch.split(plan, 1)", False),
@@ -496,6 +501,9 @@ def run(net, wave, device):
     return {result}
 """
     assert ways(source) == expected
+    turn = f"for start in range(0, {end}, 1000)"
+    cut = f"for part in [wave[start : start + 1000] {turn}]"
+    assert ways(source.replace(turn, cut).replace("wave[start : start + 1000].to", "part.to")) == expected
 
 
 BANK = """

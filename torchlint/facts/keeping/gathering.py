@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.facts.autograd.insertions import is_bounded
 from torchlint.facts.turns.changing import changes_with
-from torchlint.facts.turns.data_passes import is_over_data
+from torchlint.facts.turns.data_passes import cutting, is_over_data
 from torchlint.facts.turns.disk_passes import goes_over_disk
 from torchlint.facts.turns.repetition import HOPS
 from torchlint.facts.turns.turn import Repetition, Turn
@@ -98,6 +98,9 @@ class Gathering:
             return False
         if iterable.op is Op.CALL and iterable.callee.name == "builtins.range":
             return all(argument.op is Op.CONSTANT and self._is_small(argument) for argument in iterable.arguments)
+        before = cutting(iterable)
+        if before is not None:
+            return self.is_short(before)
         return iterable.op is Op.CONTAINER or self._is_written_out(iterable) or self.steps.walks_modules(loop)
 
     def _is_written_out(self, iterable: Value) -> bool:

@@ -103,8 +103,32 @@ def counts_through_tensor(loop: Loop) -> bool:
     return sized is not None and sized.op is Op.ATTRIBUTE and sized.name in ("size", "shape")
 
 
+def cutting(iterable: Value) -> Loop | None:
+    """The loop that cuts a table into batches beforehand: ``[rows[at : at + size] for at in range(0, n, size)]``.
+
+    Args:
+        iterable: what another loop goes over.
+
+    Returns:
+        the loop within the brackets; None for any other value.
+    """
+    source = _source(iterable)
+    if source.op is not Op.CONTAINER or not isinstance(source.syntax, cst.ListComp):
+        return None
+    loop = source.inputs[0].loop
+    if loop is None or loop is source.loop or loop.iterable is None:
+        return None
+    return loop if source.inputs[0].op is Op.SUBSCRIPT and _counts_by_size(loop.iterable) else None
+
+
+def _counts_by_size(iterable: Value) -> bool:
+    return iterable.op is Op.CALL and iterable.callee.name == "builtins.range" and len(iterable.arguments) == 3
+
+
 def _end_of_pieces(loop: Loop) -> Value | None:
-    """``x.size(1)`` of ``for start in range(0, x.size(1), size)``."""
+    """``x.size(1)`` of ``for start in range(0, x.size(1), size)``, be the pieces cut beforehand."""
+    before = cutting(loop.iterable) if loop.iterable is not None else None
+    loop = before or loop
     source = _source(loop.iterable) if loop.iterable is not None else None
     if source is None or source.op is not Op.CALL or source.callee.name != "builtins.range":
         return None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.turns.changing import counted
-from torchlint.facts.turns.data_passes import source_of_one
+from torchlint.facts.turns.data_passes import cutting, source_of_one
 from torchlint.facts.turns.forwards import is_within_forward
 from torchlint.facts.turns.micro_steps import are_micro_steps, are_micro_steps_of
 from torchlint.facts.turns.registries import is_dispatched
@@ -123,7 +123,7 @@ class Repetitions:
             return Turn.HOLDS
         if Turn.TRAINS in inner:
             return Turn.TRAINS if self._has_micro_steps(loop) else Turn.HOLDS
-        if loop.iterable is not None and loop.iterable.op is Op.CONTAINER:
+        if loop.iterable is not None and loop.iterable.op is Op.CONTAINER and cutting(loop.iterable) is None:
             return Turn.OTHER  # over what is written out: a few cases, no steps
         if any(map(self.steps.trains, callees)):
             return Turn.TRAINS
