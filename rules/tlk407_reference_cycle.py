@@ -20,9 +20,9 @@ class ReferenceCycle(Rule):
     ## What it does
     Finds hooks on a computed tensor, or on its `grad_fn`, that hold this tensor or what is computed from it, by their
     closure or through `self`; functions, bound methods and partials that hold `self` and are kept on `self`, on its
-    modules or on the network that was made for it, where an instance is made in every step, or, a note, in every trial;
-    local functions that call themselves and hold tensors; and parts of such an object that hold the object which keeps
-    them, `self.turns.append(Turn(self))`, if either has tensors.
+    modules or on the network that was made for it, where an instance is made in every step, or, a note, in every trial,
+    or by the operators of the class itself, `a + b`; local functions that call themselves and hold tensors; and parts
+    of such an object that hold the object which keeps them, `self.turns.append(Turn(self))`, if either has tensors.
 
     ## Why is this bad?
     A hook on a computed tensor is kept by the graph, inside of C++, where no collector looks: when it reaches back to

@@ -194,6 +194,46 @@ def test_what_was_handed_over_lives_on_anyway() -> None:
     assert levels(source + LOOP.format("Run(model).go(x)")) == [Level.WARNING]
 
 
+OPERAND = """
+class Gram:
+    def __init__(self, rows, noise):
+        self.rows, self.noise = rows, noise
+    def {operator}(self, other):
+        return {sum}
+    def solver(self):
+        {root}
+        def solve(target):
+            return {used}
+        self.solve = solve
+        return solve
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ({}, [Level.NOTE]),
+        ({"root": "self.root, scale = torch.linalg.qr(self.rows)"}, [Level.NOTE]),
+        ({"operator": "__matmul__"}, [Level.NOTE]),
+        ({"operator": "merge"}, []),
+        ({"sum": "self.rows + other.rows"}, []),
+        ({"root": "self.root = torch.reshape(self.rows, (-1, 3))"}, []),
+        ({"root": "self.root = self.rows"}, []),
+        ({"root": "root = torch.linalg.cholesky(self.rows)", "used": "root @ target"}, []),
+    ],
+)
+def test_an_object_of_which_operators_make_more_is_made_as_often_as_is_computed(
+    changed: dict[str, str], found: list[Level]
+) -> None:
+    parts = {
+        "operator": "__add__",
+        "sum": "Gram(self.rows, self.noise + other)",
+        "root": "self.root = torch.linalg.cholesky(self.rows)",
+        "used": "self.root @ target",
+    }
+    assert levels(OPERAND.format(**parts | changed)) == found
+
+
 MODULE = """
 class Probe(nn.Module):
     def __init__(self):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from torchlint.facts.values.domain import Carrier, Container, History, Instance, Module, Tensor
+from torchlint.facts.keeping.fates import FORMS
+from torchlint.facts.values.domain import Carrier, Container, Derived, History, Instance, Module, Tensor
 from torchlint.facts.values.frameworks import is_forward, is_module_class
 from torchlint.facts.values.graph import Class, Op, Value
 from torchlint.facts.values.identity import Identity
@@ -58,6 +59,9 @@ class Burdens:
                         return True
                 elif isinstance(atom, Carrier) or (is_own and isinstance(atom, Module | Tensor)):
                     return True
+                elif isinstance(atom, Derived):
+                    if _is_computed_by(owner, current):
+                        return True
                 elif isinstance(atom, Container):
                     pending.extend(item for _, item in self.solution.held.get(atom.allocation, ()))
                 elif is_own and isinstance(atom, Instance) and is_module_class(atom.cls):
@@ -76,3 +80,11 @@ class Burdens:
         """Whether a parameter is what a module is called with."""
         function = parameter.function
         return is_forward(function) and parameter in function.parameters[1:2]
+
+
+def _is_computed_by(owner: Class | None, value: Value) -> bool:
+    """Whether a method of a class lets a function of torch make a tensor of what it is given: no other form of it."""
+    call = value.inputs[0] if value.op is Op.ELEMENT else value  # `q, r = torch.linalg.qr(rows)`
+    if call.op is not Op.CALL or call.callee.op is not Op.EXTERNAL or call.function.owner is not owner:
+        return False
+    return owner is not None and call.callee.name.startswith("torch.") and call.callee.name not in FORMS

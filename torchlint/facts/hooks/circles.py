@@ -280,7 +280,8 @@ class Circles:
             by, is_seldom = self.makers.maker(owner)
             if is_unasked(self.facts, store.target or store.statement, function):
                 continue
-            if place is not None and by is not None and not self.instances.is_dropped(place):
+            is_made = by is not None or self.makers.gives_more(owner)
+            if place is not None and is_made and not self.instances.is_dropped(place):
                 if self.instances.is_heavy(owner):
                     holder, written = f"{function.parameters[0].name}.{place.path}", self._written(held)
                     yield Circle(store.statement, Through.OBJECT, holder, written, by, owner, False, is_seldom)

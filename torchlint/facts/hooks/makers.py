@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from torchlint.facts import Facts
 
 
+OPERATORS = tuple(f"__{name}__" for name in ("add", "sub", "mul", "matmul", "truediv", "radd", "rsub", "rmul", "neg"))
+"""Methods that give a new object for an operator: https://docs.python.org/3/reference/datamodel.html"""
+
 BUILDERS = 2
 """How many functions that build an instance for their callers are looked through."""
 
@@ -64,6 +67,12 @@ class Makers:
         ways = (trial_of, self._rollout_of, self._step_by, self._asked_by_others, searched)
         trials = (found for call in let_go for way in ways if (found := way(call)) is not None)
         return next(trials, None), True
+
+    def gives_more(self, owner: Class) -> bool:
+        """Whether the instances of a class are values of which computing makes more: ``a + b`` is a new one."""
+        methods = (owner.methods[name] for name in OPERATORS if name in owner.methods)
+        makers = frozenset(method for method in methods if method.result is not None)
+        return any(call.function in makers and self._is_returned(call) for call in self._calls_of(owner))
 
     def any_turn(self, owner: Class, at: Value | None = None) -> Loop | None:
         """The loop each turn of which makes an instance and lets it go, whatever else it does; not over a few cases."""
