@@ -56,9 +56,9 @@ class HookKeepsOutput(Rule):
     ## When it is not a leak
     A loss is computed from what is kept (perceptual loss, distillation), or a gradient is taken with respect to it
     (Grad-CAM); the forwards run under `torch.no_grad()`; the list is made or cleared for each step; the hook is
-    removed before the loop. What the next forward overwrites (`features["layer4"] = output`) is only a note. Backward
-    hooks are given gradients, which have no graph. A list that only the backward empties is a note where no forward
-    without gradients is seen.
+    removed before the loop. What the next forward overwrites (`features["layer4"] = output`) is only a note, be no
+    forward seen where backward hooks alone read it. Backward hooks are given gradients, which have no graph. A list
+    that only the backward empties is a note where no forward without gradients is seen.
 
     ## Fix safety
     Safe where the output is known to be a tensor; unsafe where the module may return a tuple, as an LSTM does.

@@ -197,6 +197,41 @@ def test_a_hook_that_no_forward_is_seen_to_run_keeps_what_nobody_drops(hook: str
     assert keeps(Program(WATCHER.format(hook=hook, first=first))) == ([] if name is None else [name])
 
 
+SCORES = """
+class Scores:
+    def __init__(self, layers):
+        def keep(layer, inputs, output):
+            layer.rows = {kept}
+        def score(layer, into, out):
+            layer.share = (out[0] * {read}).sum(0).tolist()
+        for layer in layers:
+            layer.register_forward_hook(keep)
+            layer.{register}(score)
+    {rest}
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, ["layer.rows once"]),
+        ({"rest": "def all(self, layers):\n        return [layer.share for layer in layers]"}, ["layer.rows once"]),
+        ({"kept": "output.flatten(1).detach()"}, []),
+        ({"register": "register_forward_hook"}, []),
+        ({"read": "layer.weight"}, []),
+        ({"rest": "def energy(self, layer):\n        return layer.rows.pow(2).mean()"}, []),
+        ({"rest": "def forget(self, layer):\n        layer.rows = None"}, []),
+        ({"rest": "def forget(self, layer):\n        del layer.rows"}, []),
+        ({"rest": "def twice(self, loss):\n        loss.backward(create_graph=True)"}, []),
+    ],
+)
+def test_what_only_hooks_of_the_backward_read_is_wanted_for_its_numbers(
+    changed: dict[str, str], expected: list[str]
+) -> None:
+    usual = {"kept": "output.flatten(1)", "read": "layer.rows", "register": "register_full_backward_hook", "rest": ""}
+    assert keeps(Program(SCORES.format(**usual | changed))) == expected
+
+
 COLLECTOR = """
 class Collector:
     def __init__(self, names):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -128,9 +129,11 @@ class Search:
                 return None
             if self._is_taken_in_backward(store, homes) and all(map(self.flows.is_spent, lasting)):
                 return None
+        elif not grows:
+            if not self._is_for_backward(store):
+                return None
         elif (
-            not grows
-            or store.function is not hook.function
+            store.function is not hook.function
             or self._is_ever_dropped([*homes, *self._innermost(store)])
             or self._leaves(store, homes)
         ):
@@ -140,6 +143,26 @@ class Search:
         forward = lasting[0] if lasting else None
         seen_at = self.hooks.seen_at(forward) if forward is not None else None
         return HookStore(hook, store, name, tuple(uses), grows, forward, seen_at, spent, self._are_tensors(hook, uses))
+
+    def _is_for_backward(self, store: Store) -> bool:
+        """Whether hooks of the backward alone read the attribute that a hook sets: they run, and want its numbers.
+
+        A backward that keeps its graph may be one that is differentiated again, with what its hooks compute.
+        """
+        readers = self._readers.get(store.attribute, ())
+        if not readers or any(backward.retains for backward in self.facts.graph.backwards):
+            return False
+        stores = (one for one in self.facts.graph.stores if one.attribute == store.attribute)
+        is_set_elsewhere = any(one.function is not store.function for one in stores)
+        return not is_set_elsewhere and running_in(self.facts, self.facts.hooks.of_backwards).issuperset(readers)
+
+    @cached_property
+    def _readers(self) -> dict[str, set[Function]]:
+        """For each attribute the functions that read it."""
+        table: dict[str, set[Function]] = defaultdict(set)
+        for value in self.facts.graph.of(Op.ATTRIBUTE):
+            table[value.name].add(value.function)
+        return table
 
     def _lasts(self, hook: Hook, store: Store, homes: list[Place | Value], forward: Value) -> bool:
         """Whether what one forward brings has a graph and is still there after its step."""
