@@ -162,6 +162,65 @@ def test_a_net_of_each_trial_whose_class_stands_in_another_file(
     assert found == ["search.py: TLK407 note"] * circles
 
 
+METERS = """
+    import weakref
+
+    def rate(owner, momentum=0.9):
+        {before}
+        def note(*args):
+            {noted}
+        return note
+"""
+
+WATCHED = """
+    from torch import nn
+    from meters import rate
+
+    class Net(nn.Module):
+        def __init__(self, watch=False):
+            super().__init__()
+            self.low, self.rate = {low}, 0.0
+            {registered}
+
+        def told(self):
+            {told}
+
+        def forward(self, x):
+            return self.low(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("meters", "net", "circles"),
+    [
+        ({}, {}, 1),
+        ({}, {"registered": "note = rate(self, 0.5)\n            self.low.register_forward_hook(note)"}, 1),
+        ({}, {"registered": "self.listener = rate(self)"}, 1),
+        ({}, {"registered": "self.low.register_forward_hook(rate(0, self))"}, 1),
+        ({"noted": "owner.rate *= 2"}, {"registered": "self.low.register_forward_hook(rate(0, self))"}, 0),
+        ({}, {"registered": "self.low.register_forward_hook(rate(self.rate))"}, 0),
+        ({}, {"registered": "if watch: self.low.register_forward_hook(rate(self))"}, 0),
+        ({}, {"told": "self.handle.remove()"}, 0),
+        ({}, {"low": "print", "registered": "self.listener = rate(self)"}, 0),
+        ({"before": "owner = weakref.ref(owner)", "noted": "owner().rate *= momentum"}, {}, 0),
+        ({"before": "start = owner.rate", "noted": "print(start)"}, {}, 0),
+    ],
+)
+def test_what_a_third_file_makes_holds_the_object_that_keeps_it(
+    tmp_path: Path, meters: dict[str, str], net: dict[str, str], circles: int
+) -> None:
+    of_meters = {"before": "pass", "noted": "owner.rate *= momentum", **meters}
+    registered = "self.handle = self.low.register_forward_hook(rate(self))"
+    of_net = {"low": "nn.Linear(3, 3)", "registered": registered, "told": "print(self.rate)", **net}
+    files = {
+        "meters.py": METERS.format(**of_meters),
+        "net.py": WATCHED.format(**of_net),
+        "search.py": TRIALS.format(package="net", made="Net()", task="print").replace("net.after(print)", "pass"),
+    }
+    found = [one for one in Project(tmp_path, files).found("search.py") if "TLK407" in one]
+    assert found == ["search.py: TLK407 note"] * circles
+
+
 SEEN = """
     class Seen:
         def __init__(self, name, features):

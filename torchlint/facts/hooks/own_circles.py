@@ -8,9 +8,10 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from torchlint.facts.hooks.passed_subjects import keeps_given
+from torchlint.facts.summaries.passing import may_be_followed
 from torchlint.facts.turns.unasked import is_unasked
 from torchlint.facts.values.choices import choices
-from torchlint.facts.values.graph import Function, Kind, Op, Value
+from torchlint.facts.values.graph import Function, Kind, Op, Store, Value
 
 if TYPE_CHECKING:
     from torchlint.facts.hooks.circles import Circles
@@ -24,15 +25,57 @@ def closed_by(search: Circles, initializer: Function) -> list[tuple[str, tuple[i
         for each the attribute by which the object comes to hold a function that holds it; and the parameter that is
         the tensor of which this is a hook, or none where that belongs to the object, which then has tensors of its own.
     """
-    if initializer.owner is None or not initializer.parameters:
-        return []
-    making = tuple(dict.fromkeys((initializer, *_run_on_itself(search, initializer))))
+    making = _making(search, initializer)
     registered = [one for one in search.facts.registrations if one.call.function in making]
     found = [*map(partial(_hooked, search), registered), *(name for one in making for name in _stored(search, one))]
     names = dict.fromkeys(name for name in found if name)
-    own = list(names) if names and search.instances.is_heavy(initializer.owner) else []
+    own = list(names) if names and _is_heavy(search, initializer) else []
     on_tensors = (circle for one in registered for circle in _hooked_on_given(search, one))
     return [*((name, ()) for name in own), *dict.fromkeys(on_tensors)]
+
+
+def closed_by_others(search: Circles, initializer: Function) -> list[tuple[str, str, int]]:
+    """The circles that an object is in as its ``__init__`` makes it, if imported functions give what holds it.
+
+    Returns:
+        for each the attribute by which the object comes to hold what such a function gives, the name of that, and the
+        position at which it is given the object. Nothing where the object has no tensors of its own.
+    """
+    making, found = _making(search, initializer), dict[tuple[str, str, int], None]()
+    for registration in search.facts.registrations if making else ():
+        call, hook = registration.call, registration.hook
+        if call.function not in making or hook is None or registration.is_of_tensor or registration.subject is None:
+            continue
+        bound = _bound_by_others(search, hook, call.function)
+        if bound and _is_registered_for_good(search, registration):
+            attribute = _attribute_with(search, registration.subject, call.function)
+            found.update(((attribute, *one), None) for one in bound if attribute)
+    for store in search.facts.graph.stores if making else ():
+        if store.function in making and store.holder is not None and store.kind is not Kind.UPDATE:
+            bound = _bound_by_others(search, store.value, store.function)
+            attribute = _kept_under(search, store) if bound else ""
+            found.update(((attribute, *one), None) for one in bound if attribute)
+    return list(found) if found and _is_heavy(search, initializer) else []
+
+
+def _bound_by_others(search: Circles, made: Value, method: Function) -> list[tuple[str, int]]:
+    """The imported function that makes a value and is given the object of a method, and at which position."""
+    if not method.parameters:
+        return []
+    return [
+        (root.callee.name, key)
+        for root in sorted(search.identity.roots(made), key=lambda root: root.index)
+        if root.op is Op.CALL and root.callee.op is Op.EXTERNAL and may_be_followed(root.callee.name)
+        for key, argument in zip(root.keys[1:], root.arguments, strict=True)
+        if isinstance(key, int) and argument is method.parameters[0]
+    ]
+
+
+def _making(search: Circles, initializer: Function) -> tuple[Function, ...]:
+    """An ``__init__`` and what it runs on its object; nothing for a function of no class."""
+    if initializer.owner is None or not initializer.parameters:
+        return ()
+    return tuple(dict.fromkeys((initializer, *_run_on_itself(search, initializer))))
 
 
 def _run_on_itself(search: Circles, initializer: Function) -> list[Function]:
@@ -149,31 +192,38 @@ def tied_by(search: Circles, method: Function) -> Iterator[tuple[str, int, bool]
 
 def _holds_object(search: Circles, registration: Registration) -> bool:
     """Whether a hook is registered each time, for good, and holds the object in whose method that is done."""
-    call, itself = registration.call, registration.call.function.parameters[0]
-    if search.facts.hook_lifetimes.handles.lets_go(call) or search.facts.skipping.is_skipped(call, call.function):
-        return False
-    if is_unasked(search.facts, call.syntax, call.function):
+    itself = registration.call.function.parameters[0]
+    if not _is_registered_for_good(search, registration):
         return False
     return registration.hook is not None and any(
         held.value is itself for held in search.holding.held_by(registration.hook)
     )
 
 
+def _is_registered_for_good(search: Circles, registration: Registration) -> bool:
+    """Whether a method registers a hook each time, and nothing takes it off."""
+    call = registration.call
+    if search.facts.hook_lifetimes.handles.lets_go(call) or search.facts.skipping.is_skipped(call, call.function):
+        return False
+    return not is_unasked(search.facts, call.syntax, call.function)
+
+
 def _stored(search: Circles, initializer: Function) -> Iterator[str]:
     """The attributes that keep a function which holds the object, and keep it for good."""
-    owner, itself = initializer.owner, initializer.parameters[0]
+    itself = initializer.parameters[0]
     for store in search.facts.graph.stores:
         if store.function is initializer and store.holder is not None and store.kind is not Kind.UPDATE:
-            held = search.holding.held_by(store.value)
-            place = (
-                search.instances.attribute_of(store, owner)
-                if owner is not None and any(one.value is itself for one in held)
-                else None
-            )
-            if place is None or search.instances.is_dropped(place):
-                continue
-            if not is_unasked(search.facts, store.target or store.statement, initializer):
-                yield place.path
+            if any(one.value is itself for one in search.holding.held_by(store.value)):
+                yield _kept_under(search, store)
+
+
+def _kept_under(search: Circles, store: Store) -> str:
+    """The attribute of the object that keeps what a method stores; "" where it is not kept for good."""
+    owner = store.function.owner
+    place = search.instances.attribute_of(store, owner) if owner is not None else None
+    if place is None or search.instances.is_dropped(place):
+        return ""
+    return "" if is_unasked(search.facts, store.target or store.statement, store.function) else place.path
 
 
 def handed_to_itself(search: Circles, method: Function) -> list[tuple[str, int]]:

@@ -51,6 +51,9 @@ class EffectKind(Symbol):
     CIRCLES = "circles"
     """Its object, which has tensors of its own, keeps under the name a function that holds it; or it keeps a tensor
     that it is given, with a hook on that which holds it."""
+    CIRCLES_BY = "circles by"
+    """Its object keeps under the name what an imported function, whose name is behind a blank, gives for it: a circle
+    where that holds what it is given for the parameter of this position."""
     TIES = "ties"
     """It leaves a hook that holds its object on a module that it is given, each time, and drops the handle; where
     something comes of it, it returns that module."""

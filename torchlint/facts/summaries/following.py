@@ -43,6 +43,11 @@ def followed(
         elif done.kind is EffectKind.HANDS_UP:
             module, passed_as = done.of
             found += [replace(done, kind=EffectKind.ENCLOSES, of=(module,))] if passed_as in held_above() else []
+        elif done.kind is EffectKind.CIRCLES_BY:
+            attribute, _, name = done.name.partition(" ")
+            bound = (one for one in effects_of(name) if one.kind is EffectKind.BINDS)
+            if any(position in one.of for one in bound for position in done.of):
+                found.append(EffectSummary(EffectKind.CIRCLES, attribute))
         elif done.kind is EffectKind.BUILDS_ON:
             found += [one for one in done_above() if one.kind is EffectKind.CIRCLES and not one.of]
         elif done.kind is not EffectKind.DRAWS_BY:

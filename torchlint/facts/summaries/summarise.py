@@ -233,6 +233,8 @@ class _Summariser:
             yield EffectSummary(EffectKind.BUILDS_ON, function.name)
         for attribute, of in own_circles.closed_by(self._circles, function):
             yield EffectSummary(EffectKind.CIRCLES, attribute, of)
+        for attribute, name, position in own_circles.closed_by_others(self._circles, function):
+            yield EffectSummary(EffectKind.CIRCLES_BY, f"{attribute} {name}", (position,))
         for name, of in own_circles.closed_around_given(self._circles, function):
             yield EffectSummary(EffectKind.ENCLOSES if len(of) == 1 else EffectKind.HANDS_UP, name, of)
 
