@@ -10,7 +10,7 @@ from torchlint.screen import Trigger
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
-    from torchlint.facts.keeping.caching import CacheGrowth
+    from torchlint.facts.keeping.caching import Cached, CacheGrowth
     from torchlint.facts.keeping.memos import Memo
 
 LARGE = 16
@@ -105,7 +105,7 @@ def _of_cache(facts: Facts, growth: CacheGrowth) -> Finding:
         advice = f"; remove `{cache}`, or cache by a number or a string"
     else:
         held = f"the cache of `{name}` keeps a tensor for each `{key.name if key else 'argument'}` {bound}"
-        advice = f"; remove `{cache}`" if cached.size is not None else f"; remove `{cache}`, or bound it: `maxsize=8`"
+        advice = f"; remove `{cache}`" if cached.size is not None else f"; remove `{cache}`, or {_bounding(cached)}"
     brings = _brings(growth)
     return Finding(
         node=cached.node,
@@ -128,12 +128,17 @@ def _of_lengths(facts: Facts, growth: CacheGrowth) -> Finding:
         node=cached.node,
         message=(
             f"the cache of `{cached.function.name}` keeps a tensor for each `{key.name if key else 'length'}` for ever:"
-            " as many as there are lengths in the data; bound it: `maxsize=8`",
+            f" as many as there are lengths in the data; {_bounding(cached)}",
         ),
         level=Level.NOTE,
         memory=Memory.DEVICE_GROWS,
         evidence=(kept, *asked),
     )
+
+
+def _bounding(cached: Cached) -> str:
+    """How a cache is bounded; only that of a library is known to be told so."""
+    return "bound it: `maxsize=8`" if cached.name.endswith("cache") else "bound it"
 
 
 def _level(growth: CacheGrowth) -> Level:

@@ -131,10 +131,58 @@ def test_a_cache_by_sizes_does_not_grow(call: str) -> None:
 BY_LENGTH = "@{}\ndef f(n, d):\n    return torch.ones(n, device=d)\n" + LOOP
 
 
-@pytest.mark.parametrize("key", ["x.shape[1]", "x.size(2)", "x.shape[-2]"])
+@pytest.mark.parametrize("key", ["x.shape[1]", "x.size(2)", "x.shape[-2]", "x.size(-2)"])
 def test_a_cache_by_lengths_of_the_data_is_told(key: str) -> None:
     assert levels(BY_LENGTH.format("cache", f"f({key}, x.device)")) == [Level.NOTE]
     assert levels(BY_LENGTH.format("lru_cache(maxsize=8)", f"f({key}, x.device)")) == []
+
+
+KEPT_LENGTHS = """
+    import torch
+    from names import keep
+
+    @keep
+    def turns(n, device):
+        return torch.ones(n, device=device)
+
+    def turned(x):
+        return x * turns(x.{length}, x.device)
+"""
+
+TURNING = """
+    from torch import nn
+    from turning import turned
+
+    class Net(nn.Module):
+        def {method}(self, x):
+            return turned(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "length", "method", "told"),
+    [
+        ({}, "size(-2)", "forward", True),
+        ({}, "shape[1]", "forward", True),
+        ({}, "size(-1)", "forward", False),
+        ({}, "size(-2)", "once", False),
+        ({"asked": "len(known) < 8"}, "size(-2)", "forward", False),
+    ],
+)
+def test_a_decorator_of_a_third_file_keeps_a_tensor_for_each_length(
+    tmp_path: Path, names: dict[str, str], length: str, method: str, told: bool
+) -> None:
+    keep = f"def keep(function):\n    {TABLE}{FILLED.format(names.get('asked', 'key not in known'), 'key')}\n"
+    turning = KEPT_LENGTHS.format(length=length)
+    files = {"names.py": keep, "turning.py": turning, "net.py": TURNING.format(method=method)}
+    found = Project(tmp_path, files).found()
+    assert found == ["turning.py: TLK404 note"] * told
+
+
+def test_a_dictionary_of_the_decorator_keeps_lengths() -> None:
+    keep = f"def keep(function):\n    {TABLE}{FILLED.format('key not in known', 'key')}\n"
+    assert levels(f"{keep}\n{BY_LENGTH.format('keep', 'f(x.shape[1], x.device)')}") == [Level.NOTE]
+    assert levels(f"{keep}\n{BY_LENGTH.format('keep', 'f(x.shape[0], x.device)')}") == []
 
 
 def test_a_cache_by_a_length_that_is_handed_on() -> None:
@@ -143,7 +191,14 @@ def test_a_cache_by_a_length_that_is_handed_on() -> None:
 
 
 @pytest.mark.parametrize(
-    "call", ["f(x.shape[0], x.device)", "f(x.shape[-1], x.device)", "f(net.weight.shape[1], 'cpu')", "f(16, 'cpu')"]
+    "call",
+    [
+        "f(x.shape[0], x.device)",
+        "f(x.shape[-1], x.device)",
+        "f(x.size(-1), x.device)",
+        "f(net.weight.shape[1], 'cpu')",
+        "f(16, 'cpu')",
+    ],
 )
 def test_a_cache_by_what_the_data_does_not_say(call: str) -> None:
     assert levels(BY_LENGTH.format("cache", call)) == []
@@ -655,12 +710,26 @@ def test_a_cache_under_a_name_of_its_own(tmp_path: Path, cache: str, expected: l
     assert found == (["masks.py: TLK404 error"] if expected == [Level.ERROR] else [])
 
 
+TABLE = "known = {}\n    "
+FILLED = """def inner(*key):
+        if {}:
+            known[{}] = function(*key)
+        return known[key]
+    return inner"""
+
 OWN_DECORATORS = {
     "return cache(function)": True,
     "return functools.lru_cache(maxsize=None)(function)": True,
     "return functools.wraps(function)(cache(function))": True,
     "@cache\n    def inner(*key):\n        return function(*key)\n    return inner": True,
     "@cache\n    @functools.wraps(function)\n    def inner(n):\n        return function(n)\n    return inner": True,
+    f"{TABLE}{FILLED.format('key not in known', 'key')}": True,
+    f"{TABLE}{FILLED.format('(key, 1) not in known', '(key, 1)')}": True,
+    f"{TABLE}{FILLED.format('key[0] not in known', 'key[0]')}": False,
+    f"{TABLE}{FILLED.format('len(known) < 4', 'key')}": False,
+    f"{TABLE}{FILLED.format('key not in known', 'key').replace('return inner', 'print(inner)')}": False,
+    f"{TABLE}{FILLED.format('known.clear() or key not in known', 'key')}": False,
+    f"{TABLE}{FILLED.format('key not in known', 'key').replace('function(*key)', 'len(key)')}": False,
     "return lru_cache(maxsize=1)(function)": False,
     "return function": False,
     "@cache\n    def inner(*key):\n        return len(key)\n    return inner": False,

@@ -58,6 +58,7 @@ from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere
 from torchlint.facts.keeping.kept_views import KeptView, kept_views
 from torchlint.facts.keeping.loading import Load, Loads
 from torchlint.facts.keeping.memos import Memo, Memos
+from torchlint.facts.keeping.own_caches import OwnCaches
 from torchlint.facts.keeping.purposes import Purposes
 from torchlint.facts.keeping.saving import Saves
 from torchlint.facts.keeping.snapshots import Snapshot, snapshots
@@ -371,6 +372,11 @@ class Facts(Solved):
     def growing_caches(self) -> list[CacheGrowth]:
         """Caches of functions that keep tensors which nobody asks for again."""
         return Caching(self, self.tensors, self.novelty).found()
+
+    @cached_property
+    def own_caches(self) -> OwnCaches:
+        """Which functions of decorators are caches that the program writes out."""
+        return OwnCaches(self)
 
     @cached_property
     def growing_memos(self) -> list[Memo]:

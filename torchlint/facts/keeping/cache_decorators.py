@@ -78,18 +78,46 @@ def memory_made_by(facts: Facts, function: Function) -> int | None:
         told = (done for done in facts.graph.foreign.effects.get(function, ()) if done.kind is EffectKind.MEMOISES)
         sizes = [None if done.name == UNBOUNDED else int(done.name) for done in told]
         return sizes[0] if len(sizes) == 1 else 0
-    results = choices(function.result) if function.parameters and not function.is_generator else []
-    if len(results) != 1:
+    made = _made_by(function)
+    if made is None:
         return 0
-    made, given = results[0], function.parameters[0]
+    given = function.parameters[0]
     if made.op is Op.FUNCTION and isinstance(made.reference, Function):
         inner = made.reference
         sizes = [size for _, size in caches_of(facts, inner)]
         calls = (call.callee for call in facts.steps.calls_in(inner))
         runs = any(given in (one, *stored_at(facts.solution, one)) for one in calls)
         is_known = len(sizes) == 1 and runs and inner.parent is function and not _is_size_given(inner)
-        return sizes[0] if is_known else 0
+        if is_known:
+            return sizes[0]
+        return 0 if _filled_in(facts, function, made) is None else None
     return _size_around(made, given)
+
+
+def filled_at(facts: Facts, function: Function) -> cst.CSTNode | None:
+    """Where a decorator of the same file keeps the results of a function, if it does so in a dictionary of its own."""
+    found = (
+        _filled_in(facts, atom.function, _made_by(atom.function))
+        for decorator, decorated in facts.graph.decorated
+        if decorated is function
+        for atom in facts.solution.final(decorator)
+        if isinstance(atom, FunctionReference) and not atom.function.is_foreign
+    )
+    return next(filter(None, found), None)
+
+
+def _made_by(decorator: Function) -> Value | None:
+    """All that a function returns which is given something, where that is one thing."""
+    results = choices(decorator.result) if decorator.parameters and not decorator.is_generator else []
+    return results[0] if len(results) == 1 else None
+
+
+def _filled_in(facts: Facts, decorator: Function, made: Value | None) -> cst.CSTNode | None:
+    """Where what a decorator makes keeps results without a bound: ``if key not in table: table[key] = ...``."""
+    inner = made.reference if made is not None and made.op is Op.FUNCTION else None
+    if not isinstance(inner, Function) or inner.parent is not decorator:
+        return None
+    return facts.own_caches.filled_by(inner, decorator.parameters[0])
 
 
 def _is_size_given(function: Function) -> bool:

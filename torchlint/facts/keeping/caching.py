@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.keeping.cache_decorators import caches_of, is_cache, size_of
+from torchlint.facts.keeping.cache_decorators import caches_of, filled_at, is_cache, size_of
 from torchlint.facts.keeping.requested import RequestedTexts
 from torchlint.facts.summaries.effect_kinds import EffectKind, EffectSummary
 from torchlint.facts.summaries.passing import gives_tensor, may_be_followed
@@ -44,6 +44,7 @@ class Cached:
         size: how many results it keeps; None without a bound.
         made: the function's value, or the call that wraps it: where the cache is made.
         calls: the calls that go through the cache, each with what its parameters get (None: not known).
+        filled_at: where a decorator of the file puts the results into a dictionary of its own; None for any other one.
     """
 
     function: Function
@@ -52,6 +53,7 @@ class Cached:
     size: int | None
     made: Value
     calls: tuple[tuple[Value, dict[Value, Value | None]], ...]
+    filled_at: cst.CSTNode | None = None
 
     @property
     def itself(self) -> Value | None:
@@ -114,7 +116,8 @@ class Caching:
         caches = [*self._decorated(), *self._wrapped()]
         found = [g for c in caches if not self._is_emptied(c) and (g := self._growth(c)) is not None]
         found = [g for g in found if g.by is None or not self.novelty.is_made_by(g.cached.made, g.by)]
-        return [*found, *self._of_other_files()]
+        dictionaries = {memo.statement for memo in self.facts.growing_memos}
+        return [*(g for g in found if g.cached.filled_at not in dictionaries), *self._of_other_files()]
 
     def _of_other_files(self) -> list[CacheGrowth]:
         """Caches without a bound of functions in other files, which each call of a step asks for something new."""
@@ -149,7 +152,8 @@ class Caching:
                 continue
             for name, size in caches_of(self.facts, function):
                 calls = tuple(self.solution.callers.get(function, {}).items())
-                yield Cached(function, function.syntax, name.rpartition(".")[2], size, value, calls)
+                filled = filled_at(self.facts, function)
+                yield Cached(function, function.syntax, name.rpartition(".")[2], size, value, calls, filled)
 
     def _wrapped(self) -> Iterator[Cached]:
         """``encode = lru_cache(maxsize=None)(model.encode)``, ``encode = cache(encode)``."""
@@ -273,10 +277,16 @@ class Caching:
             for parameter in cached.given:
                 argument = binding.get(parameter)
                 if argument is not None and self._is_length(argument, HOPS):
-                    by = self.novelty.repeats(call)
+                    by = self.novelty.repeats(call) or self._repeated_by_others(call)
                     if by is not None:
                         return CacheGrowth(cached, by, parameter, False, call, is_length=True)
         return None
+
+    def _repeated_by_others(self, call: Value) -> Function | None:
+        """The function around a call that only other files call, and in a loop: a ``forward`` that stands in one."""
+        function = call.function
+        is_of_others = function.owner is None and not self.solution.callers.get(function)
+        return function if is_of_others and self.facts.repeats(function.name) else None
 
     def _is_length(self, value: Value, hops: int) -> bool:
         """``x.shape[1]`` or ``x.size(1)`` of what is computed or passed in: neither the batch nor the features."""

@@ -34,6 +34,8 @@ def literal(solution: Solution, value: Value | None) -> object:
             return UNWRITTEN
         if value.op is Op.CONSTANT:
             return _evaluated(value)
+        if value.op is Op.OPERATION and value.name == "Minus":
+            return _negated(value.inputs[0])
         if value.op is Op.GIVEN:
             constant, is_left = solution.graph.foreign.constants.get(value, (UNWRITTEN, bool))
             return constant if constant is not UNWRITTEN and is_left() else UNWRITTEN
@@ -55,6 +57,12 @@ def _evaluated(constant: Value) -> object:
             return UNWRITTEN
         return written
     return UNWRITTEN
+
+
+def _negated(value: Value) -> object:
+    """``-1``, which Python reads as an operation."""
+    number = _evaluated(value) if value.op is Op.CONSTANT else UNWRITTEN
+    return -number if isinstance(number, int | float) else UNWRITTEN
 
 
 def is_true(flag: Value | None) -> bool:
