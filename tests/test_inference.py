@@ -895,8 +895,8 @@ def test_what_others_train_on_is_not_guarded_with_the_rest(given: str, line: int
     assert found(body)[:1] == [line]
 
 
-@pytest.mark.parametrize(("given", "safe"), [("self.words(x)", False), ("x", True)])
-def test_a_guard_around_all_of_it_is_safe_where_no_graph_leaves(given: str, safe: bool) -> None:
+@pytest.mark.parametrize(("given", "is_repaired"), [("self.words(x)", False), ("x", True)])
+def test_a_guard_around_all_of_it_is_safe_where_no_graph_leaves(given: str, is_repaired: bool) -> None:
     rule = rule_of("TLK201")
     assert rule is not None
     body = (
@@ -905,8 +905,29 @@ def test_a_guard_around_all_of_it_is_safe_where_no_graph_leaves(given: str, safe
         f"        return {given}, best\n"
     )
     (diagnostic,) = check(Source("program.py", HEAD + body), [rule]).diagnostics
-    assert diagnostic.repair is not None
-    assert diagnostic.repair.safe == safe
+    assert (diagnostic.repair is not None and diagnostic.repair.safe) == is_repaired
+
+
+TAUGHT = """def taught(student, teacher, measure, x, y):
+    aim = {}
+    out = student(x)
+    return {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("aim", "returned", "lines"),
+    [
+        ("teacher(x)", "measure(out, aim.detach())", [2]),  # not all of it: the student's graph leaves
+        ("teacher(x)", "nn.functional.mse_loss(out, aim.detach())", [2]),
+        ("teacher(x)", "measure(student, x, aim.detach())", [2]),
+        ("teacher(x)", "nn.functional.mse_loss(y, aim.detach())", [2]),
+        ("teacher(x)", "nn.functional.mse_loss(torch.zeros(3), aim.detach())", [1]),
+        ("teacher(x).detach()", "measure(out, aim)", []),
+    ],
+)
+def test_a_target_beside_what_may_be_trained_is_guarded_by_itself(aim: str, returned: str, lines: list[int]) -> None:
+    assert found(TAUGHT.format(aim, returned)) == lines
 
 
 @pytest.mark.parametrize(("given", "lines"), [("self.device", []), ("lambda: self.net(x)", [15])])
@@ -963,7 +984,7 @@ PREPARED = """class Distilled:
 """
 
 
-@pytest.mark.parametrize(("guard", "lines"), [("with torch.no_grad()", []), ("if x is not None", [2])])
+@pytest.mark.parametrize(("guard", "lines"), [("with torch.no_grad()", []), ("if x is not None", [5])])
 def test_what_is_done_with_a_guarded_answer_is_left_out_on_purpose(guard: str, lines: list[int]) -> None:
     assert found(PREPARED.format(guard=guard)) == lines
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from torchlint.facts.autograd.detached_answers import is_called_as_network
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.steps import Steps
+from torchlint.facts.values.domain import SYMBOLIC, surely_graphless
 from torchlint.facts.values.graph import Function, Value
+from torchlint.facts.values.tensors import is_declared_plain
 
 
 @dataclass(frozen=True)
@@ -18,22 +21,61 @@ class Beside:
         trains: True when one of them reaches a backward: the function may not run without gradients as a whole.
         leaves: True when anything with a graph leaves the function.
         gives: True when nothing says of what leaves that it has a graph, but the answer of a network goes into that.
+        answers: True when the answer of another network, or of something that may be one, goes into what leaves.
+        hands_on: True when what leaves is computed from what the function was given, which may have a graph.
     """
 
     trains: bool
     leaves: bool
     gives: bool
+    answers: bool
+    hands_on: bool
 
 
-def beside(flows: Flows, steps: Steps, function: Function, forwards: Collection[Value]) -> Beside:
-    """Say what becomes of all graphs of ``function`` but those of ``forwards``."""
+def beside(
+    flows: Flows, steps: Steps, function: Function, forwards: Collection[Value], *, are_answers: bool = False
+) -> Beside:
+    """Say what becomes of all graphs of ``function`` but those of ``forwards``.
+
+    ``are_answers``: whether only a ``.detach()`` tells that these are forwards; then all that is called may be one.
+    """
     others = [call for call in steps.calls_in(function) if call not in forwards and flows.modes.records(call)]
     trained = any(call in flows.trained and flows.live_parts(call) for call in others)
     leaves = trained or any(map(flows.carries, _results(flows, function)))
     gives = not leaves and any(
         steps.calls_module(call) and call in flows.escaped and flows.live_parts(call) for call in others
     )
-    return Beside(trained, leaves, gives)
+    given = flows.ancestry.of_all(_results(flows, function))
+    answers = any(call in given and _is_beside(flows, steps, call, forwards, are_answers) for call in others)
+    asked = flows.ancestry.of_all(argument for forward in forwards for argument in forward.arguments)
+    hands_on = any(_may_have_graph_of_given(flows, result, asked) for result in _results(flows, function))
+    return Beside(trained, leaves, gives, answers or (are_answers and hands_on), hands_on)
+
+
+def _is_beside(flows: Flows, steps: Steps, call: Value, forwards: Collection[Value], are_answers: bool) -> bool:
+    """Whether a network, or what may be one, answers beside the ``forwards``: a student, with its loss.
+
+    A loss of what they give has no other graph than theirs, and features that go into them are theirs as well.
+    """
+    is_known = steps.calls_module(call) and bool(flows.live_parts(call))
+    may_be_one = is_known or (flows.is_unknown_call(call) and (are_answers or is_called_as_network(call)))
+    if not may_be_one or not flows.ancestry.of(call).isdisjoint(forwards):
+        return False
+    return not any(call in flows.ancestry.of(forward) for forward in forwards)
+
+
+def _may_have_graph_of_given(flows: Flows, value: Value, asked: Collection[Value]) -> bool:
+    """Whether ``value`` is computed from a parameter of which nothing says that it has no graph.
+
+    What the forwards are ``asked`` is data.
+    """
+    parameters = {atom.parameter for atom in flows.solution.final(value) if isinstance(atom, SYMBOLIC)}
+    for parameter in parameters.difference(asked):
+        given = flows.solution.arguments_of(parameter)
+        has_none = bool(given) and all(surely_graphless(flows.solution.final(one)) for one in given)
+        if not has_none and not is_declared_plain(parameter):
+            return True
+    return False
 
 
 def _results(flows: Flows, function: Function) -> list[Value]:

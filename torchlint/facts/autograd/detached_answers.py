@@ -80,15 +80,19 @@ def _is_of_unknown_object(flows: Flows, call: Value) -> bool:
     callee = call.callee.unnarrowed()
     if contract_of(flows.solution, call, Holds.ANSWERS) is not None:
         return True
-    if not call.arguments or callee.op not in (Op.PARAMETER, Op.ATTRIBUTE):
+    if not is_called_as_network(call):
         return False
     if any(is_module(atom) for argument in call.arguments for atom in flows.solution.final(argument)):
         return False  # what is given a network is a procedure, and may train it
     if any(part.mode is Mode.OFF for argument in call.arguments for part in argument.computed_from()):
         return False  # the forward before it is guarded, on purpose without what comes after
-    if callee.op is Op.ATTRIBUTE and not _is_own(callee):
-        return False
     return all(isinstance(atom, Unknown | Argument) for atom in flows.solution.final(callee))
+
+
+def is_called_as_network(call: Value) -> bool:
+    """Whether a CALL is of an object that a function was given, or that its own object holds."""
+    callee = call.callee.unnarrowed()
+    return bool(call.arguments) and (callee.op is Op.PARAMETER or (callee.op is Op.ATTRIBUTE and _is_own(callee)))
 
 
 def _is_own(attribute: Value) -> bool:

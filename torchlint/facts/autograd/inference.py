@@ -165,13 +165,13 @@ class Inferences:
             self._inferring[function] = list(filter(self._infers, self.steps.calls_in(function)))
         forwards = [call for call in self._inferring[function] if counts(function, call)]
         if forwards:
-            others = beside(self.flows, self.steps, function, forwards)
             by_answers = list(map(self._is_detached_answer, forwards))
+            others = beside(self.flows, self.steps, function, forwards, are_answers=all(by_answers))
             if all(by_answers) and others.leaves:
                 return  # a part of a training: what is detached there is a target
             if others.gives and not any(outlives_its_statement(self.solution, forward) for forward in forwards):
                 return  # so is what is detached at once
-            inline = inline or self._does_more(function) or others.trains or others.gives
+            inline = inline or self._does_more(function) or others.trains or others.gives or others.answers
             says_eval = any(map(self.evaluating.at, forwards))
             leaves = any(call in self.flows.leaving for call in forwards)
             elsewhere = all(map(self.elsewhere.infers, forwards))
@@ -185,7 +185,7 @@ class Inferences:
                 inline,
                 says_eval,
                 leaves,
-                leaves or others.leaves,
+                leaves or others.leaves or others.hands_on,
                 elsewhere,
                 others_guard,
                 unseen,
