@@ -324,6 +324,26 @@ def test_a_backward_proves_what_an_imported_function_is_given_whose_items_are_ad
         assert proven(head + dedent(source.format(given=given, weight=weight))) == [live]
 
 
+@pytest.mark.parametrize(
+    ("batch", "loss", "expected"),
+    [
+        ("rows_of(x, y)", "cost(batch)", False),
+        ("rows_of(x, y)", "cost(head, batch)", False),
+        ("rows_of(net(x), y)", "cost(batch)", True),
+        ("head.sample(32)", "cost(batch)", False),
+        ("head.sample(head.size)", "net.loss(batch)", False),
+        ("head.forward_of(x)", "cost(batch, y)", True),
+        ("net(x)", "cost(batch, y)", True),
+        ("net(x)", "cost(batch, head.sample(32))", True),
+        ("net(x)", "cost(nn.Linear(2, 2), batch)", False),
+        ("run(nn.Linear(2, 2), x)", "cost(batch, y)", True),
+    ],
+)
+def test_who_has_the_graph_of_a_loss_that_unseen_functions_compute(batch: str, loss: str, expected: bool) -> None:
+    head = "from torch import nn\nfrom elsewhere import cost, rows_of, run\n"
+    assert proven(f"{head}batch = {batch}\nprint(batch)\n{loss}.backward()") == [expected]
+
+
 def test_a_backward_proves_nothing_of_the_batches_that_an_imported_loader_gives() -> None:
     source = """
         from elsewhere import cost, rows

@@ -39,12 +39,13 @@ from torchlint.facts.values.domain import (
 from torchlint.facts.values.framework_objects import contract_of, guards_itself
 from torchlint.facts.values.frameworks import is_of_others, trains_on_result
 from torchlint.facts.values.graph import Backward, Function, Mode, Op, Place, Value
-from torchlint.facts.values.loop_items import is_given, iterated_call
 from torchlint.facts.values.loss_forms import (
     MOVING,
     SUMS,
     added_in,
+    imported_behind,
     is_around,
+    is_imported,
     is_index,
     is_loss,
     is_made_a_leaf,
@@ -52,13 +53,14 @@ from torchlint.facts.values.loss_forms import (
     is_of_method,
     is_share,
     losses_of,
+    not_drawn,
     weighed_in,
 )
 from torchlint.facts.values.own_backwards import retract_named
-from torchlint.facts.values.parameters import SAME_OBJECT, all_same_objects, is_frozen
-from torchlint.facts.values.told_modules import ToldModules, is_loaded
+from torchlint.facts.values.parameters import SAME_OBJECT, is_frozen
+from torchlint.facts.values.told_modules import ToldModules, has_other_methods, is_called, is_converted, is_loaded
 from torchlint.facts.values.unseen_layers import UnseenLayers
-from torchlint.frameworks import Holds, method_names
+from torchlint.frameworks import Holds
 
 if TYPE_CHECKING:
     from torchlint.facts.values.solve import Solution
@@ -79,6 +81,7 @@ class Evidence:
         """Look for contracts once: a framework's training step has its result trained on."""
         self.solution = solution
         self.changed = False
+        self._given_graph: dict[Value, bool] = {}
         graph = solution.graph
         for function in graph.functions:
             if trains_on_result(function) and function.result is not None:
@@ -88,6 +91,7 @@ class Evidence:
     def draw(self) -> bool:
         """Add what follows from the present solution; True when that was new."""
         self.changed = retract_named(self.solution)
+        self._given_graph.clear()
         for call in self.solution.graph.of(Op.CALL):
             callee = call.callee
             self._from_contract(call)
@@ -156,18 +160,9 @@ class Evidence:
     def _from_method(self, call: Value) -> None:
         name, receiver = call.callee.name, call.callee.inputs[0]
         # A tensor's `.to(device)` as a statement of its own would do nothing; a module's moves it.
-        moves = name in MOVING and call.is_bare and not self._has_other_methods(receiver)
+        moves = name in MOVING and call.is_bare and not has_other_methods(self.solution, receiver)
         if moves or (name in MODULE_ONLY and not call.arguments) or (name == "train" and _is_given_a_mode(call)):
             self._prove(receiver, Module())
-
-    def _has_other_methods(self, receiver: Value) -> bool:
-        """Whether the program calls methods on an object that modules do not have: it may only hold modules.
-
-        That a pipeline, a trainer, a loop is moved to a device says nothing of what a call of it records.
-        """
-        of_modules = torch_api.module_methods() | method_names(Holds.OF_MODULES)
-        users = (user for value in all_same_objects(self.solution, receiver) for user in value.users)
-        return any(user.op is Op.ATTRIBUTE and user.name not in of_modules and _is_called(user) for user in users)
 
     def _prove(self, value: Value, atom: Atom, seen: set[Value] | None = None) -> None:
         """``value``, wherever it comes from, is ``atom`` if it is nothing that is known better."""
@@ -199,7 +194,7 @@ class Evidence:
         """Whether a value is an item of what is passed in, moved as may be, and something that only modules do."""
         if not any(isinstance(atom, Derived) for atom in self.solution.of(value)):
             return False
-        users = [user for user in value.users if user.op is Op.ATTRIBUTE and _is_called(user)]
+        users = [user for user in value.users if user.op is Op.ATTRIBUTE and is_called(user)]
         if any(user.name in MODULE_ONLY for user in users):
             return True
         moved = (call for user in users if user.name in SAME_OBJECT for call in user.users if call.callee is user)
@@ -217,19 +212,9 @@ class Evidence:
         known = self.solution.evidence.get(subject, ())
         if any(type(a) is type(atom) for a in known):
             return
-        if isinstance(atom, Module) and isinstance(subject, Value) and self._is_converted(subject):
+        if isinstance(atom, Module) and isinstance(subject, Value) and is_converted(self.solution, subject):
             return
         self.changed |= self.solution.add_evidence(subject, atom)
-
-    def _is_converted(self, value: Value) -> bool:
-        """Whether a function of another file makes a module of a module: a quantized, a wrapped, a frozen one.
-
-        That it is used as one says nothing of its parameters.
-        """
-        if value.op is not Op.CALL or not any(function.is_foreign for function in self.solution.functions_of(value)):
-            return False
-        given = (atom for argument in value.arguments for atom in self.solution.of(argument))
-        return any(isinstance(atom, Module | Instance) for atom in given)
 
     # -- tensors --------------------------------------------------------------------------------------------------
 
@@ -316,8 +301,8 @@ class Evidence:
         return []
 
     def _given_for(self, item: Value) -> list[Value]:
-        """``loss`` for an item of ``as_tuple(loss)``: all that an imported function is given for what a loop takes."""
-        call = iterated_call(item)
+        """``loss`` for an item of ``as_tuple(loss)``: what alone an imported function is given for its parts."""
+        call = imported_behind(item)
         given = call.arguments if call is not None else ()
         return list(given) if len(given) == 1 and self._comes_of_computing(given[0]) else []
 
@@ -360,7 +345,7 @@ class Evidence:
                     if isinstance(atom, Container):
                         for _, held in self.solution.held.get(atom.allocation, ()):
                             self._prove_live(held, backward, seen)
-            self._prove_candidates(list(call.arguments), backward, seen)
+            self._prove_candidates(not_drawn(call.arguments), backward, seen)
             return
         if any(isinstance(a, Module) and a.has_parameters for a in callees):
             if is_frozen(self.solution, call.callee):
@@ -369,14 +354,16 @@ class Evidence:
         if any(isinstance(a, Module | Instance) for a in callees):
             self._prove_candidates(list(call.arguments), backward, seen)
             return
-        candidates = self._candidates(list(call.arguments))
-        if candidates:
+        given = not_drawn(call.arguments)
+        if self._candidates(given):
             self._prove(call.callee, Differentiable())
-            self._prove_candidates(list(call.arguments), backward, seen)
+            self._prove_candidates(given, backward, seen)
         elif not is_of_method(call):
             self._prove(call.callee, Module())
 
     def _prove_candidates(self, inputs: list[Value], backward: Backward, seen: set[Value]) -> None:
+        if any(isinstance(a, Module) and a.has_parameters for one in inputs for a in self.solution.of(one)):
+            return  # a function that is given a network runs it: `compute_loss(net, batch)`
         candidates = self._candidates(inputs)
         if len(candidates) > 1:
             terms = [one for one in candidates if not is_share(one)]
@@ -414,15 +401,28 @@ class Evidence:
             return False
         if not any(isinstance(a, Unknown | Tensor | Derived | Carrier) for a in abstract):
             return False
-        call = iterated_call(value)
-        if call is not None:
-            return is_given(call, self._comes_of_computing)
         root = value
         while (root.op in (Op.SUBSCRIPT, Op.ELEMENT, Op.ATTRIBUTE) and root.inputs) or is_moved(root):
             root = root.callee.inputs[0] if root.op is Op.CALL else root.inputs[0]
-        if root.op is Op.PHI:
-            return any(choice.op in (Op.CALL, Op.OPERATION) for choice in root.inputs)
-        return root.op in (Op.CALL, Op.OPERATION)
+        choices = root.inputs if root.op is Op.PHI else (root,)
+        return any(
+            self._is_given_graph(one) if is_imported(one) else one.op in (Op.CALL, Op.OPERATION) for one in choices
+        )
+
+    def _is_given_graph(self, call: Value) -> bool:
+        """Whether an imported function is given what may have a graph, or a network; asked once in each round."""
+        if call not in self._given_graph:
+            self._given_graph[call] = False  # what comes of itself brings nothing
+            self._given_graph[call] = any(map(self._may_bring_graph, call.arguments))
+        return self._given_graph[call]
+
+    def _may_bring_graph(self, given: Value) -> bool:
+        """Whether what a function is given may have a graph, or makes one: a network."""
+        return self._has_weights(given) or self._comes_of_computing(given)
+
+    def _has_weights(self, value: Value) -> bool:
+        atoms = self.solution.of(value)
+        return any(isinstance(a, Instance) or (isinstance(a, Module) and a.has_parameters) for a in atoms)
 
 
 def _is_given_a_mode(call: Value) -> bool:
@@ -432,7 +432,3 @@ def _is_given_a_mode(call: Value) -> bool:
     given = call.arguments[0]
     modes = given.inputs if given.op is Op.PARAMETER else [given]
     return any(mode.op is Op.CONSTANT and mode.name in ("True", "False") for mode in modes)
-
-
-def _is_called(value: Value) -> bool:
-    return any(user.op is Op.CALL and user.callee is value for user in value.users)

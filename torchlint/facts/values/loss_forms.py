@@ -146,3 +146,39 @@ def is_around(value: Value, operands: Sequence[Value]) -> bool:
         if [value] == others:
             return True
     return False
+
+
+def not_drawn(values: Sequence[Value]) -> list[Value]:
+    """Those values that are no data, as what is asked of an object is that is given none: ``replay.sample(32)``."""
+    return [value for value in values if not _is_drawn(value)]
+
+
+def _is_drawn(value: Value) -> bool:
+    while value.op in (Op.ELEMENT, Op.SUBSCRIPT, Op.NARROWED):
+        value = value.inputs[0]
+    if (
+        value.op is not Op.CALL
+        or value.callee.op is not Op.ATTRIBUTE
+        or torch_api.method(value.callee.name) is not None
+    ):
+        return False
+    return all(given.op in (Op.CONSTANT, Op.ATTRIBUTE) for given in value.arguments)
+
+
+def is_imported(value: Value) -> bool:
+    """Whether a value is what an imported function gives of which nothing is known: no class, nothing of torch.
+
+    Such a function has a graph to give where it is given one, or a network. It may run one of its own, and what loads
+    batches does not.
+    """
+    if value.op is not Op.CALL or value.callee.op is not Op.EXTERNAL:
+        return False
+    package, _, name = value.callee.name.partition(".")
+    return package not in ("torch", "builtins") and not name.rpartition(".")[2][:1].isupper()
+
+
+def imported_behind(part: Value) -> Value | None:
+    """The CALL of an imported function that gives what ``part`` is an item of; None for anything else."""
+    while part.op in (Op.ELEMENT, Op.SUBSCRIPT, Op.NARROWED):
+        part = part.inputs[0]
+    return part if is_imported(part) else None

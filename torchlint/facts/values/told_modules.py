@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+from torchlint import torch_api
 from torchlint.facts.values.called_objects import CalledObjects
 from torchlint.facts.values.components import networks_of_pipelines
-from torchlint.facts.values.domain import Module
+from torchlint.facts.values.domain import Instance, Module
 from torchlint.facts.values.frameworks import annotated
 from torchlint.facts.values.graph import Op, Place, Value
 from torchlint.facts.values.known import Known
-from torchlint.facts.values.parameters import SAME_OBJECT
+from torchlint.facts.values.parameters import SAME_OBJECT, all_same_objects
+from torchlint.frameworks import Holds, method_names
+
+if TYPE_CHECKING:
+    from torchlint.facts.values.solve import Solution
 
 UNWRAPPING = frozenset(["unwrap_model", "extract_model_from_parallel"])
 """Functions and methods that give back the model inside of what they are given, or that itself.
@@ -63,3 +69,29 @@ def is_loaded(solution: Known, value: Value, seen: frozenset[Value] = frozenset(
     if value in seen or not choices:
         return value in seen
     return all(is_loaded(solution, choice, seen | {value}) for choice in choices)
+
+
+def is_converted(solution: Known, value: Value) -> bool:
+    """Whether a function of another file makes a module of a module: a quantized, a wrapped, a frozen one.
+
+    That it is used as one says nothing of its parameters.
+    """
+    if value.op is not Op.CALL or not any(function.is_foreign for function in solution.functions_of(value)):
+        return False
+    given = (atom for argument in value.arguments for atom in solution.of(argument))
+    return any(isinstance(atom, Module | Instance) for atom in given)
+
+
+def has_other_methods(solution: Solution, receiver: Value) -> bool:
+    """Whether the program calls methods on an object that modules do not have: it may only hold modules.
+
+    That a pipeline, a trainer, a loop is moved to a device says nothing of what a call of it records.
+    """
+    of_modules = torch_api.module_methods() | method_names(Holds.OF_MODULES)
+    users = (user for value in all_same_objects(solution, receiver) for user in value.users)
+    return any(user.op is Op.ATTRIBUTE and user.name not in of_modules and is_called(user) for user in users)
+
+
+def is_called(value: Value) -> bool:
+    """Whether the program calls a value, as it does a method."""
+    return any(user.op is Op.CALL and user.callee is value for user in value.users)
