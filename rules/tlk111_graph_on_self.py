@@ -20,7 +20,8 @@ class GraphOnSelf(Rule):
 
     ## What it does
     Finds attributes and global variables that are assigned a tensor with a graph in `forward`, in a step or in a
-    helper, where nothing trains through what is left there and nothing clears it before the next step.
+    helper, or a list that is begun and filled there, where nothing trains through what is left and nothing clears it
+    before the next step.
 
     ## Why is this bad?
     The graph stays until the next step overwrites the attribute, that is, beside the graph of that next step: two of
