@@ -157,6 +157,45 @@ def test_a_list_that_each_forward_begins_and_fills_leaves_what_is_in_it(
     assert left(LISTED.format(begun=begun, kept=kept, more=more, after=after)) == expected
 
 
+TERMS = """
+from losses import Criterion, balance
+criterion = Criterion()
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 3)
+    def forward(self, x):
+        h = self.a(x)
+        self.side = self.c(h)
+        return self.b(h)
+model = Layer()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in DataLoader(dataset):
+    out = model(x)
+    loss = {loss}
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("loss", "after", "is_left"),
+    [
+        ("F.cross_entropy(out, y) + balance(model)", "pass", False),
+        ("F.cross_entropy(out, y) + sum(balance(layer) for layer in model.modules())", "pass", False),
+        ("criterion(model, out, y)", "pass", False),
+        ("criterion(out, y)", "pass", True),
+        ("F.cross_entropy(out, y)", "balance(model)", True),
+    ],
+)
+def test_who_makes_a_term_of_the_loss_of_a_network_may_read_what_its_layers_left(
+    loss: str, after: str, is_left: bool
+) -> None:
+    assert left(TERMS.format(loss=loss, after=after)) == ([("self.side", False)] if is_left else [])
+
+
 def test_what_is_asked_for_its_parameters_is_a_network_and_no_tensor() -> None:
     source = layer("self.side = self.c(h)")
     assert left(source) == [("self.side", False)]

@@ -16,6 +16,7 @@ import libcst as cst
 
 from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.autograd.saved import Saved
+from torchlint.facts.autograd.unseen_terms import UnseenTerms
 from torchlint.facts.building.names import constant_of
 from torchlint.facts.turns.handoffs import origins
 from torchlint.facts.values.domain import FunctionReference, Instance, Module
@@ -105,7 +106,7 @@ class Leftovers:
             return None
         if self.flows.is_trained_on(holder) or any(map(self.flows.is_trained_on, self._reads(places))):
             return None
-        if self._is_used_here(store, live):
+        if self._is_used_here(store, live) or self._may_be_term(places):
             return None
         heavy = [part for part in live if self._saved.holds_activations(part)]
         spent, live = not heavy, heavy or live
@@ -142,7 +143,7 @@ class Leftovers:
         spent = not heavy or (not escapes and self._is_given_to_training(store.function, places, live))
         if not spent and (escapes or not self._is_over(store, places, live)):
             return None
-        if self._is_used_here(store, live) or self._is_let_go(places):
+        if self._is_used_here(store, live) or self._is_let_go(places) or self._may_be_term(places):
             return None
         left = filled[0] if filled else store
         uses = tuple(uses_of(left.value, left.syntax, live))
@@ -186,6 +187,15 @@ class Leftovers:
     def _is_let_go(self, places: list[Place]) -> bool:
         """Whether another file takes it away from the object that keeps it, as a callback does after each batch."""
         return any(self.facts.others_let_go(place.path) for place in places if isinstance(place.owner, Class))
+
+    def _may_be_term(self, places: list[Place]) -> bool:
+        """Whether code that is not seen is given the object, and makes a term of the loss of it."""
+        owners = [place.owner for place in places if isinstance(place.owner, Class)]
+        return any(map(self._unseen_terms.may_read, owners))
+
+    @cached_property
+    def _unseen_terms(self) -> UnseenTerms:
+        return UnseenTerms(self.facts)
 
     def _outlives(self, homes: list[Place | Value], store: Store, begun_in: Function | None = None) -> bool:
         is_step = self.repetitions.is_step
