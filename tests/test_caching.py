@@ -504,6 +504,11 @@ class Worker:
         ("while not self.queue.empty():\n            self.answer(self.queue.get())", "", 0),
         ("while self.goes_on:\n            self.answer('hello')", "", 0),
         ("for _ in range(3):\n            self.answer(self.queue.get())", "", 0),
+        ("for text in self.queue.consume('texts'):\n            self.answer(text)", "", 1),
+        ("for message in self.queue.listen():\n            self.answer(message['text'])", "", 1),
+        ("for message in self.queue.listen():\n            self.answer(message['text'])", "len(text)", 0),
+        ("for text in self.queue.names():\n            self.answer(text)", "", 0),
+        ("for text in ['a', *self.queue.consume('texts')]:\n            self.answer('a')", "", 0),
     ],
 )  # fmt: skip
 def test_a_function_that_another_makes_keeps_what_a_worker_takes_from_a_queue(
@@ -514,6 +519,37 @@ def test_a_function_that_another_makes_keeps_what_a_worker_takes_from_a_queue(
         source = source.replace("    def wrapper(text):\n", f"    def wrapper(text):\n        text = {changed}\n")
     assert found(source) == ["had[text]"] * count
     assert found(source.replace("        return had[text]", "        return had.pop(text)")) == []
+
+
+DECLARED = """
+from typing import Dict
+from voices import load
+
+model = load("voice").eval()
+known{} = {{}}
+
+@torch.no_grad()
+def frames(name, wave):
+    if name not in known:
+        known[name] = {}
+    return known[name]
+"""
+
+
+@pytest.mark.parametrize(
+    ("told", "made", "count"),
+    [
+        (": Dict[str, torch.Tensor]", "model.frames(wave)", 1),
+        (": dict[int, torch.Tensor]", "model.frames(wave)", 1),
+        (": Dict[str, torch.Tensor]", "{}", 0),
+        (": Dict[str, torch.Tensor]", "wave", 0),
+        (": Dict[torch.Tensor, str]", "model.frames(wave)", 0),
+        (": Dict[str, list]", "model.frames(wave)", 0),
+        ("", "model.frames(wave)", 0),
+    ],
+)
+def test_a_dictionary_that_is_said_to_hold_tensors(told: str, made: str, count: int) -> None:
+    assert found(DECLARED.format(told, made)) == ["known[name]"] * count
 
 
 @pytest.mark.parametrize(

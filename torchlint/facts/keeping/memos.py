@@ -18,7 +18,7 @@ from torchlint.facts.values.domain import FunctionReference
 from torchlint.facts.values.frameworks import may_be_module
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
 from torchlint.facts.values.novelty import Novelty
-from torchlint.facts.values.tensors import Tensors
+from torchlint.facts.values.tensors import Tensors, declares_tensors
 from torchlint.facts.values.writing import Use, text_of
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Memos:
         found = []
         for statement, holder, target, key, written, value in self._insertions():
             homes, lookup = self.lookups.homes(holder), self.lookups.of(statement, holder, value)
-            if lookup is None or not (self._holds_tensors(value) or self._is_tensor_key(key)):
+            if lookup is None or not (self._is_of_tensors(homes, value) or self._is_tensor_key(key)):
                 continue
             known, by = self._bringing(key, value)
             if by is None or not self._outlives(homes, by):
@@ -193,6 +193,12 @@ class Memos:
 
     def _holds_tensors(self, value: Value) -> bool:
         return not begins_group(value) and (self.tensors.holds_tensors(value) or self.texts.is_encoded(value))
+
+    def _is_of_tensors(self, homes: frozenset[Place | Value], value: Value) -> bool:
+        """Whether a value is or has tensors, by itself or as all that its dictionary is said to hold."""
+        made = [home for home in homes if isinstance(home, Value)]
+        is_declared = any(map(declares_tensors, made)) and not begins_group(value)
+        return is_declared or self._holds_tensors(value)
 
     def _is_tensor_key(self, key: Value) -> bool:
         """Whether a key is a tensor; what a named part of a sample is, its name or number maybe, only its use says.

@@ -43,6 +43,12 @@ TAKING = frozenset(
 )  # fmt: skip
 """Methods by which a worker takes the next message from a queue or a socket."""
 
+CONSUMING = frozenset(["consume", "listen"])
+"""Methods that yield the messages of a queue or a channel as they come, without end.
+
+https://pika.readthedocs.io/en/stable/modules/adapters/blocking.html, https://redis-py.readthedocs.io/en/stable/
+"""
+
 SAME_TEXT = frozenset(
     ["strip", "lstrip", "rstrip", "lower", "upper", "casefold", "title", "capitalize", "removeprefix", "removesuffix",
      "replace", "format", "encode", "decode"]
@@ -126,6 +132,8 @@ class RequestedTexts:
     def taken_in(self, key: Value) -> Loop | None:
         """The loop without end in each turn of which a worker takes the message that says ``key`` from a queue."""
         for value in reached([key], self._said_or_returned_by):
+            if value.op is Op.ELEMENT and value.loop is not None and _is_consumed(value.inputs[0], value.loop):
+                return value.loop
             is_taken = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in TAKING
             if is_taken and value.loop is not None and self._goes_on(value.loop):
                 return value.loop
@@ -206,6 +214,12 @@ def _joined_again(call: Value) -> Value | None:
     if parts is None or parts.op is not Op.CALL or parts.callee.op is not Op.ATTRIBUTE:
         return None
     return parts.callee.inputs[0] if parts.callee.name in ("split", "splitlines") else None
+
+
+def _is_consumed(source: Value, loop: Loop) -> bool:
+    """``for message in channel.consume(queue):``"""
+    is_method = source.op is Op.CALL and source.callee.op is Op.ATTRIBUTE and source is loop.iterable
+    return is_method and source.callee.name in CONSUMING
 
 
 def is_endless(loop: Loop) -> bool:

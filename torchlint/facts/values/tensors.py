@@ -117,11 +117,7 @@ class Tensors:
         syntax = parameter.syntax
         if not isinstance(syntax, cst.Param) or syntax.annotation is None:
             return False
-        annotation = syntax.annotation.annotation
-        names = [dotted(node) or "" for node in walk(annotation) if isinstance(node, cst.Name | cst.Attribute)]
-        if any(name.rpartition(".")[2] == "Union" for name in names) or "int" in names or "float" in names:
-            return False
-        return any(name in ("Tensor", "torch.Tensor") or name.endswith(".Tensor") for name in names)
+        return _is_of_tensor(syntax.annotation.annotation)
 
     def _is_made_by_tensor(self, call: Value, seen: set[Value]) -> bool:
         """Whether a method of a tensor gives another one, ``x.to(device)``, or a function or a method of the file."""
@@ -235,3 +231,20 @@ def _is_text(item: Value) -> bool:
         if user.op is Op.OPERATION and user.name in ("Add", "AddAssign")
         for part in user.inputs
     )
+
+
+def declares_tensors(made: Value) -> bool:
+    """``known: Dict[str, torch.Tensor] = {}``: whether a dictionary is said to hold tensors where it is made."""
+    line = made.statement.body[0] if isinstance(made.statement, cst.SimpleStatementLine) else None
+    annotation = line.annotation.annotation if isinstance(line, cst.AnnAssign) and line.value is made.syntax else None
+    if not isinstance(annotation, cst.Subscript) or len(annotation.slice) != 2:
+        return False
+    held = annotation.slice[1].slice
+    return isinstance(held, cst.Index) and _is_of_tensor(held.value)
+
+
+def _is_of_tensor(annotation: cst.BaseExpression) -> bool:
+    names = [dotted(node) or "" for node in walk(annotation) if isinstance(node, cst.Name | cst.Attribute)]
+    if any(name.rpartition(".")[2] == "Union" for name in names) or "int" in names or "float" in names:
+        return False
+    return any(name in ("Tensor", "torch.Tensor") or name.endswith(".Tensor") for name in names)
