@@ -22,8 +22,9 @@ class FrozenForwardWithGrad(Rule):
     ## What it does
     Finds forwards in a training step that record a graph although nothing is trained through them: of a teacher, a
     target network or a fixed extractor that is in no optimizer, and of the generator in the discriminator's step,
-    whose gradients are zeroed before its own optimizer steps; or samples that the step only looks at. In a module whose
-    training stands in another file, of a copy that follows another network by averages.
+    whose gradients are zeroed before its own optimizer steps; or samples that the step only looks at; of a teacher
+    that a module of another file makes for itself and runs. In a module whose training stands in another file, of a
+    copy that follows another network by averages.
 
     ## Why is this bad?
     All activations of the network stay in GPU memory until the backward, which then computes gradients for all its
