@@ -50,8 +50,9 @@ class BuiltInStep(Rule):
     SGD without momentum, what is made by chance, and what stands in a test, are left alone.
     What has no parameters costs time only and is a note, and so is a model that is dropped one line too late, or an
     iterator that starts workers in every n-th step. A note as well is `copy.deepcopy(model)` in every step or for every
-    task of a step; a copy for each client, fold or epoch that trains it through loops of its own is left alone, and so
-    is one that is quantized or pruned.
+    task of a step, or for a look at the model now and then, whose variable keeps the copy through the training that
+    follows; a copy for each client, fold or epoch that trains it through loops of its own is left alone, and so is one
+    that is quantized or pruned.
 
     ## Fix safety
     There is no automatic fix: where it is to be built instead is for a person to say, and results change when an
@@ -77,7 +78,10 @@ class BuiltInStep(Rule):
         for construction in facts.constructions:
             if construction.call in facts.made_to_grow or construction.member:
                 continue
-            yield _trial(facts, construction) if construction.trial else _step(facts, construction)
+            if construction.is_idle:
+                yield _idle(facts, construction)
+            else:
+                yield _trial(facts, construction) if construction.trial else _step(facts, construction)
 
 
 def _step(facts: Facts, construction: Construction) -> Finding:
@@ -147,6 +151,22 @@ def _trial(facts: Facts, construction: Construction) -> Finding:
         level=Level.WARNING if construction.piles_up else Level.NOTE,
         memory=Memory.PEAK,
         evidence=(Step(place.syntax, "each turn of this loop trains a model of its own"),),
+    )
+
+
+def _idle(facts: Facts, construction: Construction) -> Finding:
+    place, holder = construction.repeated_by, construction.holder
+    return Finding(
+        node=facts.statement_of(construction.call),
+        message=(
+            f"`{holder}` keeps the `{_written(facts, construction)}` of each turn of the loop in line ",
+            LineOf(place.syntax),
+            " through the training that follows, and while the next one is made: one model more than is used; run the"
+            f" model itself, or give up `{holder}`, and what was made with it, at the end of the turn",
+        ),
+        level=Level.NOTE,
+        memory=Memory.PEAK,
+        evidence=(Step(place.syntax, "each turn of this loop goes on training the model that is copied"),),
     )
 
 

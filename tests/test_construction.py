@@ -791,6 +791,55 @@ def test_an_iterator_that_other_turns_go_on_with_is_not_made_for_one_batch(when:
     )
 
 
+LOOKS = """
+import copy
+def tune(net, rows):
+    for x in rows:
+        net(x).mean().backward()
+def train(net, optimizer, loader, other):
+    net = net.eval()
+    seen = net
+    for epoch in range(9):
+        for x in loader:
+            {step}.mean().backward()
+            optimizer.step()
+        if {when}:
+            look = {copied}
+            {use}
+    return {result}
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "count"),
+    [
+        ({}, 1),
+        ({"use": "other.show(look)"}, 1),
+        ({"copied": "copy.deepcopy(net).eval()"}, 1),
+        ({"copied": "copy.deepcopy(net).cpu()"}, 0),
+        ({"copied": "copy.deepcopy(net.state_dict())", "use": "other.load_state_dict(look)"}, 0),
+        ({"use": "pass"}, 0),
+        ({"use": "look(other)\n            del look"}, 0),
+        ({"use": "other.nets.append(look)"}, 0),
+        ({"use": "other.nets.append(other.wrap(look))"}, 0),
+        ({"use": "other.scores.append(look(other).item())"}, 1),
+        ({"use": "other.net = look"}, 0),
+        ({"use": "tune(look, other)"}, 0),
+        ({"use": "look(other).sum().backward()"}, 0),
+        ({"use": "inner = optim.SGD(look.parameters(), 0.1)"}, 0),
+        ({"when": "epoch == 8"}, 0),
+        ({"result": "look(other)"}, 0),
+        ({"use": "look(other)\n            seen = look", "step": "(net(x) - seen(x).detach())"}, 0),
+        ({"step": "look(net(x))"}, 0),
+        ({"use": "other.later(lambda: look(other))"}, 0),
+    ],
+)
+def test_a_copy_for_a_look_stays_through_the_training_that_follows(changed: dict[str, str], count: int) -> None:
+    usual = {"step": "net(x)", "when": "epoch % 3 == 0", "copied": "copy.deepcopy(net)", "use": "look(other)"}
+    source = LOOKS.format(**usual | {"result": "None"} | changed)
+    assert levels(source) == [Level.NOTE] * count
+
+
 ROLLOUTS = """
 class Agent:
     def __init__(self, net):

@@ -23,6 +23,7 @@ from torchlint.facts.repeated.belonging import (
     set_by,
     wraps_own_parts,
 )
+from torchlint.facts.repeated.idle_copies import idle_copy
 from torchlint.facts.repeated.making_over import is_made_over
 from torchlint.facts.repeated.products import Product, Products
 from torchlint.facts.summaries.effect_kinds import EffectKind
@@ -63,6 +64,7 @@ class Construction:
         holder: TRIAL: the variable or the container that references it.
         piles_up: TRIAL: the holder is a container and keeps all of them.
         is_now_and_then: an iterator that starts workers in every n-th turn only.
+        is_idle: a copy of a network for a look at it, whose ``holder`` keeps it through the training that follows.
         member: a layer that each turn registers in the place of the last one: the attribute of a module that gets it.
     """
 
@@ -74,6 +76,7 @@ class Construction:
     holder: str = ""
     piles_up: bool = False
     is_now_and_then: bool = False
+    is_idle: bool = False
     member: str = ""
 
 
@@ -100,7 +103,7 @@ class _Search:
         """See :func:`constructions`."""
         best: dict[cst.CSTNode, Construction] = {}
         for call in self.products:
-            construction = self._of(call)
+            construction = self._of(call) or self._idle(call)
             if construction is None:
                 continue
             statement = self.facts.statement_of(call)
@@ -313,6 +316,16 @@ class _Search:
         if name is None or name in _dropped_in(loop.syntax):
             return None
         return Construction(call, product, loop, trial=True, holder=name)
+
+    def _idle(self, call: Value) -> Construction | None:
+        """A copy of a network that a variable keeps through a training which does not need it."""
+        name = self._bound_to(call) if self.products[call].kind == "copy" and not self._is_of_tests(call) else None
+        if name is None or "." in name or is_made_over(call):
+            return None
+        loop = idle_copy(self.facts, call, name, self.products)
+        if loop is None or name in _dropped_in(loop.syntax):
+            return None
+        return Construction(call, self.products[call], loop, holder=name, is_idle=True)
 
     def _is_same(self, value: Value, call: Value) -> bool:
         """Whether ``value`` is what ``call`` built, by ``model.to(device)`` and the like."""
