@@ -263,6 +263,36 @@ def test_a_contextmanager_of_the_file_that_guards_nothing() -> None:
     assert mode(HELPER.format(guard="torch.inference_mode(False)")) == ON
 
 
+CHOOSING = """
+from contextlib import contextmanager
+@contextmanager
+def choosing(collects):
+    {before}
+    if collects:
+        with {first}:
+            yield
+    else:
+        {second}
+with choosing(flag):
+    model(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "first", "second", "expected"),
+    [
+        ("pass", "torch.enable_grad()", "with torch.no_grad():\n            yield", BOTH),
+        ("pass", "torch.no_grad()", "yield", BOTH),
+        ("pass", "torch.no_grad()", "with torch.inference_mode():\n            yield", OFF),
+        ("torch.set_grad_enabled(False)", "torch.autocast('cuda')", "yield", OFF),
+        ("torch.set_grad_enabled(False)", "torch.enable_grad()", "yield", BOTH),
+        ("pass", "torch.autocast('cuda')", "yield", ON),
+    ],
+)
+def test_of_several_yields_each_stands_for_the_block(before: str, first: str, second: str, expected: set[Mode]) -> None:
+    assert mode(CHOOSING.format(before=before, first=first, second=second)) == expected
+
+
 def framework(base: str, method: str) -> str:
     return f"{base}\nclass A(Base):\n    def {method}(self, x, y):\n        model(x)\n"
 

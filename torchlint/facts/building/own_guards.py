@@ -78,19 +78,26 @@ class OwnGuards:
         return own or next((SWITCHES[base] for base in bases if base in SWITCHES), None)
 
     def _held_by(self, helper: cst.FunctionDef, cls: cst.ClassDef | None) -> Mode | None:
-        """What stands in a ``with`` around a ``yield``, is entered by hand, or is set before the block runs."""
+        """What stands in a ``with`` around a ``yield``, is entered by hand, or is set before the block runs.
+
+        Of several ``yield`` one alone runs: each stands for the block on a path of its own.
+        """
+        yielding = [node for node in walk_scope(helper) if isinstance(node, cst.Yield)]
+        modes: dict[cst.CSTNode, Mode | None] = dict.fromkeys(yielding or [helper])
         is_before = True
-        found: Mode | None = None
         for node in walk_scope(helper):
             is_before = is_before and not isinstance(node, cst.Yield)
             entered: list[cst.BaseExpression] = []
-            if isinstance(node, cst.With) and any(isinstance(inner, cst.Yield) for inner in walk_scope(node)):
-                entered = [item.item for item in node.items]
+            inside = list(modes)
+            if isinstance(node, cst.With):
+                inside = [inner for inner in walk_scope(node) if isinstance(inner, cst.Yield)]
+                entered = [item.item for item in node.items] if inside else []
             elif isinstance(node, cst.Call) and is_before:
                 entered = _entered_by(node) or ([node] if self._full_name(node.func) in SETTERS else [])
             for one in entered:  # of several the last counts
-                found = self._written(one, helper, cls) or found
-        return found
+                mode = self._written(one, helper, cls)
+                modes.update(dict.fromkeys(inside, mode) if mode is not None else {})
+        return _together(modes.values())
 
     def _given_by(self, function: cst.FunctionDef, cls: cst.ClassDef | None) -> Mode | None:
         """What a function returns: ``return torch.no_grad() if frozen else nullcontext()``."""
