@@ -13,13 +13,16 @@ if TYPE_CHECKING:
     from torchlint.facts.keeping.collection import Collection
 
 
+OUTPUTS = "the outputs of the whole data set"
+
+
 class OutputsKeptOnDevice(Rule):
     """A pass over data keeps all its outputs on the GPU, or copies them in every step.
 
     ## What it does
-    Finds outputs without a graph that a pass over data puts into a list although the list goes to the host as a
-    whole afterwards (`torch.cat(outs).cpu()`), and tensors that grow by `acc = torch.cat((acc, out))` in each turn,
-    be it by a function of the project, or position by position of a sequence, trained on or not.
+    Finds outputs without a graph, and gradients, that a pass over data puts into a list although the list goes to the
+    host as a whole afterwards (`torch.cat(outs).cpu()`), and tensors that grow by `acc = torch.cat((acc, out))` in each
+    turn, be it by a function of the project, or position by position of a sequence, trained on or not.
 
     ## Why is this bad?
     The outputs of the whole data set stand in GPU memory at once, beside the model, and a second time while they are
@@ -78,24 +81,25 @@ class OutputsKeptOnDevice(Rule):
         item, on_host = facts.name_of(found.item), facts.with_method(found.item, "cpu")
         where: tuple[str | LineOf, ...] = (" (made in line ", LineOf(found.made), ")") if found.made is not None else ()
         evidence = [Step(place.syntax, "each of its turns is a batch")]
+        gathered = "the gradients of all steps" if facts.extents.is_gradient(found.item.value) else OUTPUTS
         if found.end is not None and found.way is Collecting.UNTIL_HOST:
             moved = facts.statement_of(found.end)
             evidence.append(Step(moved, "all of it goes to the host here"))
             cost: tuple[str | LineOf, ...] = (
                 f" keeps every `{item}` on the GPU until line ", LineOf(moved),
-                " moves all of them to the host: GPU memory holds the outputs of the whole data set;"
+                f" moves all of them to the host: GPU memory holds {gathered};"
                 f" collect `{on_host}`",
             )  # fmt: skip
         elif found.way is Collecting.UNTIL_HOST:
             cost = (
-                f" keeps every `{item}` on the GPU until its class moves all of them to the host: GPU memory holds the"
-                f" outputs of the whole data set; hand over `{on_host}`",
+                f" keeps every `{item}` on the GPU until its class moves all of them to the host: GPU memory holds"
+                f" {gathered}; hand over `{on_host}`",
             )  # fmt: skip
         elif found.way is Collecting.UNTIL_DROPPED:
             if found.end is not None:
                 evidence.append(Step(facts.statement_of(found.end), "on another path all of it goes to the host here"))
             cost = (
-                f" keeps every `{item}` on the GPU for its caller: GPU memory holds the outputs of the whole data set;"
+                f" keeps every `{item}` on the GPU for its caller: GPU memory holds {gathered};"
                 f" collect `{facts.with_method(found.item, 'cpu')}`, unless they are needed there",
             )
         else:

@@ -402,6 +402,36 @@ def test_joined_labels_and_what_is_the_next_input_are_left_alone() -> None:
     assert copied(turn.format("h = net(**kept)")) == 0
 
 
+GRADIENTS = """
+def run(net, loader, device):
+    net = net.to(device)
+    kept = []
+    for x, y in loader:
+        net.zero_grad()
+        F.cross_entropy(net(x.to(device)), y).backward()
+        kept.append({item})
+    return {result}
+"""
+
+
+@pytest.mark.parametrize(
+    ("item", "result", "expected"),
+    [
+        ("net.weight.grad.clone()", "torch.stack(kept).cpu()", [Collecting.UNTIL_HOST]),
+        ("[p.grad.clone() for p in net.parameters()]", "[torch.stack(one).cpu() for one in zip(*kept)]",
+         [Collecting.UNTIL_HOST]),
+        ("net.weight.grad.clone()", "torch.stack(kept)", [Collecting.UNTIL_DROPPED]),
+        ("net.weight.grad.clone()", "torch.stack(kept).mean(0)", []),
+        ("net.weight.grad.norm()", "torch.stack(kept).cpu()", []),
+        ("net.weight.grad.cpu()", "torch.stack(kept).numpy()", []),
+    ],
+)  # fmt: skip
+def test_the_gradients_of_all_steps_are_as_large_as_the_weights_each(
+    item: str, result: str, expected: list[Collecting]
+) -> None:
+    assert ways(GRADIENTS.format(item=item, result=result)) == expected
+
+
 RUNS = """
 def run(net, device, loader, plan, frames: list[torch.Tensor], size=8):
     net = net.to(device).eval()

@@ -88,7 +88,7 @@ class OwnGuards:
         for node in walk_scope(helper):
             is_before = is_before and not isinstance(node, cst.Yield)
             entered: list[cst.BaseExpression] = []
-            inside = list(modes)
+            inside: list[cst.CSTNode] = list(modes)
             if isinstance(node, cst.With):
                 inside = [inner for inner in walk_scope(node) if isinstance(inner, cst.Yield)]
                 entered = [item.item for item in node.items] if inside else []

@@ -59,12 +59,18 @@ class Extents:
     # -- whether it is an output ----------------------------------------------------------------------------------
 
     def is_output(self, value: Value) -> bool:
-        """Whether ``value`` is what a module gives for a batch, in whatever form."""
+        """Whether ``value`` is what a module gives for a batch, or a gradient, in whatever form."""
         return any(map(self._gives_output, reached([value], self._sources)))
+
+    def is_gradient(self, value: Value) -> bool:
+        """Whether ``value`` is a gradient that a backward has left on weights, in whatever form."""
+        return any(map(_is_gradient, reached([value], self._sources)))
 
     def _gives_output(self, value: Value) -> bool:
         if (self.steps.calls_module(value) and not self.is_loss(value)) or self.is_method_of_module(value):
             return True
+        if _is_gradient(value):
+            return True  # as large as the weights, and another one in each step
         foreign = self.solution.graph.foreign.outputs
         return is_given_on_device(value) or not foreign.isdisjoint(self.solution.functions_of(value))
 
@@ -165,6 +171,10 @@ class Extents:
         dim = call.argument(position) or call.argument(-1, "dim")
         over_batch = dim is None or (isinstance(dim.syntax, cst.Integer) and dim.syntax.value == "0")
         return Size.REDUCED if name in REDUCTIONS and over_batch else Size.CHOICE
+
+
+def _is_gradient(value: Value) -> bool:
+    return value.op is Op.ATTRIBUTE and value.name == "grad"
 
 
 def is_loss_function(call: Value) -> bool:
