@@ -107,6 +107,7 @@ def test_a_step_puts_a_layer_into_a_model_but_not_into_another_object() -> None:
         "self.add_module('extra', nn.Linear(3, 3))",
         "setattr(self, f'count{x}', 3)",
         "if len(self.layers) < 4:\n    self.layers.append(nn.Linear(3, 3))",
+        "if len(self.layers) < 4: self.layers.append(nn.Linear(3, 3))",
         "while len(self.layers) < 4:\n    self.layers.append(nn.Linear(3, 3))",
         "self.layers = nn.ModuleList()\nself.layers.append(nn.Linear(3, 3))",
         "chosen = nn.ModuleList()\nchosen.append(nn.ReLU())",

@@ -13,6 +13,9 @@ from torchlint.facts.values.parameters import SAME_OBJECT
 if TYPE_CHECKING:
     from torchlint.facts import Facts
 
+GROUPING = "add_param_group"
+"""The method of optimizers that gives them more parameters."""
+
 
 def behind(added: Value) -> frozenset[Value]:
     """What is added and all that it is there: the items of a literal, the layer whose parameters a group has."""

@@ -39,6 +39,9 @@ class EffectKind(Symbol):
     """It adds a group of parameters to an optimizer that it is given, the first of those that are named."""
     GROWS_ANEW = "grows anew"
     """The same, with parameters that it makes each time and leaves to nobody but its caller."""
+    GROWS_OWN = "grows own"
+    """It adds modules, which it makes each time or is given for the later parameters, to those that its object has
+    under the name before the last dot, by the method after that."""
     ZEROES = "zeroes"
     """It fills the gradients of an optimizer or a model that it is given with zeros, where they could be freed."""
     FREES = "frees"

@@ -18,7 +18,8 @@ from torchlint.facts.keeping.cache_decorators import memoised_by
 from torchlint.facts.keeping.caching import remembered_in
 from torchlint.facts.keeping.filled_caches import FilledCaches
 from torchlint.facts.keeping.joining import joined_by
-from torchlint.facts.repeated.grouped import kept_for_good, made_for_group
+from torchlint.facts.repeated.grouped import GROUPING, kept_for_good, made_for_group
+from torchlint.facts.repeated.own_growth import OwnGrowth
 from torchlint.facts.repeated.products import drawn_anew
 from torchlint.facts.summaries.effect_kinds import FILLING, WORKERS, EffectKind, EffectSummary
 from torchlint.facts.summaries.passing import may_be_followed, passed_on
@@ -53,16 +54,13 @@ HOOKING = (EffectKind.HOOKS, EffectKind.HOOKS_OWN)
 
 OF_EACH = (
     *HOOKING, EffectKind.JOINS, EffectKind.GROWS, EffectKind.REMEMBERS, EffectKind.ZEROES, EffectKind.STARTS,
-    EffectKind.GROWS_ANEW, EffectKind.REMEMBERS_GIVEN, EffectKind.MEMOISES,
+    EffectKind.GROWS_ANEW, EffectKind.GROWS_OWN, EffectKind.REMEMBERS_GIVEN, EffectKind.MEMOISES,
     *FILLING, EffectKind.RETAINS, EffectKind.DOUBLES, EffectKind.TIES, EffectKind.TABLES, *SWITCHES,
 )  # fmt: skip
 """What is asked of each function anew, whatever those do that it calls."""
 
 LENT = (EffectKind.PROFILES,)
 """What counts where a context manager does it around its caller's block."""
-
-GROUPING = "add_param_group"
-"""The method of optimizers that gives them more parameters."""
 
 OF_MAKING = (EffectKind.LOADS,)
 """What counts where an object is made that does it."""
@@ -141,7 +139,7 @@ class Doings:
         """
         self.facts, self.kinds, self.undone = facts, kinds, undone
         self._known: dict[Function, tuple[EffectSummary, ...]] = {}
-        self._filled = FilledCaches(facts)
+        self._filled, self._own_growth = FilledCaches(facts), OwnGrowth(facts)
 
     def of(self, function: Function) -> tuple[EffectSummary, ...]:
         """What a function does on each call, by itself or by functions of its file."""
@@ -152,6 +150,7 @@ class Doings:
                 *self._hooked_in(function),
                 *self._joined_in(function),
                 *self._grown_in(function),
+                *self._own_grown_in(function),
                 *remembered_in(self.facts, function),
                 *memoised_by(self.facts, function),
                 *self._filled.by(function),
@@ -221,6 +220,12 @@ class Doings:
                 continue
             added = (position for position in _behind(call.arguments, function) if position != first)
             yield EffectSummary(EffectKind.GROWS, call.callee.name, (first, *added))
+
+    def _own_grown_in(self, function: Function) -> Iterator[EffectSummary]:
+        """The layers that a method adds to its object: ``self.layers.append(nn.Linear(8, 8))``."""
+        for at, done in self._own_growth.by(function):
+            if self._is_sure(at, function, done.kind):
+                yield done
 
     def _started_in(self, function: Function) -> Iterator[EffectSummary]:
         """The loaders of which a function takes the first batch anew: ``next(iter(self.loader))``."""
