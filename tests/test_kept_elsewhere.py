@@ -136,6 +136,32 @@ def test_a_part_of_each_row_that_an_object_of_another_file_keeps(
     assert set(codes(project.found(), "TLK402")) == ({"run.py: TLK402 error"} if leaks else set())
 
 
+ROWS = "for key, one in enumerate(name):\n    self.rows.append((one, row[key]))"
+PAIRS = "for one, vector in zip(name, row):\n    self.rows.append((one, vector))"
+ITEMS = "for vector in row:\n    self.rows.append(vector)"
+
+
+@pytest.mark.parametrize(
+    ("kept", "note", "leaks"),
+    [
+        (ROWS, "journal.note(hidden[:, :4], name=y)", True),
+        (ROWS, "journal.note(hidden, name=y)", False),
+        (ROWS.replace("row[key]", "row[key].clone()"), "journal.note(hidden[:, :4], name=y)", False),
+        (ROWS, "journal.note(hidden[:, :4].clone(), name=y)", False),
+        (ROWS, "journal.note(hidden[:, :4], name=y); journal.note(hidden, name=y)", False),
+        (ROWS, "journal.note(hidden[:, :4], name=y); journal.note(hidden[:, 4:8], name=y)", False),
+        (PAIRS, "journal.note(hidden[:, :4], name=y)", True),
+        (PAIRS, "journal.note(hidden, name=y)", False),
+        (ITEMS, "journal.note(hidden[:, :4])", True),
+        (ITEMS, "journal.note(hidden)", False),
+        (ITEMS.replace("append(vector)", "append(vector.tolist())"), "journal.note(hidden[:, :4])", False),
+    ],
+)
+def test_rows_of_a_part_that_an_object_of_another_file_keeps(tmp_path: Path, kept: str, note: str, leaks: bool) -> None:
+    project = Project(tmp_path, {"journal.py": journal(kept), "run.py": READING.format(per_batch="pass", note=note)})
+    assert set(codes(project.found(), "TLK402")) == ({"run.py: TLK402 error"} if leaks else set())
+
+
 def test_the_part_is_to_be_copied_where_it_is_taken(tmp_path: Path) -> None:
     reading = READING.format(per_batch="pass", note="journal.note(hidden)")
     project = Project(tmp_path, {"journal.py": journal("self.rows.append(row[:, :4])"), "run.py": reading})

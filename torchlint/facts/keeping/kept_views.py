@@ -123,7 +123,7 @@ class _Search:
     def handed_over(self) -> Iterator[KeptView]:
         """``firsts.put(hidden[:, 0])`` in a loop, of an object of another file that keeps it, or takes the part."""
         for kept in self._handed_over:
-            told = kept.keep.view
+            told = None if _is_all_of_given(kept) else kept.keep.view
             for item in self._items(kept.given.value, kept.given.node):
                 view = self.views.of(item.value) if told is None else self.views.taken_elsewhere(item.value, told)
                 repetition = self._repetition(kept.call, view) if view is not None else None
@@ -187,7 +187,7 @@ class _Search:
 
     def _counts_rows(self, view: View, by: Loop | Function) -> bool:
         """Whether a loop counts the rows of a base that is there before it: ``table[key] = hidden[i, 0]``."""
-        indices = map(unpacked, self.solution.graph.indices.get(view.part, ()))
+        indices = [*map(unpacked, self.solution.graph.indices.get(view.part, ())), *view.numbers]
         counts = any(index.op is Op.CONSTANT and index.loop is by for index in indices)
         return counts and (view.base.loop is None or by not in view.base.loop.around())
 
@@ -275,7 +275,7 @@ class _Search:
         """Whether all of the base is kept anyway, by itself or part by part: how many there are is seldom known."""
         parts: set[tuple[str, tuple[int | str | None, ...]]] = set()
         put_in = [(store.value, store.syntax) for store in self._insertions]
-        put_in += [(kept.given.value, kept.given.node) for kept in self._handed_over if kept.keep.view is None]
+        put_in += [(kept.given.value, kept.given.node) for kept in self._handed_over if _is_all_of_given(kept)]
         for item in (item for value, syntax in put_in for item in self._items(value, syntax)):
             if self.views.base_of(item.value) is not view.base:
                 continue
@@ -291,6 +291,11 @@ class _Search:
             user.op is Op.ATTRIBUTE and user.name.endswith("_") and not user.name.endswith("__") for user in base.users
         )
         return in_place or any(_changes(store, base) for store in self.facts.graph.stores)
+
+
+def _is_all_of_given(kept: KeptElsewhere) -> bool:
+    """Whether all of what is handed over is kept, be it row by row."""
+    return kept.keep.view is None or kept.keep.view.is_row
 
 
 def _is_first_row(part: Value) -> bool:

@@ -45,12 +45,14 @@ class View:
         part: what takes the first part of it.
         surely_smaller: False where the base may have one row, or one column, and no more.
         entered: the call by which the function was entered that computes the base, None where the view is taken there.
+        numbers: what computes the numbers by which smaller parts of that are taken.
     """
 
     base: Value
     part: Value
     surely_smaller: bool
     entered: Value | None
+    numbers: Sequence[Value] = ()
 
 
 class Views:
@@ -82,7 +84,7 @@ class Views:
             return None
         by_width = width is not None and not all(map(self.indices.is_window, parts))
         sure = by_width or any(self._surely_smaller(part, base) for part in parts)
-        return View(_made(base), parts[-1], sure, found.entered.get(base.function))
+        return View(_made(base), parts[-1], sure, found.entered.get(base.function), found.numbers)
 
     def is_chosen(self, view: View) -> bool:
         """Whether a number that is written, or a box, says what part is taken, and not what goes over all of them."""
@@ -97,7 +99,8 @@ class Views:
         result = function.result if not function.is_generator else None
         if result is None or len(result.inputs) != 1:
             return None
-        return self.of_given(result.inputs[0], function) or self._of_own(result.inputs[0], function)
+        given = self.of_given(result.inputs[0], function)
+        return given if given is not None and not given.is_row else self._of_own(result.inputs[0], function)
 
     def _of_own(self, value: Value, function: Function) -> ViewSummary | None:
         """``return net(x)[:, 0]``: a part of a tensor that a function makes, of which nobody else has all."""
@@ -111,13 +114,16 @@ class Views:
         found = self._walk(value, function.parameters)
         if found is None or found.base not in function.parameters:
             return None
-        if not has_known_numbers(found) or any(map(self.indices.is_window, found.parts)):
+        if any(map(self.indices.is_window, found.parts)):
             return None
+        is_item = not found.parts and any(value.op is Op.ELEMENT for value in found.values)
+        is_row = is_item or not has_known_numbers(found)
         return ViewSummary(
             position=function.parameters.index(found.base),
-            is_part=bool(found.parts),
+            is_part=bool(found.parts) or is_row,
             of_tensor=any(map(self._says_tensor, found.parts)),
             is_smaller=any(self._surely_smaller(part, found.base) for part in found.parts),
+            is_row=is_row,
         )
 
     def taken_elsewhere(self, value: Value, told: ViewSummary) -> View | None:

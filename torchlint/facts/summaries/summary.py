@@ -114,12 +114,14 @@ class ViewSummary:
         is_part: it is a view of a part, and not of all.
         of_tensor: only a tensor has such parts.
         is_smaller: whatever the shape is likely to be, the part is not all of it.
+        is_row: it is one of many that are taken one after the other, and may be all of it together.
     """
 
     position: int
     is_part: bool
     of_tensor: bool
     is_smaller: bool
+    is_row: bool = False
 
 
 @dataclass(frozen=True, slots=True)
