@@ -95,7 +95,7 @@ def _finding(facts: Facts, snapshot: Snapshot) -> Finding:
         memory=Memory.DEVICE_GROWS,
         evidence=(
             Step(facts.statement_of(copy), f"{snapshot.copied_by} makes the copy" if snapshot.copied_by else HERE),
-            Step(insertion.statement, f"`{insertion.name}` keeps it here"),
+            Step(snapshot.kept_at or insertion.statement, f"`{insertion.name}` keeps it here"),
         ),
     )  # fmt: skip
 

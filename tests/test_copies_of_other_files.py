@@ -124,3 +124,87 @@ def _found(
     }
     # The file of a class that nobody is seen to call says for itself that its method collects, as a note.
     return [one for one in Project(folder, files).found() if "fitting.py: TLK405" in one]
+
+
+PICKING = """
+    from collections import deque
+
+    class Picking:
+        def __init__(self):
+            self.log = {made}
+
+        def after_epoch(self, trainer, epoch):
+            {kept}
+
+        def first(self):
+            return self.log[0]
+"""
+
+TRAINER = """
+    import copy
+    import torch
+    from torch import nn
+
+    class Trainer:
+        def __init__(self, net, callbacks):
+            self.net, self.callbacks, self.loss = net, callbacks, 0.0
+            self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            self.start = copy.deepcopy(net.state_dict())
+
+        def weights(self):
+            return {given}
+
+        def run(self, loader, epochs):
+            for epoch in range(epochs):
+                for x, y in loader:
+                    loss = nn.functional.cross_entropy(self.net(x), y)
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+                for callback in self.callbacks:
+                    callback.after_epoch(self, epoch)
+"""
+
+PICK = """
+    from torch import nn
+    from picking import Picking
+    from trainer import Trainer
+
+    def main(loader):
+        picking = Picking()
+        Trainer(nn.Linear(8, 3), [picking]).run(loader, 300)
+        print(picking.first())
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({}, True),
+        ({"kept": "self.log.append((trainer.loss, trainer.weights()))"}, True),
+        ({"kept": "self.log.append((epoch, trainer.weights()))"}, True),
+        ({"kept": "weights = trainer.weights()\n            self.log.append({'at': epoch, 'weights': weights})"}, True),
+        ({"given": "copy.deepcopy(self.net)"}, True),
+        ({"given": "{k: v.detach().clone() for k, v in self.net.state_dict().items()}"}, True),
+        ({"given": "{k: v.cpu() for k, v in self.net.state_dict().items()}"}, False),
+        ({"given": "self.net.state_dict()"}, False),
+        ({"given": "self.start"}, False),
+        ({"given": "self.loss"}, False),
+        ({"kept": "self.log.append(len(trainer.weights()))"}, False),
+        ({"kept": "self.log.append(trainer.loss)"}, False),
+        ({"kept": "self.log = [trainer.weights()]"}, False),
+        ({"kept": "self.log.append(trainer.weights())\n            self.log = self.log[-3:]"}, False),
+        ({"made": "deque(maxlen=3)"}, False),
+        ({"made": "{}", "kept": "self.log[trainer.loss] = trainer.weights()"}, False),
+    ],
+)
+def test_a_copy_that_a_method_of_a_passed_object_makes(tmp_path: Path, changed: dict[str, str], told: bool) -> None:
+    written = {
+        "made": "[]",
+        "kept": "self.log.append(trainer.weights())",
+        "given": "copy.deepcopy(self.net.state_dict())",
+        **changed,
+    }
+    files = {"picking.py": PICKING.format(**written), "trainer.py": TRAINER.format(**written), "main.py": PICK}
+    found = [one for one in Project(tmp_path, files).found() if "TLK405" in one]
+    assert found == ["trainer.py: TLK405 error"] * told

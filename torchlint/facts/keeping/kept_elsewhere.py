@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.keeping.by_field import EACH
-from torchlint.facts.summaries.summary import CALLED, KeepSummary, item_named
-from torchlint.facts.values.domain import Atom, Container, FunctionReference
+from torchlint.facts.summaries.summary import CALLED, KeepSummary, item_named, method_in
+from torchlint.facts.values.domain import Atom, Container, FunctionReference, Instance
 from torchlint.facts.values.graph import Function, Key, Loop, Op, Place, Value
 from torchlint.facts.values.homes import homes_of, targets_of
 from torchlint.facts.values.literals import literal
@@ -118,13 +118,23 @@ def _parts(facts: Facts, given: Value, of: str) -> list[Use]:
     held = [one for atom in facts.solution.final(given) for one in _items(facts.solution, atom)]
     if items := [value for key, value in held if isinstance(key, str) and item_named(key) == of]:
         return [_as_written(one, one.syntax) for one in items]
-    if of == CALLED:
-        functions = (a.function for a in facts.solution.final(given) if isinstance(a, FunctionReference))
+    if of.endswith(CALLED):
+        functions = _called(facts.solution, given, method_in(of))
         results = (one for f in functions if f.result is not None for one in f.result.inputs)
         return [_as_written(one, one.syntax) for one in results]
     places = set(facts.solution.places(given, of))
     stores = (store for store in facts.graph.stores if store.attribute == of)
     return [_as_written(s.value, s.target) for s in stores if not places.isdisjoint(targets_of(facts.solution, s))]
+
+
+def _called(solution: Solution, given: Value, method: str) -> Iterator[Function]:
+    """The functions that are given, or the methods of this file that objects have which are given."""
+    for atom in solution.final(given):
+        if isinstance(atom, FunctionReference) and not method:
+            yield atom.function
+        elif isinstance(atom, Instance) and method:
+            found = atom.cls.method(method)
+            yield from [found] if found is not None and not found.is_foreign else []
 
 
 def _items(solution: Solution, atom: Atom) -> list[tuple[Key, Value]]:

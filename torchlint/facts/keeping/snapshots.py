@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.facts.autograd.insertions import Insertion, Insertions
 from torchlint.facts.keeping.copies import STATES, Copies, is_made_beside
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
+from torchlint.facts.summaries.summary import method_in
 from torchlint.facts.turns.turn import Turn
 from torchlint.facts.values.graph import Kind, Loop, Store, Value
 from torchlint.facts.values.homes import allocations_of
@@ -31,6 +32,8 @@ class Snapshot:
         subject: of what, as the program writes it; "" where that is not written there.
         is_supposed: nobody is seen to run this more than once.
         copied_by: the function of another file that makes the copy, in words; "" for a copy that is made here.
+        kept_at: where an object of another file gets what calls the method that makes the copy; None where it is given
+            the copy.
     """
 
     insertion: Insertion
@@ -38,13 +41,17 @@ class Snapshot:
     subject: str
     is_supposed: bool = False
     copied_by: str = ""
+    kept_at: cst.CSTNode | None = None
 
 
 def snapshots(facts: Facts) -> list[Snapshot]:
     """Every collection of copies, in source order."""
     search = _Search(facts)
     found = [one for store in facts.graph.stores if (one := search.of(store)) is not None]
-    return found + [one for kept in kept_elsewhere(facts) if (one := search.handed_over(kept)) is not None]
+    handed_over = [one for kept in kept_elsewhere(facts) if (one := search.handed_over(kept)) is not None]
+    # A copy that a method makes is one copy, however many calls hand its object over.
+    single = {(one.copy, one.insertion.name): one for one in handed_over if one.kept_at is not None}
+    return [*found, *(one for one in handed_over if one.kept_at is None), *single.values()]
 
 
 def _is_turn(facts: Facts, loop: Loop) -> bool:
@@ -80,10 +87,20 @@ class _Search:
             return self._copied_there(kept)
         if not kept.is_in_container(self.solution) or self.flows.live_parts(value):
             return None
-        copy = self.copies.of(value) if call.loop is None or is_made_beside(value, call) else None
+        is_result = bool(method_in(kept.keep.of))
+        copy = self.copies.of(value) if is_result or call.loop is None or is_made_beside(value, call) else None
         if copy is None or not kept.outlives(self.facts, self.insertions.is_step):
             return None
-        return Snapshot(self._by_call(kept), copy, self._subject(copy))
+        if is_result and (copy.function is not value.function or kept.keep.keyed):
+            return None  # who else has it is not seen, nor whether the key comes again
+        insertion = self._by_call(kept)
+        if not is_result:
+            return Snapshot(insertion, copy, self._subject(copy))
+        # Where the object is handed over nothing is said of a copy.
+        made_at, owner = self.facts.statement_of(copy), kept.function.owner
+        name = f"{owner.name}.{kept.keep.attribute}" if owner is not None else kept.name
+        there = replace(insertion, statement=made_at, name=name)
+        return Snapshot(there, copy, self._subject(copy), kept_at=insertion.statement)
 
     def _copied_there(self, kept: KeptElsewhere) -> Snapshot | None:
         """What an object of another file copies and collects: ``selection.after_epoch(net, score)``."""

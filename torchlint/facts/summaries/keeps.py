@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint import torch_api
 from torchlint.facts.autograd.insertions import Insertions
 from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.keeping.by_field import ByField
@@ -21,7 +22,7 @@ from torchlint.facts.keeping.snapshots import is_cut
 from torchlint.facts.keeping.stripping import replaced_at_once, stripped
 from torchlint.facts.keeping.views import RESHAPED, Views
 from torchlint.facts.summaries.reading import Reading
-from torchlint.facts.summaries.summary import CALLED, KeepSummary, ViewSummary, item_named
+from torchlint.facts.summaries.summary import CALLED, KeepSummary, ViewSummary, item_named, method_in, result_of
 from torchlint.facts.values.arithmetic import Arithmetic
 from torchlint.facts.values.choices import held_in
 from torchlint.facts.values.dictionaries import has_items, is_item, is_item_or_default, is_some_item, of_pair
@@ -116,6 +117,7 @@ class Keeps:
                 mode = Mode.OFF.value if position in cut else store.mode.value
                 whole = parameters[position] not in self._stripped and not is_replaced
                 shared = whole and parameters[position] in held_in(kept, RESHAPED)
+                shared = shared or (whole and bool(method_in(of)) and not is_computed)
                 yield KeepSummary(
                     position, into, attribute, grows, is_computed or is_copied, mode, readers, merges, averages,
                     is_state, shared, bounded=self._is_bounded(store), keyed=store.is_item and not averages, of=of,
@@ -149,7 +151,9 @@ class Keeps:
         parts = dict(self._parts_given(kept, function))
         items = {(position, of): is_computed for (position, of), is_computed in parts.items() if of.startswith("[")}
         named = {position for position, _ in items}
-        return {key: given[key] for key in given if key[0] not in named} | items or parts
+        results = {key: is_computed for key, is_computed in parts.items() if method_in(key[1])}
+        whole = {key: given[key] for key in given if key[0] not in named} | items
+        return (whole or {key: parts[key] for key in parts if key not in results}) | results
 
     def _parts_given(self, kept: Value, function: Function) -> Iterator[tuple[tuple[int, str], bool]]:
         """What of parameters ``kept`` is made of: ``trainer.loss``, ``logs["loss"]``, or what ``make()`` gives."""
@@ -161,6 +165,9 @@ class Keeps:
                 yield (given.index(value.inputs[0]), value.name), value is not kept
             elif value.op is Op.CALL and value.callee in given:
                 yield (given.index(value.callee), CALLED), value is not kept
+            elif _asks_object(value) and value.callee.inputs[0] in plain:
+                name = result_of(value.callee.name)
+                yield (given.index(value.callee.inputs[0]), name), value not in held_in(kept)
             elif value.op is Op.SUBSCRIPT and value.inputs[0] in plain and isinstance(value.keys[0], str):
                 yield (given.index(value.inputs[0]), item_named(value.keys[0])), value not in held_in(kept)
 
@@ -375,6 +382,12 @@ class Keeps:
 
     def _ends_graph(self, value: Value) -> bool:
         return value.op in (Op.CALL, Op.ATTRIBUTE) and all(map(is_graphless, self.solution.final(value)))
+
+
+def _asks_object(value: Value) -> bool:
+    """``trainer.export()``: whether a CALL is of a method that neither a tensor nor every module has."""
+    name = value.callee.name if value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE else ""
+    return bool(name) and torch_api.method(name) is None and name not in torch_api.module_methods()
 
 
 def _is_named_by(store: Store, star: str) -> bool:

@@ -105,6 +105,16 @@ def item_named(key: str) -> str:
     return f"[{key}]"
 
 
+def result_of(method: str) -> str:
+    """What a method of an object gives that is given, as :attr:`KeepSummary.of`."""
+    return f"{method}{CALLED}"
+
+
+def method_in(of: str) -> str:
+    """The method whose result an :attr:`KeepSummary.of` is, "" for any other one."""
+    return of.removesuffix(CALLED) if of.endswith(CALLED) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class ViewSummary:
     """A function returns a view of a tensor that it is given, or a part of one that it makes.
@@ -146,7 +156,8 @@ class KeepSummary:
         keyed: it is put under a key, where it replaces what was kept under that one.
         only_if: the parameter, from 0, that has to be true for that: ``if update:``; -1 where there is none.
         of: the attribute of the parameter that is kept, ``loss`` of ``self.curve.append(trainer.loss)``, an item, see
-            :func:`item_named`, or :data:`CALLED` for what it returns when it is called; "" for itself.
+            :func:`item_named`, what a method of it gives, see :func:`result_of`, or :data:`CALLED` for what it returns
+            when it is called; "" for itself.
         cached_under: the parameters of which the key is made under which it is put into a cache that keeps all entries;
             empty for anything else.
         asked_by: the methods of the class that ask that cache for a key.
