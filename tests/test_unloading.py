@@ -909,7 +909,7 @@ import weakref
 
 class Pool:
     def __init__(self):
-        self.live = []
+        self.live = {live}
     def register(self, name, model):
         {puts}
         return model
@@ -938,13 +938,15 @@ def main(x):
     second(x).sum().backward()
 """
 POOLED = {"puts": "self.live.append((name, model))", "names": "return [name for name, _ in self.live]"}
-POOLED |= {"builds": "pass", "made": "nn.Linear(3, 3)", "before": "POOL.register('first', net)"}
+POOLED |= {"live": "[]", "builds": "pass", "made": "nn.Linear(3, 3)", "before": "POOL.register('first', net)"}
 
 
 @pytest.mark.parametrize(
     ("changes", "held"),
     [
         ({}, ["POOL.live"]),
+        ({"live": "{}", "puts": "self.live[name] = model", "names": "return sorted(self.live)"}, ["POOL.live"]),
+        ({"live": "{}", "puts": "self.live[name] = model", "names": "return list(self.live.values())"}, []),
         ({"before": "keep(net)"}, ["ALL"]),
         ({"made": "build()", "builds": "ALL.append(net)", "before": "pass"}, ["ALL"]),
         ({"made": "build()", "builds": "POOL.register('net', net)", "before": "pass"}, ["POOL.live"]),

@@ -16,7 +16,9 @@ import libcst as cst
 from torchlint.facts.keeping.fates import LOOKING
 from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.keeping.unloaded import Holder
+from torchlint.facts.summaries.effect_kinds import EffectKind
 from torchlint.facts.values.choices import choices, held_in
+from torchlint.facts.values.dictionaries import lists_keys
 from torchlint.facts.values.graph import Drop, Function, Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of
 from torchlint.syntax.filling_names import INSERTING
@@ -52,11 +54,33 @@ class HandedOver:
             if self._is_under_condition(call.syntax, (drop.loop or drop.function).syntax):
                 continue
             for function in self.solution.functions_of(call):
+                if call in held:
+                    yield from self._kept_elsewhere(call, function)
                 given = self._given(call, function, held)
                 made = frozenset(self._made_in(function)) if call in held else frozenset()
                 for name, place, container in self._kept_by(call, function, given | made, DEPTH):
                     if keeps_on("container", container) and not self._is_asked_for(place):
                         yield Holder(name, "container", container)
+
+    def keeping_result(self, function: Function) -> Iterator[str]:
+        """The containers of the module that have what a function returns, whenever it does, and give it to nobody."""
+        made = frozenset(self._made_in(function)) if len(choices(function.result)) == 1 else frozenset()
+        for name, place, container in self._kept_by(None, function, made, DEPTH):
+            if not self.is_emptied(container) and not self._is_asked_for(place):
+                yield name
+
+    def is_emptied(self, container: Value) -> bool:
+        """Whether anything is taken out of a container."""
+        homes = set(homes_of(self.solution, container))
+        return any(homes & set(homes_of(self.solution, reset.holder)) for reset in self.facts.graph.resets)
+
+    def _kept_elsewhere(self, call: Value, function: Function) -> Iterator[Holder]:
+        """The containers of another file that have what a function there returns, if no other file knows of them."""
+        foreign = self.facts.graph.foreign
+        for done in foreign.effects.get(function, ()):
+            variable = done.name.partition(".")[0]
+            if done.kind is EffectKind.GIVES_KEPT and not foreign.found[function].imports.mention(variable):
+                yield Holder(done.name, "container", call, foreign.files[function])
 
     def _given(self, call: Value, function: Function, held: frozenset[Value]) -> frozenset[Value]:
         """The parameters for which a CALL passes one of ``held``."""
@@ -76,7 +100,7 @@ class HandedOver:
                 yield from (one for p, one in binding.items() if one is not None and p in back)
 
     def _kept_by(
-        self, call: Value, function: Function, inside: frozenset[Value], depth: int
+        self, call: Value | None, function: Function, inside: frozenset[Value], depth: int
     ) -> Iterator[tuple[str, Place, Value]]:
         """The containers into which a function that a CALL runs puts one of ``inside``, each with its name and home."""
         if not inside or function.is_foreign:
@@ -109,7 +133,7 @@ class HandedOver:
                 found[store.function].append(store)
         return found
 
-    def _lasting(self, store: Store, call: Value) -> tuple[str, Place, Value] | None:
+    def _lasting(self, store: Store, call: Value | None) -> tuple[str, Place, Value] | None:
         """The container that a store fills, if the module has it, or an object that a variable of the module has.
 
         How it is written, where it lies, and what made it.
@@ -120,7 +144,8 @@ class HandedOver:
             return None
         if places[0].owner is self.facts.graph.module:
             return places[0].path, places[0], made[0]
-        receiver = call.callee.inputs[0] if call.callee.op is Op.ATTRIBUTE and call.callee.inputs else None
+        is_method = call is not None and call.callee.op is Op.ATTRIBUTE and bool(call.callee.inputs)
+        receiver = call.callee.inputs[0] if call is not None and is_method else None
         variable = receiver.place if receiver is not None and receiver.op is Op.READ else None
         if variable is None or variable.owner is not self.facts.graph.module or isinstance(places[0].owner, Function):
             return None
@@ -130,6 +155,10 @@ class HandedOver:
         """Whether anything may be done with the models that a container has: it is there to give them."""
         reads = (one for one in self.facts.graph.of(Op.READ, Op.ATTRIBUTE) if place in places_of(self.solution, one))
         return any(any(map(self._gives_model, one.users)) for one in reads)
+
+    def _lists_keys(self, call: Value) -> bool:
+        """Whether a call only lists the names under which a dictionary has its models: ``sorted(POOL)``."""
+        return bool(call.arguments) and lists_keys(call, self.solution.final(call.arguments[0]))
 
     def _gives_model(self, user: Value) -> bool:
         """Whether what is done with a container, or with a part of it, may give a model to somebody."""
@@ -141,7 +170,7 @@ class HandedOver:
         if user.op in (Op.ELEMENT, Op.SUBSCRIPT):
             return bool(user.users) if self.holders.is_model(user) else any(map(self._gives_model, user.users))
         if user.op is Op.CALL:
-            return user.callee.name not in LOOKING
+            return user.callee.name not in LOOKING and not self._lists_keys(user)
         if user.op is Op.CONTAINER:
             return any(self.holders.is_model(one) for one in user.inputs)
         return user.op not in (Op.COMPARISON, Op.OPERATION)

@@ -162,7 +162,7 @@ class Unloadings:
                 wanted = not collects and is_written_after(name.partition(".")[0], drop)
                 if (
                     wanted
-                    or self._is_emptied(value)
+                    or self._handed.is_emptied(value)
                     or self._is_born_with(value, drop)
                     or self._is_run(value, held, drop)
                 ):
@@ -179,10 +179,6 @@ class Unloadings:
         function = value.function
         is_first = function.owner is not None and bool(function.parameters) and function.parameters[0] is value
         return is_first or value.op is Op.CLASS
-
-    def _is_emptied(self, container: Value) -> bool:
-        homes = set(homes_of(self.solution, container))
-        return any(homes & set(homes_of(self.solution, reset.holder)) for reset in self.facts.graph.resets)
 
     def _is_filled_on_another_path(self, container: Value, held: frozenset[Value], drop: Drop) -> bool:
         """Whether the model is put into a container, and given up, each under a condition of its own.
@@ -297,7 +293,7 @@ class Unloadings:
 
     def _keeps_on(self, how: str, value: Value, held: frozenset[Value], drop: Drop) -> bool:
         """Whether a container is neither emptied nor one of models that run."""
-        return how != "container" or not (self._is_emptied(value) or self._is_run(value, held, drop))
+        return how != "container" or not (self._handed.is_emptied(value) or self._is_run(value, held, drop))
 
     def _asked_back_at(self, drop: Drop) -> int | None:
         """The last place behind a drop at which its function asks for the memory; what lets go later is too late."""

@@ -91,6 +91,9 @@ class EffectKind(Symbol):
     """The same with what a function gives that its object was given: the one before the dot, in the one after it."""
     CACHES_OF_GIVEN = "caches of given"
     """The same with what the first of the parameters gives when it is called, under a key made of the others."""
+    GIVES_KEPT = "gives kept"
+    """It returns what it puts each time into the container of its module that has the name, out of which nothing comes
+    again: whoever gives up what it returned frees nothing."""
     RETAINS = "retains"
     """It runs a backward over what it is given for the first of the parameters, and keeps the graph; where there is a
     second one, if that is true."""

@@ -18,6 +18,7 @@ from torchlint.facts.host import debugging, emptying, figures, profiling, record
 from torchlint.facts.keeping import loading
 from torchlint.facts.keeping.by_field import asks_for_part
 from torchlint.facts.keeping.copies import Copies
+from torchlint.facts.keeping.handed_over import HandedOver
 from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.keeping.holding_attributes import HoldingAttributes
 from torchlint.facts.keeping.letting_go import LettingGo
@@ -100,7 +101,7 @@ class _Summariser:
         self._sizes, self._views = Sizes(facts), Views(facts.solution, facts.steps)
         self._doings = Doings(facts, EFFECTS, UNDONE)
         self._circles, self._holders = Circles(facts), Holders(facts)
-        self._letting_go = LettingGo(facts, self._holders)
+        self._letting_go, self._handed = LettingGo(facts, self._holders), HandedOver(facts, self._holders)
         self._holding = HoldingAttributes(facts, self._holders)
         self._keeps, self._copies = Keeps(facts), Copies(facts, sees_callers=False)
         self._chains, self._forwarded = Chains(facts, is_open=True), Forwarded(facts)
@@ -210,11 +211,13 @@ class _Summariser:
         return FunctionSummary(function.name, tuple(parameters), guard=made.guard.value, keeps=keeps)
 
     def _given_back(self, function: Function) -> Iterator[EffectSummary]:
-        """What a function returns: a copy of a model, or a function that holds what it is given."""
+        """What a function returns: a copy of a model, what its module keeps, a function that holds what it is given."""
         held = self._circles.holding.held_by(function.result) if function.result is not None else []
         of = tuple(i for i, one in enumerate(function.parameters) if any(one is each.value for each in held))
         if of:
             yield EffectSummary(EffectKind.BINDS, function.name, of, is_returned=True)
+        for name in self._handed.keeping_result(function) if function.owner is None else ():
+            yield EffectSummary(EffectKind.GIVES_KEPT, name, is_returned=True)
         copied = self._copies.given_by(function)
         if copied is not None:
             yield EffectSummary(EffectKind.COPIES, *copied, is_returned=True)
