@@ -121,3 +121,64 @@ def test_a_graph_that_a_callback_keeps_is_told_where_it_is_handed_over(
 @pytest.mark.parametrize(("given", "told", "keep"), NUMBERS)
 def test_numbers_that_it_keeps_are_not(tmp_path: Path, way: str, given: str, told: str, keep: str) -> None:
     assert found(tmp_path, way, given, told, keep) == []
+
+
+ASKING = """
+    class Curve:
+        def __init__(self):
+            self.rows = []
+
+        def after(self, trainer):
+            {keep}
+"""
+
+ASKED = """
+    import torch
+    import torch.nn.functional as F
+
+    class Trainer:
+        def __init__(self, model, callbacks):
+            self.model, self.callbacks, self.loss = model, callbacks, None
+            self.optimizer = torch.optim.Adam(model.parameters())
+
+        def latest(self):
+            return {given}
+
+        def fit(self, loader):
+            for x, y in loader:
+                self.loss = F.cross_entropy(self.model(x), y)
+                self.optimizer.zero_grad()
+                self.loss.backward()
+                self.optimizer.step()
+                for callback in self.callbacks:
+                    callback.after(self)
+"""
+
+CURVE = """
+    from torch import nn
+    from asked import Trainer
+    from asking import Curve
+
+    def main(loader):
+        curve = Curve()
+        Trainer(nn.Linear(4, 3), [curve]).fit(loader)
+        print(curve.rows)
+"""
+
+
+@pytest.mark.parametrize(
+    ("keep", "given", "told"),
+    [
+        ("self.rows.append(trainer.latest())", "self.loss", True),
+        ("self.rows.append((len(self.rows), trainer.latest()))", "self.loss * 2", True),
+        ("self.rows.append(trainer.latest())", "self.loss.detach()", False),
+        ("self.rows.append(trainer.latest())", "self.loss.item()", False),
+        ("self.rows.append(trainer.latest().item())", "self.loss", False),
+        ("self.rows.append(float(trainer.latest()))", "self.loss", False),
+        ("self.rows = [trainer.latest()]", "self.loss", False),
+        ("print(trainer.latest())", "self.loss", False),
+    ],
+)
+def test_a_graph_that_a_callback_asks_its_trainer_for(tmp_path: Path, keep: str, given: str, told: bool) -> None:
+    files = {"asking.py": ASKING.format(keep=keep), "asked.py": ASKED.format(given=given), "main.py": CURVE}
+    assert Project(tmp_path, files).found() == ["asked.py: TLK105 warning"] * told
