@@ -83,7 +83,8 @@ class OwnGuards:
         Of several ``yield`` one alone runs: each stands for the block on a path of its own.
         """
         yielding = [node for node in walk_scope(helper) if isinstance(node, cst.Yield)]
-        modes: dict[cst.CSTNode, Mode | None] = dict.fromkeys(yielding or [helper])
+        blocks: list[cst.CSTNode] = [*yielding] or [helper]
+        modes: dict[cst.CSTNode, Mode | None] = dict.fromkeys(blocks)
         is_before = True
         for node in walk_scope(helper):
             is_before = is_before and not isinstance(node, cst.Yield)

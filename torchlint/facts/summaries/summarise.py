@@ -101,7 +101,7 @@ class _Summariser:
         self._sizes, self._views = Sizes(facts), Views(facts.solution, facts.steps)
         self._doings = Doings(facts, EFFECTS, UNDONE)
         self._circles, self._holders = Circles(facts), Holders(facts)
-        self._letting_go, self._handed = LettingGo(facts, self._holders), HandedOver(facts, self._holders)
+        self._letting_go, self._handed_over = LettingGo(facts, self._holders), HandedOver(facts, self._holders)
         self._holding = HoldingAttributes(facts, self._holders)
         self._keeps, self._copies = Keeps(facts), Copies(facts, sees_callers=False)
         self._chains, self._forwarded = Chains(facts, is_open=True), Forwarded(facts)
@@ -216,7 +216,7 @@ class _Summariser:
         of = tuple(i for i, one in enumerate(function.parameters) if any(one is each.value for each in held))
         if of:
             yield EffectSummary(EffectKind.BINDS, function.name, of, is_returned=True)
-        for name in self._handed.keeping_result(function) if function.owner is None else ():
+        for name in self._handed_over.keeping_result(function) if function.owner is None else ():
             yield EffectSummary(EffectKind.GIVES_KEPT, name, is_returned=True)
         copied = self._copies.given_by(function)
         if copied is not None:
