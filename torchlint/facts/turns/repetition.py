@@ -191,9 +191,8 @@ class Repetitions:
             if is_forward(function) and not self.steps.trains(function):
                 return False
             trainings = self._trainings.get(function, ())
-            is_of_one_step = None in trainings or (not trainings and function.result in self.flows.trained)
-            own = () if is_of_one_step else self._loops[function]
-            loops = [self.turn(loop) for loop in own if not self._is_of_one_batch(loop)]
+            own = () if None in trainings else self._loops[function]
+            loops = [self.turn(loop) for loop in own if not (self._is_of_one_batch(loop) or self._is_of_loss(loop))]
             self._holds[function] = any(turn is not Turn.OTHER for turn in loops) or any(
                 self.holds(callee)
                 for call in self.steps.calls_in(function)
@@ -203,6 +202,15 @@ class Repetitions:
 
     def _is_of_one_batch(self, loop: Loop) -> bool:
         return loop in self._trainings.get(loop.function, ()) and are_micro_steps_of(self.facts, loop)
+
+    def _is_of_loss(self, loop: Loop) -> bool:
+        """Whether a function returns what networks give in a loop, for one backward: the views of a batch."""
+        if loop.function.result not in self.flows.trained:
+            return False
+        calls = (c for c in self.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around())
+        forwards = [call for call in calls if self.steps.calls_module(call)]
+        trained = [call for call in forwards if call in self.flows.trained and self.flows.modes.records(call)]
+        return bool(forwards) and trained == forwards
 
     def makes_step(self, loop: Loop) -> bool:
         """Whether each turn calls a function that makes one step, whatever else it holds: a rollout before it."""
