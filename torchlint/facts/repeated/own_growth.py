@@ -26,7 +26,7 @@ class OwnGrowth:
 
     def by(self, method: Function) -> Iterator[tuple[Value, EffectSummary]]:
         """What a method adds to its object without end if it is called without end, each after what does that."""
-        for addition in self._in_methods.get(method, ()):
+        for addition in self._in_methods.get(method, ()) if method.owner is not None else ():
             path, given = _path(addition.holder, method), self._given(addition, method)
             if path is not None and given is not None and self._stays(addition, method):
                 name = addition.at.callee.name.rpartition(".")[2] if addition.at.op is Op.CALL else method.name
