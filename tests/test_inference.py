@@ -958,6 +958,23 @@ def sample(loader):
     assert found(body) == lines
 
 
+MEASURES = """class Soft:
+    def __init__(self, reference):
+        self.reference = reference.eval()
+    def __call__(self, x, logits):
+        soft = self.reference(x)
+        return {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "line"),
+    [("(logits - soft).pow(2).mean()", 5), ("soft.softmax(1)", 4), ("soft.softmax(1), x", 4)],
+)
+def test_a_loss_object_is_not_guarded_as_a_whole(returned: str, line: int) -> None:
+    assert found(MEASURES.format(returned)) == [line]
+
+
 PRUNED = """def main(net, tool, loader, optimizer):
     def fit():
         for x, y in loader:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from torchlint.facts.autograd.detached_answers import is_called_as_network
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.steps import Steps
-from torchlint.facts.values.domain import SYMBOLIC, surely_graphless
-from torchlint.facts.values.graph import Function, Value
+from torchlint.facts.values.domain import SYMBOLIC, Argument, Derived, surely_graphless
+from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.tensors import is_declared_plain
 
 
@@ -22,7 +22,8 @@ class Beside:
         leaves: True when anything with a graph leaves the function.
         gives: True when nothing says of what leaves that it has a graph, but the answer of a network goes into that.
         answers: True when the answer of another network, or of something that may be one, goes into what leaves.
-        hands_on: True when what leaves is computed from what the function was given, which may have a graph.
+        hands_on: True when what leaves is computed from what the function was given, which may have a graph; what the
+            forwards are asked is data.
     """
 
     trains: bool
@@ -48,8 +49,12 @@ def beside(
     given = flows.ancestry.of_all(_results(flows, function))
     answers = any(call in given and _is_beside(flows, steps, call, forwards, are_answers) for call in others)
     asked = flows.ancestry.of_all(argument for forward in forwards for argument in forward.arguments)
-    hands_on = any(_may_have_graph_of_given(flows, result, asked) for result in _results(flows, function))
-    return Beside(trained, leaves, gives, answers or (are_answers and hands_on), hands_on)
+    parameters = {atom.parameter for one in _results(flows, function) for atom in _symbolic(flows, one)}
+    if all(map(_is_of_own_network, forwards)):
+        # A loss object keeps a network in evaluation mode, and compares with its answer what it is given.
+        parameters.update(given.intersection(function.parameters[function.owner is not None :]))
+    hands_on = any(_may_have_graph(flows, parameter) for parameter in parameters.difference(asked))
+    return Beside(trained, leaves, gives, answers, hands_on)
 
 
 def _is_beside(flows: Flows, steps: Steps, call: Value, forwards: Collection[Value], are_answers: bool) -> bool:
@@ -64,18 +69,20 @@ def _is_beside(flows: Flows, steps: Steps, call: Value, forwards: Collection[Val
     return not any(call in flows.ancestry.of(forward) for forward in forwards)
 
 
-def _may_have_graph_of_given(flows: Flows, value: Value, asked: Collection[Value]) -> bool:
-    """Whether ``value`` is computed from a parameter of which nothing says that it has no graph.
+def _is_of_own_network(forward: Value) -> bool:
+    """``self.reference(x)``, where the function itself has not put it into evaluation mode."""
+    return forward.callee.op is Op.ATTRIBUTE and is_called_as_network(forward) and not forward.evaluating
 
-    What the forwards are ``asked`` is data.
-    """
-    parameters = {atom.parameter for atom in flows.solution.final(value) if isinstance(atom, SYMBOLIC)}
-    for parameter in parameters.difference(asked):
-        given = flows.solution.arguments_of(parameter)
-        has_none = bool(given) and all(surely_graphless(flows.solution.final(one)) for one in given)
-        if not has_none and not is_declared_plain(parameter):
-            return True
-    return False
+
+def _symbolic(flows: Flows, value: Value) -> Iterator[Argument | Derived]:
+    return (atom for atom in flows.solution.final(value) if isinstance(atom, SYMBOLIC))
+
+
+def _may_have_graph(flows: Flows, parameter: Value) -> bool:
+    """Whether nothing says of what a function is given that it has no graph."""
+    given = flows.solution.arguments_of(parameter)
+    has_none = bool(given) and all(surely_graphless(flows.solution.final(one)) for one in given)
+    return not has_none and not is_declared_plain(parameter)
 
 
 def _results(flows: Flows, function: Function) -> list[Value]:

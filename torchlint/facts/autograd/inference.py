@@ -172,6 +172,7 @@ class Inferences:
             if others.gives and not any(outlives_its_statement(self.solution, forward) for forward in forwards):
                 return  # so is what is detached at once
             inline = inline or self._does_more(function) or others.trains or others.gives or others.answers
+            inline = inline or (others.hands_on and (all(by_answers) or any(f in self.flows.leaving for f in forwards)))
             says_eval = any(map(self.evaluating.at, forwards))
             leaves = any(call in self.flows.leaving for call in forwards)
             elsewhere = all(map(self.elsewhere.infers, forwards))
