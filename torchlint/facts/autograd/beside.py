@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from torchlint.facts.autograd.detached_answers import is_called_as_network
 from torchlint.facts.autograd.flows import Flows
-from torchlint.facts.turns.steps import Steps
+from torchlint.facts.turns.steps import Steps, called_object
 from torchlint.facts.values.domain import SYMBOLIC, Argument, Derived, surely_graphless
 from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.parameters import all_same_objects
 from torchlint.facts.values.tensors import is_declared_plain
 
 
@@ -66,6 +67,9 @@ def _is_beside(flows: Flows, steps: Steps, call: Value, forwards: Collection[Val
     may_be_one = is_known or (flows.is_unknown_call(call) and (are_answers or is_called_as_network(call)))
     if not may_be_one or not flows.ancestry.of(call).isdisjoint(forwards):
         return False
+    asked = {one for forward in forwards for one in all_same_objects(flows.solution, called_object(forward))}
+    if not asked.isdisjoint(all_same_objects(flows.solution, called_object(call))):
+        return False  # the same network
     return not any(call in flows.ancestry.of(forward) for forward in forwards)
 
 

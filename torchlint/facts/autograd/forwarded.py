@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.facts.autograd.detached_ends import ends_detached
 from torchlint.facts.turns.steps import called_object
+from torchlint.facts.values.domain import Container
 from torchlint.facts.values.frameworks import is_forward, is_module_class
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 
@@ -198,6 +199,8 @@ class Forwarded:
         network = parts.pop() if len(parts) == 1 and not whole else None
         if network not in function.parameters[function.owner is not None and not function.is_static :]:
             return None
+        if self.solution.may_be(network, Container):
+            return None  # of several networks each is one by itself
         return network, tuple(one for run in runs for one in (*run.within, run.call))
 
     def _run_elsewhere(self, function: Function) -> tuple[Value, tuple[Value, ...]] | None:
