@@ -43,14 +43,15 @@ def beside(
     """
     others = [call for call in steps.calls_in(function) if call not in forwards and flows.modes.records(call)]
     trained = any(call in flows.trained and flows.live_parts(call) for call in others)
-    leaves = trained or any(map(flows.carries, _results(flows, function)))
+    results = _results(flows, function)
+    leaves = trained or any(map(flows.carries, results))
     gives = not leaves and any(
         steps.calls_module(call) and call in flows.escaped and flows.live_parts(call) for call in others
     )
-    given = flows.ancestry.of_all(_results(flows, function))
+    given = flows.ancestry.of_all(results)
     answers = any(call in given and _is_beside(flows, steps, call, forwards, are_answers) for call in others)
     asked = flows.ancestry.of_all(argument for forward in forwards for argument in forward.arguments)
-    parameters = {atom.parameter for one in _results(flows, function) for atom in _symbolic(flows, one)}
+    parameters = {atom.parameter for one in results for atom in _symbolic(flows, one)}
     if all(map(_is_of_own_network, forwards)):
         # A loss object keeps a network in evaluation mode, and compares with its answer what it is given.
         parameters.update(given.intersection(function.parameters[function.owner is not None :]))

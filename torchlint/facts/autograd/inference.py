@@ -172,9 +172,10 @@ class Inferences:
             if others.gives and not any(outlives_its_statement(self.solution, forward) for forward in forwards):
                 return  # so is what is detached at once
             inline = inline or self._does_more(function) or others.trains or others.gives or others.answers
-            inline = inline or (others.hands_on and self._may_be_compared(forwards))
             says_eval = any(map(self.evaluating.at, forwards))
             leaves = any(call in self.flows.leaving for call in forwards)
+            if others.hands_on and (leaves or all(by_answers)) and not any(map(self._by_contract.infers, forwards)):
+                inline = True  # what it is given may be held against their answers, and that be trained on
             elsewhere = all(map(self.elsewhere.infers, forwards))
             others_guard = elsewhere and all(map(self.elsewhere.is_guarded_by_others, forwards))
             unseen = all(by_answers) or all(map(self._methods.infers, forwards))
@@ -197,12 +198,6 @@ class Inferences:
                 for_arrays,
                 self._by_default.flag(forwards[0]),
             )
-
-    def _may_be_compared(self, forwards: list[Value]) -> bool:
-        """Whether the answers of forwards may be held against what the function was given, and that be trained."""
-        if any(map(self._by_contract.infers, forwards)):
-            return False
-        return all(map(self._is_detached_answer, forwards)) or any(call in self.flows.leaving for call in forwards)
 
     def _may_be_guarded(self, function: Function, forwards: list[Value]) -> bool:
         """Whether some callers guard a function, or it gives answers with their graph to callers that are not seen."""

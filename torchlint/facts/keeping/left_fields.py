@@ -27,16 +27,16 @@ def left_in(facts: Facts, statement: cst.CSTNode, parts: Sequence[Use]) -> list[
     Empty where what is put there is no record, or where a record may be read by code that is not a method of the
     object, or that does with it what is not seen.
     """
+    fields = ByField(facts)
     for store in facts.graph.stores:
-        given_on = _given_on(facts, store) if store.statement is statement else None
+        given_on = _given_on(facts, fields, store) if store.statement is statement else None
         if given_on is not None:
-            fields = ByField(facts)
             named = ((use, fields.fields(store.value, use.value)) for use in parts)
             return [use for use, names in named if names and given_on.isdisjoint(names)]
     return []
 
 
-def _given_on(facts: Facts, store: Store) -> frozenset[str] | None:
+def _given_on(facts: Facts, fields: ByField, store: Store) -> frozenset[str] | None:
     """The fields of the records in an attribute which methods of the object give on; None where that is not known."""
     owner, holder = store.function.owner, store.holder
     if owner is None or holder is None or holder.op is not Op.ATTRIBUTE:
@@ -46,5 +46,5 @@ def _given_on(facts: Facts, store: Store) -> frozenset[str] | None:
     if any(one.function.owner is not owner for one in reads) or place not in places_of(facts.solution, holder):
         return None
     readers = dict.fromkeys(one.function.name for one in reads)
-    known = dict(FieldsRead(facts, ByField(facts)).of(list(readers), store.value, owner, holder.name))
+    known = dict(FieldsRead(facts, fields).of(list(readers), store.value, owner, holder.name))
     return frozenset(name for names in known.values() for name in names) if len(known) == len(readers) else None
