@@ -181,7 +181,7 @@ class Handles:
 
     def _run_in(self, loop: Loop) -> set[Function]:
         """The functions that run in a turn of ``loop``."""
-        calls = [c for c in self.facts.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around()]
+        calls = self.facts.steps.calls_within(loop)
         return set(run_by(self.facts, calls))
 
 

@@ -170,7 +170,7 @@ def _counts_its_calls(facts: Facts, site: Value) -> bool:
 
 def _brings_model(facts: Facts, loop: Loop) -> bool:
     """Whether each turn of ``loop`` has a model of its own, after which there is much to give back."""
-    calls = [c for c in facts.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around()]
+    calls = facts.steps.calls_within(loop)
     for _ in range(HOPS):
         if any(_is_model(facts, call) for call in calls):
             return True

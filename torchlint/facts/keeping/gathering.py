@@ -148,7 +148,7 @@ class Gathering:
         )
         if counts is not None and not (self.trusts_parameters and len(counts.arguments) == 3):
             return False
-        inside = (c for c in self.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around())
+        inside = self.steps.calls_within(loop)
         return any(self._may_infer(call) and self._uses_turn(call, loop) for call in inside)
 
     def brings_data(self, by: Loop | Function) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -94,7 +94,7 @@ def _of(facts: Facts, load: Load, by: Effect | None = None) -> Reload | None:
         repetition = around
     if isinstance(repetition.by, Loop):
         paths = _written_arguments(facts, load.call) if load.call.function is repetition.by.function else frozenset()
-        within = _calls_within(facts, repetition.by)
+        within = facts.steps.calls_within(repetition.by)
         if any(_writes(facts, call) or _says_to_write(facts, call, paths) for call in within):
             return None
     return Reload(load, repetition.by, weighs, by)
@@ -194,7 +194,7 @@ def _goes_over_batches(facts: Facts, loop: Loop) -> bool:
         return True
     taken = (
         part
-        for call in _calls_within(facts, loop)
+        for call in facts.steps.calls_within(loop)
         if facts.steps.runs_module(call)
         for argument in call.arguments
         for part in argument.computed_from()
@@ -238,10 +238,6 @@ def _is_written_out(facts: Facts, value: Value) -> bool:
         and len(facts.solution.held.get(atom.allocation, ())) == len(atom.allocation.inputs)
         for atom in atoms
     )
-
-
-def _calls_within(facts: Facts, loop: Loop) -> Iterator[Value]:
-    return (c for c in facts.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around())
 
 
 def _writes(facts: Facts, call: Value, depth: int = DEPTH) -> bool:

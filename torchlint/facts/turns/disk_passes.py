@@ -31,7 +31,7 @@ def goes_over_disk(solution: Solution, steps: Steps, loop: Loop) -> bool:
         return True
     if loop.iterable is None or loop.iterable.op is Op.CONTAINER:
         return False
-    calls = (call for call in steps.calls_in(loop.function) if call.loop is not None and loop in call.loop.around())
+    calls = steps.calls_within(loop)
     return any(_names_a_file(solution, steps, call, loop) for call in calls)
 
 

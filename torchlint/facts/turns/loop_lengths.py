@@ -51,7 +51,7 @@ class LoopLengths:
         """Whether ``loop`` is short and steps no optimizer: a measurement, a few samples, and no training."""
         if not self.is_short(loop):
             return False
-        calls = (c for c in self.facts.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around())
+        calls = self.facts.steps.calls_within(loop)
         return not any(map(self._trains, calls))
 
     def _trains(self, call: Value) -> bool:

@@ -113,7 +113,7 @@ class Repetitions:
         return self._turns[loop]
 
     def _turn(self, loop: Loop) -> Turn:
-        calls = [c for c in self.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around()]
+        calls = self.steps.calls_within(loop)
         if loop in self._trainings.get(loop.function, ()):
             return Turn.TRAINS
         callees = [function for call in calls for function in self._run_by(call)]
@@ -207,7 +207,7 @@ class Repetitions:
         """Whether a function returns what networks give in a loop, for one backward: the views of a batch."""
         if loop.function.result not in self.flows.trained:
             return False
-        calls = (c for c in self.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around())
+        calls = self.steps.calls_within(loop)
         forwards = [call for call in calls if self.steps.calls_module(call)]
         trained = [call for call in forwards if call in self.flows.trained and self.flows.modes.records(call)]
         return bool(forwards) and trained == forwards
@@ -221,7 +221,7 @@ class Repetitions:
         """Whether something is trained in each turn of ``loop``."""
         if any(at is not None and loop in at.around() for at in self._trainings.get(loop.function, ())):
             return True
-        calls = (c for c in self.steps.calls_in(loop.function) if c.loop is not None and loop in c.loop.around())
+        calls = self.steps.calls_within(loop)
         return any(self.steps.trains(function) for call in calls for function in self.facts.solution.functions_of(call))
 
     # -- how often it is built ------------------------------------------------------------------------------------

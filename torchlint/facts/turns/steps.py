@@ -87,6 +87,10 @@ class Steps:
         """The CALL values of a function's own body."""
         return self._calls.get(function, [])
 
+    def calls_within(self, loop: Loop) -> list[Value]:
+        """The CALL values that run in each turn of a loop, in its function's own body."""
+        return [call for call in self.calls_in(loop.function) if call.loop is not None and loop in call.loop.around()]
+
     def trains(self, function: Function, depth: int = DEPTH) -> bool:
         """Whether a backward or an optimizer step runs in ``function`` or in what it calls."""
         if function in self._trains:
@@ -107,7 +111,7 @@ class Steps:
         """Whether a backward or an optimizer step runs in a turn of ``loop``, or in what is called there."""
         if any(at is not None and loop in at.around() for at in self._training_loops.get(loop.function, ())):
             return True
-        calls = (call for call in self.calls_in(loop.function) if call.loop is not None and loop in call.loop.around())
+        calls = self.calls_within(loop)
         return any(self.trains(callee) for call in calls for callee in self.solution.functions_of(call))
 
     def is_step(self, loop: Loop) -> bool:
@@ -201,7 +205,7 @@ class Steps:
         items = self._elements.get(loop, ())
         if any(map(_is_layer, items)) or any(is_module(atom) for value in items for atom in self.solution.final(value)):
             return True
-        calls = (call for call in self.calls_in(loop.function) if call.loop is not None and loop in call.loop.around())
+        calls = self.calls_within(loop)
         return any(self._is_layer_of_turn(call, loop) for call in calls)
 
     def _is_layer_of_turn(self, call: Value, loop: Loop) -> bool:
