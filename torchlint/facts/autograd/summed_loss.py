@@ -15,7 +15,7 @@ import libcst as cst
 from torchlint.facts.autograd.reach import may_be_recorded
 from torchlint.facts.turns.data_passes import cuts_pieces
 from torchlint.facts.values.arithmetic import Arithmetic
-from torchlint.facts.values.domain import Argument, History, Tensor, Tool, Unknown
+from torchlint.facts.values.domain import Argument, Tensor, Tool, Unknown
 from torchlint.facts.values.externals import COLLECTIONS
 from torchlint.facts.values.graph import Backward, Function, Loop, Op, Place, Value
 from torchlint.facts.values.homes import allocations_of, places_of
@@ -289,12 +289,9 @@ class _Search:
             judged = list(reached([loss.arguments[0]], self._recorded_sources))
             begins = [source for value in judged for source in self.flows.ancestry.sources(value)]
             is_open = any(value.op is Op.PARAMETER and self._is_given_by_others(value) for value in judged)
-            if not is_open and any(self._is_leaf(one) for one in begins):
+            if not is_open and any(map(self.flows.is_leaf, begins)):
                 return True
         return False
-
-    def _is_leaf(self, value: Value) -> bool:
-        return any(isinstance(a, Tensor) and a.history is History.LEAF for a in self.solution.final(value))
 
     def _recorded_sources(self, value: Value) -> list[Value]:
         return [s for s in self.flows.ancestry.sources(value) if may_be_recorded(self.solution, s)]

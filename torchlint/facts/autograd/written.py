@@ -34,15 +34,10 @@ def brings_graph(solution: Solution, store: Store) -> bool:
 
     Of an array the places are chosen that answer a question: ``labels[labels < first] = other``.
     """
-    if _is_plain(solution, store.value):
+    if solution.final(store.value) == PLAIN:
         return False
     is_mask = store.index is not None and store.index.op is Op.COMPARISON
-    return not (is_mask and store.holder is not None and _is_plain(solution, store.holder))
-
-
-def _is_plain(solution: Solution, value: Value) -> bool:
-    atoms = solution.final(value)
-    return bool(atoms) and atoms <= PLAIN
+    return not (is_mask and store.holder is not None and solution.final(store.holder) == PLAIN)
 
 
 def _writes(solution: Solution) -> list[tuple[Value, Value]]:

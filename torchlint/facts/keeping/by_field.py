@@ -18,6 +18,7 @@ from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.parameters import spread_as, star_of
 from torchlint.facts.values.reaching import reached
+from torchlint.facts.values.writing import is_slice
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -96,7 +97,7 @@ class ByField:
                 seen.add(user)
                 if _gives_some(user, row) or user.op is Op.PHI:
                     pending.append(user)
-                elif user.op in (Op.ELEMENT, Op.SUBSCRIPT) and not _is_slice(user):
+                elif user.op in (Op.ELEMENT, Op.SUBSCRIPT) and not is_slice(user):
                     records.append(user)
                 elif (whole := self._transposed(user, row, cls)) is not None:
                     records.append(whole)
@@ -169,9 +170,5 @@ def _named(names: Sequence[str], key: str | int | None) -> str:
 
 def _gives_some(user: Value, rows: Value) -> bool:
     if user.op is Op.SUBSCRIPT:
-        return _is_slice(user)
+        return is_slice(user)
     return user.op is Op.CALL and user.callee.name in CHOOSING and user.arguments[:1] == (rows,)
-
-
-def _is_slice(value: Value) -> bool:
-    return isinstance(value.syntax, cst.Subscript) and isinstance(value.syntax.slice[0].slice, cst.Slice)

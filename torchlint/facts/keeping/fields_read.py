@@ -18,6 +18,7 @@ from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.parameters import spread_as
 from torchlint.facts.values.reaching import reached
+from torchlint.facts.values.writing import is_slice
 
 if TYPE_CHECKING:
     from torchlint.facts import Facts
@@ -144,7 +145,7 @@ class FieldsRead:
 
 def _is_record(user: Value, rows: Value) -> bool:
     """``rows[i]``, or what a loop takes of them."""
-    return user.op in (Op.ELEMENT, Op.SUBSCRIPT) and user.inputs[0] is rows and not _is_slice(user)
+    return user.op in (Op.ELEMENT, Op.SUBSCRIPT) and user.inputs[0] is rows and not is_slice(user)
 
 
 def _are_rows(user: Value, rows: Value) -> bool:
@@ -167,7 +168,3 @@ def _field_read(user: Value, names: tuple[str, ...]) -> str:
     if isinstance(key, int) and key < len(names) and key >= -len(names):
         return names[key]
     return key if isinstance(key, str) and key in names else ""
-
-
-def _is_slice(value: Value) -> bool:
-    return isinstance(value.syntax, cst.Subscript) and isinstance(value.syntax.slice[0].slice, cst.Slice)

@@ -17,7 +17,7 @@ from torchlint.facts.values.domain import Instance, Tool
 from torchlint.facts.values.graph import Kind, Op, Place, Store, Value
 from torchlint.facts.values.homes import places_of, targets_of
 from torchlint.facts.values.making import ADDING
-from torchlint.facts.values.writing import text_of
+from torchlint.facts.values.writing import is_slice, text_of
 from torchlint.syntax.tree import dotted, walk
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class Additions:
     def is_cut(self, addition: Addition) -> bool:
         """``self.layers = self.layers[-4:]``, wherever that stands."""
         homes = self.places(addition)
-        parts = (s for s in self.facts.graph.stores if s.kind is Kind.ASSIGN and _is_slice(s.value))
+        parts = (s for s in self.facts.graph.stores if s.kind is Kind.ASSIGN and is_slice(s.value))
         cut = (part for part in parts if not set(homes).isdisjoint(targets_of(self.solution, part)))
         return any(not set(homes).isdisjoint(places_of(self.solution, part.value.inputs[0])) for part in cut)
 
@@ -195,10 +195,6 @@ def takes_out(node: cst.CSTNode, names: Set[str]) -> bool:
         return any(dotted(inner) in names for inner in walk(node.target))
     called = (dotted(node.func) or "") if isinstance(node, cst.Call) else ""
     return called == "delattr" or (called.rpartition(".")[0] in names and called.endswith((".pop", ".clear")))
-
-
-def _is_slice(value: Value) -> bool:
-    return isinstance(value.syntax, cst.Subscript) and isinstance(value.syntax.slice[0].slice, cst.Slice)
 
 
 def _receiver(call: Value) -> cst.BaseExpression | None:

@@ -13,7 +13,7 @@ import libcst as cst
 
 from torchlint.facts.repeated.products import Product
 from torchlint.facts.values.choices import held_in
-from torchlint.facts.values.domain import Plain
+from torchlint.facts.values.domain import PLAIN
 from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.parameters import SAME_OBJECT
 from torchlint.syntax.tree import walk
@@ -67,16 +67,10 @@ def _is_kept(facts: Facts, same: frozenset[Value], function: Function) -> bool:
     if any(user.op is Op.PHI for one in same for user in one.users):
         return True
     kept = (one.value for one in facts.graph.stores if one.holder is not None)
-    if any(not same.isdisjoint(one.computed_from()) for one in kept if not _is_plain(facts, one)):
+    if any(not same.isdisjoint(one.computed_from()) for one in kept if facts.solution.final(one) != PLAIN):
         return True
     result = function.result
     return function.is_generator or (result is not None and not same.isdisjoint(held_in(result)))
-
-
-def _is_plain(facts: Facts, value: Value) -> bool:
-    """Whether a value is a number, as a score is."""
-    atoms = facts.solution.final(value)
-    return bool(atoms) and all(isinstance(atom, Plain) for atom in atoms)
 
 
 def _is_read_elsewhere(facts: Facts, name: str, copy: Value) -> bool:

@@ -70,7 +70,7 @@ def weighed_in(value: Value) -> list[Value] | None:
 
 def is_loss(value: Value) -> bool:
     """Whether a value is what one of torch's loss functions computes, maybe weighed by a factor."""
-    while value.op is Op.OPERATION and value.name in ("Multiply", "Divide"):
+    while value.op is Op.OPERATION and value.name in WEIGHING:
         factors = [one for one in value.inputs if one.op in (Op.CALL, Op.OPERATION)]
         if len(factors) != 1:
             return False
@@ -153,9 +153,8 @@ def not_drawn(values: Sequence[Value]) -> list[Value]:
     return [value for value in values if not _is_drawn(value)]
 
 
-def _is_drawn(value: Value) -> bool:
-    while value.op in (Op.ELEMENT, Op.SUBSCRIPT, Op.NARROWED):
-        value = value.inputs[0]
+def _is_drawn(part: Value) -> bool:
+    value = _whole_of(part)
     if (
         value.op is not Op.CALL
         or value.callee.op is not Op.ATTRIBUTE
@@ -179,6 +178,12 @@ def is_imported(value: Value) -> bool:
 
 def imported_behind(part: Value) -> Value | None:
     """The CALL of an imported function that gives what ``part`` is an item of; None for anything else."""
+    whole = _whole_of(part)
+    return whole if is_imported(whole) else None
+
+
+def _whole_of(part: Value) -> Value:
+    """What a value is an item of, or an item of an item."""
     while part.op in (Op.ELEMENT, Op.SUBSCRIPT, Op.NARROWED):
         part = part.inputs[0]
-    return part if is_imported(part) else None
+    return part

@@ -15,15 +15,12 @@ from torchlint.facts.values.domain import (
     UNKNOWN,
     Abstract,
     Argument,
-    Atom,
     Carrier,
     Container,
     Derived,
-    Instance,
-    Module,
     Tensor,
 )
-from torchlint.facts.values.frameworks import is_module_class
+from torchlint.facts.values.frameworks import is_module
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.kinds import Rest
 from torchlint.facts.values.tuples import with_items
@@ -42,7 +39,7 @@ def narrowed(solution: Solution, value: Value) -> Abstract:
     if value.name in _EXCLUDING:
         return _without(before, value.name)
     if value.name == Rest.NO_MODULE.value:
-        return _left(before, frozenset(atom for atom in before if not _is_module(atom)))
+        return _left(before, frozenset(atom for atom in before if not is_module(atom)))
     if value.name == Rest.ITEMS.value:
         return with_items(solution, before)
     after = frozenset(atom for atom in before if not isinstance(atom, Tensor | Derived | Argument | Carrier))
@@ -87,10 +84,6 @@ def _without(before: Abstract, name: str) -> Abstract:
 def _left(before: Abstract, after: Abstract) -> Abstract:
     """``after``, what is left of ``before``: anything, where something was there and nothing of it is left."""
     return after or (UNKNOWN if before else BOTTOM)
-
-
-def _is_module(atom: Atom) -> bool:
-    return isinstance(atom, Module) or (isinstance(atom, Instance) and is_module_class(atom.cls))
 
 
 def _kind_of(made: Value) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from torchlint import torch_api
-from torchlint.facts.values.domain import External, Unknown, is_graphless, is_live
+from torchlint.facts.values.domain import External, Unknown, surely_graphless, surely_live
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module, is_module_class, is_of_others
 from torchlint.facts.values.graph import Function, Mode, Op, Value
@@ -84,9 +84,7 @@ class UnseenLayers:
         """Whether a value has a graph on every path, by what is known or by the answers that ``graphs`` has by now."""
         if value not in graphs:
             graphs[value] = False  # a circle says nothing by itself
-            abstract = self._known.of(value)
-            is_told = bool(abstract) and all(map(is_live, abstract))
-            graphs[value] = is_told or self._is_computed_with_graph(value, graphs)
+            graphs[value] = surely_live(self._known.of(value)) or self._is_computed_with_graph(value, graphs)
         return graphs[value]
 
     def _is_computed_with_graph(self, value: Value, graphs: dict[Value, bool]) -> bool:
@@ -113,8 +111,7 @@ class UnseenLayers:
         return [*sources, *value.callee.inputs] if value.op is Op.CALL else sources
 
     def _is_without_graph(self, value: Value) -> bool:
-        abstract = self._known.of(value)
-        return bool(abstract) and value.op is not Op.CONTAINER and all(map(is_graphless, abstract))
+        return value.op is not Op.CONTAINER and surely_graphless(self._known.of(value))
 
     def _computed_with(self, call: Value, behind: frozenset[Value]) -> Iterator[Value]:
         """The answer of a CALL, or those parts of it, with which a tensor is computed that goes into the result."""

@@ -119,3 +119,8 @@ def _module_of(value: Value) -> cst.Module:
         function = function.parent
     assert isinstance(function.syntax, cst.Module)
     return function.syntax
+
+
+def is_slice(value: Value) -> bool:
+    """``rows[1:4]``: whether a value is written as a slice of another one."""
+    return isinstance(value.syntax, cst.Subscript) and isinstance(value.syntax.slice[0].slice, cst.Slice)
