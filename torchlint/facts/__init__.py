@@ -33,11 +33,12 @@ from torchlint.facts.guards.guarding import IdleGuard, guarded_in_vain, idle_gua
 from torchlint.facts.hooks.circles import Circle, circles
 from torchlint.facts.hooks.forgotten import Forgotten, forgotten
 from torchlint.facts.hooks.forward_hooks import Hooks
+from torchlint.facts.hooks.hook_lifetimes import HookLifetimes, PiledHook
 from torchlint.facts.hooks.hook_store import HookStore, hook_stores
 from torchlint.facts.hooks.hooks_elsewhere import HookElsewhere, hooks_elsewhere
 from torchlint.facts.hooks.left_hooks import LeftHook, left_hooks
 from torchlint.facts.hooks.piles import Clearing, Pile, clearings, piles
-from torchlint.facts.hooks.registrations import HookLifetimes, PiledHook, Registration, registrations
+from torchlint.facts.hooks.registrations import Registration, registrations
 from torchlint.facts.hooks.taps import Taps
 from torchlint.facts.hooks.untaken import Untaken, untaken
 from torchlint.facts.host.datasets import Hoard, hoards
