@@ -13,7 +13,7 @@ import libcst as cst
 
 from torchlint.facts.autograd.records import makes_record
 from torchlint.facts.building.names import constant_of
-from torchlint.facts.keeping.loading import external_name
+from torchlint.facts.keeping.external_names import external_name
 from torchlint.facts.summaries.effect_kinds import DEEPCOPY, EffectKind
 from torchlint.facts.values.domain import Argument, ClassReference, Instance, Module, Tool, Unknown
 from torchlint.facts.values.externals import KEYWORD_ITEMS

@@ -7,7 +7,9 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchlint.facts.keeping.loading import Load, Parts, external_name
+from torchlint.facts.keeping.external_names import external_name
+from torchlint.facts.keeping.loaded_parts import Parts
+from torchlint.facts.keeping.loading import Load
 from torchlint.facts.values.domain import Instance, Module, Tool
 from torchlint.facts.values.frameworks import is_module_class, may_be_module
 from torchlint.facts.values.graph import Function, Op, Value

@@ -8,14 +8,13 @@ something is first needed runs once, however often it is passed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.turns.changing import counted
 from torchlint.facts.turns.data_passes import cutting, source_of_one
 from torchlint.facts.turns.forwards import is_within_forward
 from torchlint.facts.turns.micro_steps import are_micro_steps, are_micro_steps_of
@@ -383,22 +382,3 @@ class Repetitions:
         if loader is None or loader.op is not Op.CALL or loader.function is not call.function:
             return False
         return self.steps.is_loader(loader)
-
-    def sources(self, values: Sequence[Value], chain: tuple[Value, ...] = ()) -> set[Value]:
-        """All that ``values`` are computed from, in their function and in those that led to it by ``chain``."""
-        pending, seen = list(values), set[Value]()
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            pending.extend(counted(value) or (*value.inputs, *self.solution.graph.indices.get(value, ())))
-            if value.op is Op.PARAMETER:
-                bindings = self.solution.callers.get(value.function, {})
-                for caller in chain:
-                    if value in bindings.get(caller, ()):
-                        bound, given = frozenset(bindings[caller].values()), bindings[caller][value]
-                        # What is for another parameter is not for this one, which may be left to its default.
-                        rest = (argument for argument in caller.arguments if argument not in bound)
-                        pending.extend(rest if given is None else (given,))
-        return seen
