@@ -15,7 +15,7 @@ from torchlint.facts.autograd.contracts import Contract, contracts
 from torchlint.facts.autograd.followers import follower_forwards
 from torchlint.facts.autograd.gradients import zeroings
 from torchlint.facts.autograd.handovers import Handovers
-from torchlint.facts.autograd.inference import Inferences
+from torchlint.facts.autograd.inference import Inference, Inferences
 from torchlint.facts.autograd.insertions import Insertion, Insertions
 from torchlint.facts.autograd.kept_clones import kept_clones
 from torchlint.facts.autograd.leftovers import Leftover, Leftovers
@@ -203,6 +203,11 @@ class Facts(Solved):
 
     follower_forwards = cached_property(follower_forwards)
     """Forwards with gradients on of networks that only follow another one."""
+
+    @property
+    def unguarded_inferences(self) -> list[Inference]:
+        """Inference that records graphs and that no guard was meant for; of the others their guard is told."""
+        return [one for one in self.inferences.found.values() if one.function not in self.guarded_in_vain]
 
     idle_guards = cached_property(idle_guards)
     """Guards that guard nothing."""

@@ -62,6 +62,7 @@ class Inference:
         trained_there: True when what runs elsewhere are forwards of models alone, through which a training runs too.
         for_arrays: True when a graph leaves the function only where it is not given an array, which it answers by one.
         flag: the parameter by which its callers ask for a training mode that none of them asks for, if there is one.
+        network: the first of the forwards that is of a network, be it run by what that calls; it stands for all.
     """
 
     function: Function
@@ -79,6 +80,12 @@ class Inference:
     trained_there: bool
     for_arrays: bool
     flag: Value | None
+    network: Value
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether it is not sure that gradients are on, or for nothing, in some call of the function."""
+        return self.unseen or self.doubtful or self.partly_frozen or self.for_arrays
 
 
 class Inferences:
@@ -193,6 +200,7 @@ class Inferences:
                 elsewhere and all(map(self.elsewhere.runs_forwards_only, forwards)),
                 for_arrays,
                 self._by_default.flag(forwards[0]),
+                next(filter(self.steps.calls_module, forwards), forwards[0]),
             )
 
     def _may_be_guarded(self, function: Function, forwards: list[Value]) -> bool:
