@@ -31,8 +31,8 @@ from torchlint.facts.summaries.imports import Imports
 from torchlint.facts.turns.by_default import EvaluatingByDefault
 from torchlint.facts.turns.evaluating import Evaluating
 from torchlint.facts.turns.steps import Steps
-from torchlint.facts.values.domain import Tool, surely_graphless
-from torchlint.facts.values.frameworks import is_module_class, may_be_module, trains_on_result
+from torchlint.facts.values.domain import surely_graphless
+from torchlint.facts.values.frameworks import is_module_class, may_be_module, may_be_optimizer, trains_on_result
 from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.overrides import has_unseen_base
 from torchlint.facts.values.parameters import has_frozen_part
@@ -281,8 +281,7 @@ class Inferences:
         """
         if self.steps.trains(function) or trains_on_result(function) or function.parent is None:
             return True
-        made = (atom for call in self.steps.calls_in(function) for atom in self.solution.final(call))
-        if any(isinstance(atom, Tool) and atom.kind == "optimizer" for atom in made):
+        if any(may_be_optimizer(self.solution, call) for call in self.steps.calls_in(function)):
             return True  # whoever steps it
         return any(inner.parent is function and self.steps.trains(inner) for inner in self.solution.graph.functions)
 

@@ -23,13 +23,14 @@ from torchlint.facts.turns.serving import decorated_by, rows_of_method
 from torchlint.facts.turns.steps import applies_tables
 from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.turns.wrapping import Wrapping
-from torchlint.facts.values.domain import FunctionReference, Tool
+from torchlint.facts.values.domain import FunctionReference
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.frameworks import (
     is_called_each_step,
     is_forward,
     is_module_class,
     may_be_module,
+    may_be_optimizer,
     runs_without_gradients,
     trains_on_result,
 )
@@ -97,8 +98,7 @@ class Repetitions:
         if call.callee.op is not Op.ATTRIBUTE or call.callee.name != "step":
             return False
         subjects = [call.callee.inputs[0], *call.arguments[:1]]
-        atoms = (atom for subject in subjects for atom in self.solution.final(subject))
-        return any(isinstance(atom, Tool) and atom.kind == "optimizer" for atom in atoms)
+        return any(may_be_optimizer(self.solution, subject) for subject in subjects)
 
     def is_step(self, loop: Loop) -> bool:
         """Whether each turn of ``loop`` is a step, also where a helper runs its forward, or holds such steps."""

@@ -12,7 +12,7 @@ from functools import cache
 import libcst as cst
 
 from torchlint import torch_api
-from torchlint.facts.values.domain import NO_GRAPH, PLAIN, Abstract, Atom, Instance, Module, Tool
+from torchlint.facts.values.domain import NO_GRAPH, PLAIN, Abstract, Atom, Instance, Module, Tool, is_optimizer
 from torchlint.facts.values.events import is_event_of_step
 from torchlint.facts.values.externals import Meaning, meaning_of
 from torchlint.facts.values.graph import Class, Function, Op, Value, ValueGraph
@@ -92,6 +92,11 @@ def is_module(atom: Atom) -> bool:
 def may_be_module(solution: Known, value: Value) -> bool:
     """Whether an alternative of ``value`` is a module."""
     return any(map(is_module, solution.final(value)))
+
+
+def may_be_optimizer(solution: Known, value: Value) -> bool:
+    """Whether an alternative of ``value`` is an optimizer."""
+    return any(map(is_optimizer, solution.final(value)))
 
 
 def is_forward(function: Function) -> bool:
