@@ -77,8 +77,7 @@ class HookKeepsOutput(Rule):
 
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each statement of a hook that keeps a graph."""
-        told = {insertion.statement for insertion in facts.insertions}
-        told |= {accumulation.statement for accumulation in facts.accumulations}
+        told = {*facts.accumulating, *facts.inserting}
         for forgotten in facts.forgotten_lists:
             if forgotten.pile.store.statement not in told:
                 told.add(forgotten.pile.store.statement)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 
 import libcst as cst
@@ -10,8 +9,8 @@ import libcst as cst
 from torchlint.facts.autograd.accumulations import Accumulation, Accumulations
 from torchlint.facts.autograd.carrying import Carried, CarriedStates
 from torchlint.facts.autograd.context_repairs import save_for_backward
-from torchlint.facts.autograd.contexts import OnContext, on_contexts
-from torchlint.facts.autograd.contracts import Contract, contracts
+from torchlint.facts.autograd.contexts import on_contexts
+from torchlint.facts.autograd.contracts import contracts
 from torchlint.facts.autograd.followers import follower_forwards
 from torchlint.facts.autograd.gradients import zeroings
 from torchlint.facts.autograd.handovers import Handovers
@@ -23,13 +22,13 @@ from torchlint.facts.autograd.phases import idle_phases
 from torchlint.facts.autograd.records import Record, Records
 from torchlint.facts.autograd.resting_memos import resting_memos
 from torchlint.facts.autograd.retaining import retained_in_vain
-from torchlint.facts.autograd.retention import Retention, cost_of, retention_in, retention_of
+from torchlint.facts.autograd.retention import cost_of, retention_in, retention_of
 from torchlint.facts.autograd.second_order import gradient_cycles
 from torchlint.facts.autograd.summed_loss import summed_losses
 from torchlint.facts.autograd.supposed import Suppositions
 from torchlint.facts.autograd.untrained import UntrainedForward, untrained_forwards
 from torchlint.facts.guards.guard_repairs import start_guarding
-from torchlint.facts.guards.guarding import IdleGuard, guarded_in_vain, idle_guards
+from torchlint.facts.guards.guarding import guarded_in_vain, idle_guards
 from torchlint.facts.hooks.circles import circles
 from torchlint.facts.hooks.forgotten import forgotten
 from torchlint.facts.hooks.forward_hooks import Hooks
@@ -45,7 +44,7 @@ from torchlint.facts.host.datasets import hoards
 from torchlint.facts.host.debugging import debuggings
 from torchlint.facts.host.emptying import emptyings
 from torchlint.facts.host.figure_repairs import close
-from torchlint.facts.host.figures import OpenFigure, open_figures
+from torchlint.facts.host.figures import open_figures
 from torchlint.facts.host.profiling import profilings
 from torchlint.facts.host.recording import recordings
 from torchlint.facts.keeping.averaged import averaged_loads
@@ -56,7 +55,7 @@ from torchlint.facts.keeping.collected import collections
 from torchlint.facts.keeping.handling import Handling
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere
 from torchlint.facts.keeping.kept_views import kept_views
-from torchlint.facts.keeping.loading import Load, Loads
+from torchlint.facts.keeping.loading import Loads
 from torchlint.facts.keeping.memos import Memo, Memos
 from torchlint.facts.keeping.own_caches import OwnCaches
 from torchlint.facts.keeping.purposes import Purposes
@@ -78,8 +77,6 @@ from torchlint.facts.turns.repetition import Repetitions
 from torchlint.facts.turns.skipping import Skipping
 from torchlint.facts.values.graph import Value
 from torchlint.facts.values.novelty import Novelty
-from torchlint.facts.values.writing import Use
-from torchlint.rule import Fix
 
 __all__ = ["Facts"]
 
@@ -141,6 +138,11 @@ class Facts(Solved):
         return [a for a in self._accumulations.found if not self.unit_tests.is_brief(a.update)]
 
     @cached_property
+    def accumulating(self) -> frozenset[cst.CSTNode]:
+        """The statements of the accumulations, which tell what these keep."""
+        return frozenset(accumulation.statement for accumulation in self.accumulations)
+
+    @cached_property
     def _accumulations(self) -> Accumulations:
         return Accumulations(self.lifetimes)
 
@@ -160,6 +162,11 @@ class Facts(Solved):
         ]
 
     @cached_property
+    def inserting(self) -> frozenset[cst.CSTNode]:
+        """The statements of the insertions, which tell what these keep."""
+        return frozenset(insertion.statement for insertion in self.insertions)
+
+    @cached_property
     def carried_states(self) -> list[Carried]:
         """Every recurrent state or cache that goes from step to step with its graph."""
         return [c for c in CarriedStates(self).found() if not self.unit_tests.is_brief(c.value)]
@@ -175,10 +182,8 @@ class Facts(Solved):
         told = {record.statement for record in self.records}
         return [kept for kept in Suppositions(self).records() if self.statement_of(kept.call) not in told]
 
-    @cached_property
-    def contracts(self) -> list[Contract]:
-        """Every tensor that a framework keeps, or hands to a method that keeps it, with its graph."""
-        return list(contracts(self))
+    contracts = cached_property(contracts)
+    """Every tensor that a framework keeps, or hands to a method that keeps it, with its graph."""
 
     kept_clones = cached_property(kept_clones)
     """Copies of tensors that an object keeps, with the graph if there is one."""
@@ -360,30 +365,23 @@ class Facts(Solved):
 
     # -- costs and repairs --------------------------------------------------------------------------------------------
 
-    def cost_of(self, use: Use) -> Retention:
-        """What keeping a value costs, wherever it is kept."""
-        return cost_of(self, use)
+    cost_of = cost_of
+    """What keeping a value costs, wherever it is kept."""
 
-    def retention(self, holder: Value, uses: Sequence[Use], *, may_leave: bool = True) -> Retention | None:
-        """What keeping values in a holder costs, None when it is no loss; see :func:`retention_of`."""
-        return retention_of(self, holder, uses, may_leave=may_leave)
+    retention = retention_of
+    """What keeping values in a holder costs, None when it is no loss; see :func:`retention_of`."""
 
-    def retention_in(self, statement: cst.CSTNode, holders: Sequence[Value], uses: Sequence[Use]) -> Retention | None:
-        """What keeping by a statement costs, None when it is no loss; see :func:`retention_in`."""
-        return retention_in(self, statement, holders, uses)
+    retention_in = retention_in
+    """What keeping by a statement costs, None when it is no loss; see :func:`retention_in`."""
 
-    def save_for_backward(self, kept: OnContext) -> Fix | None:
-        """The repair of a tensor on a context, if there is an automatic one."""
-        return save_for_backward(self, kept)
+    save_for_backward = save_for_backward
+    """The repair of a tensor on a context, if there is an automatic one."""
 
-    def load_on_host(self, load: Load) -> Fix | None:
-        """The repair that gives a load its ``map_location``."""
-        return load_on_host(self, load)
+    load_on_host = load_on_host
+    """The repair that gives a load its ``map_location``."""
 
-    def start_guarding(self, guard: IdleGuard) -> Fix | None:
-        """The repair of an idle guard, if there is an automatic one."""
-        return start_guarding(self, guard)
+    start_guarding = start_guarding
+    """The repair of an idle guard, if there is an automatic one."""
 
-    def close_figure(self, figure: OpenFigure) -> Fix | None:
-        """The repair that closes a figure, if there is an automatic one."""
-        return close(self, figure)
+    close_figure = close
+    """The repair that closes a figure, if there is an automatic one."""
