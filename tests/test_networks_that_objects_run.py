@@ -25,6 +25,12 @@ SAMPLER = """
         def label(self, x):
             out = {run}
             return out.argmax(1)
+
+        def smooth(self, x):
+            out = {run}
+            if self.steps > 2:
+                out = 0.5 * (out + {run})
+            return out.clamp(0, 1)
 """
 
 USE = """
@@ -65,6 +71,7 @@ def found(
         "found += sampler.label(x).tolist()",
         "found.append(sampler.draw(x).detach().cpu())",
         "found.append(sampler.draw(x).detach().cpu().numpy())",
+        "found.append(sampler.smooth(x).tolist())",
     ],
 )
 @pytest.mark.parametrize(
@@ -88,6 +95,7 @@ def test_who_drops_the_graph_of_such_a_run_is_told(tmp_path: Path, use: str, kep
         {"use": "found.append(sampler.label(x))", "net": "nn.ReLU()"},
         {"use": "found.append(sampler.label(x))", "net": "len"},
         {"use": "found.append(sampler.label(x))", "kept": "len"},
+        {"use": "sampler.smooth(x).sum().backward()", "labelling": "@torch.no_grad()"},
         {"use": "found.append(sampler.label(x))", "given": "other, steps, net=len"},
         {"use": "with torch.no_grad():\n                found.append(sampler.label(x))"},
     ],

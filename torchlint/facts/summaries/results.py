@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from functools import partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -80,10 +81,17 @@ class Results:
 
     def _computed_from(self, value: Value, calls: list[Value]) -> Value | None:
         """The one of ``calls`` from whose result a value is computed by operations of torch: a loss of an output."""
-        behind = reached([value], self._operands)
+        behind = reached([value], partial(self._operands_or_paths, calls))
         found = [one for one in behind if one in calls and not self._only_computes(one)]
         # `target.flatten()` computes, too; what is called with it tells more.
         return next((one for one in found if not self.flows.is_arithmetic(one)), found[0] if found else None)
+
+    def _operands_or_paths(self, calls: list[Value], value: Value) -> Sequence[Value]:
+        """What a value is computed from; a join only where it comes of one of ``calls`` on each of its paths."""
+        if value.op is not Op.PHI:
+            return self._operands(value)
+        paths = choices(value)
+        return paths if all(any(one in calls for one in reached([path], self._operands)) for path in paths) else ()
 
     def _only_computes(self, call: Value) -> bool:
         """Whether a CALL is of a function of the file that gives what operations compute of its arguments alone."""
