@@ -100,6 +100,7 @@ def _step(facts: Facts, construction: Construction) -> Finding:
         advice = (f"; call {same}",) if construction.follows_input else (*advice, f", or call {same}")
     statement = facts.statement_of(construction.call)
     where = f" (`next(iter(...))` in {product.file})" if product.file else ""
+    where = ", a property," if construction.is_read else where
     return Finding(
         node=statement,
         message=(
@@ -177,4 +178,4 @@ def _written(facts: Facts, construction: Construction) -> str:
     if whole is not None and call.syntax is not None and not construction.product.file:
         text = facts.code(call.syntax)
         return text if len(text) <= 40 else whole
-    return facts.called(call)
+    return facts.shortly(call.syntax) if construction.is_read and call.syntax is not None else facts.called(call)

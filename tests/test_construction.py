@@ -591,6 +591,62 @@ reactor = Reactor(Plan())
     assert built(source) == []
 
 
+ASKED = """
+    from builders import create
+
+    class Asked:
+        rate = 1e-3
+        {decorator}
+        def optimizer(self):
+            return {given}
+"""
+
+TABLE = """
+    import torch
+
+    BUILDERS = {
+        "adam": lambda weights, rate: torch.optim.Adam(weights, lr=rate),
+        "decayed": lambda weights, rate: torch.optim.AdamW(weights, lr=rate),
+    }
+
+    def create(name, model, rate):
+        weights = [w for w in model.parameters() if w.requires_grad]
+        return BUILDERS[name](weights, rate)
+"""
+
+ASKING = """
+    import torch.nn.functional as F
+    from asked import Asked
+
+    class Trainer(Asked):
+        def __init__(self, model, device):
+            self.model, self.device = model.to(device), device
+
+        def step(self, x, y):
+            loss = F.cross_entropy(self.model(x.to(self.device)), y.to(self.device))
+            self.model.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            return loss.item()
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "given", "is_told"),
+    [
+        ("@property", 'create("adam", self.model, self.rate)', True),
+        ("@functools.cached_property", 'create("adam", self.model, self.rate)', False),
+        ("@property", "self._optimizer", False),
+    ],
+)
+def test_a_property_of_a_base_elsewhere_builds_for_each_who_reads_it(
+    tmp_path: Path, decorator: str, given: str, is_told: bool
+) -> None:
+    asked = "    import functools\n" + ASKED.format(decorator=decorator, given=given).lstrip("\n")
+    files = {"builders.py": TABLE, "asked.py": asked, "trainer.py": ASKING}
+    assert any("trainer.py: TLK301" in one for one in Project(tmp_path, files).found()) is is_told
+
+
 SHELL = (
     "class Shell(nn.Module):\n"
     "    def __init__(self, body):\n"

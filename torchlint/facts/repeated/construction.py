@@ -57,7 +57,7 @@ class Construction:
     """Something that is built again and again.
 
     Attributes:
-        call: what builds it.
+        call: what builds it: a CALL, or the read of a property that builds it for each who reads it.
         product: what it builds.
         repeated_by: the loop each turn of which builds it, or the method that does with each call.
         follows_input: True when it is built from what differs from step to step, and so cannot be built before.
@@ -79,6 +79,11 @@ class Construction:
     is_now_and_then: bool = False
     is_idle: bool = False
     member: str = ""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the program only reads a property, which builds it."""
+        return self.call.op is Op.ATTRIBUTE
 
 
 def constructions(facts: Facts) -> list[Construction]:

@@ -31,7 +31,7 @@ from torchlint.facts.values.externals import TABULATED, Meaning, meaning_of
 from torchlint.facts.values.frameworks import is_module_class, may_be_module
 from torchlint.facts.values.graph import Class, Function, Op, Value
 from torchlint.facts.values.literals import literal
-from torchlint.facts.values.making import keeps_what_it_gives, makes, may_build
+from torchlint.facts.values.making import is_remembered, keeps_what_it_gives, makes, may_build
 from torchlint.facts.values.parameters import SAME_OBJECT, surely_has_parameters
 from torchlint.facts.values.partials import called
 
@@ -86,8 +86,13 @@ class Products:
 
     @cached_property
     def found(self) -> dict[Value, Product]:
-        """Each call that builds something, in the order of the walk, and those that let another file do so."""
+        """Each call that builds something, in the order of the walk, then each read of a property that does.
+
+        And the calls that let another file do so.
+        """
         here = {call: product for call in self.facts.calls() if (product := self.of(call)) is not None}
+        reads = (read for read in self.facts.graph.of(Op.ATTRIBUTE) if read in self.solution.callees)
+        here |= {read: product for read in reads if (product := self._read(read)) is not None}
         drawn = ((effect, self._drawn_by(effect)) for effect in self.facts.effects.of(EffectKind.STARTS))
         return {effect.call: product for effect, product in drawn if product is not None} | here
 
@@ -100,6 +105,12 @@ class Products:
                 return None
             starts = not _has_no_workers(self.facts, loader)
         return Product("iterator", starts_workers=starts, file=effect.file)
+
+    def _read(self, read: Value) -> Product | None:
+        """What a property gives that builds it anew for whoever reads it, or None."""
+        properties = self.solution.functions_of(read)
+        is_anew = len(properties) == 1 and not is_remembered(properties[0])
+        return self.made_by(properties[0]) if is_anew else None
 
     def of(self, call: Value) -> Product | None:
         """What a CALL builds, or None."""
