@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.facts.turns.counts import is_new_each_turn
 from torchlint.facts.turns.lifetimes import HOPS, Lifetimes
 from torchlint.facts.turns.rounds import is_left_over
+from torchlint.facts.turns.windows import Windows
 from torchlint.facts.values.domain import Container, Tensor
 from torchlint.facts.values.draws import is_drawn
 from torchlint.facts.values.events import counts_events
@@ -65,6 +66,7 @@ class Insertions:
         self.solution = lifetimes.solution
         self.flows = lifetimes.flows
         self.steps = lifetimes.steps
+        self.windows = Windows(lifetimes.solution)
 
     def found(self) -> list[Insertion]:
         """Every insertion of a live tensor into a container that outlives a step."""
@@ -79,12 +81,14 @@ class Insertions:
             return []
         if keeps_no_graph(self.solution, store.holder) or is_data_of_tensor(self.solution, store.holder):
             return []
-        if is_handed_to_method(self.solution, store) or self._is_worked_on(store):
+        if is_handed_to_method(self.solution, store) or self._is_worked_on(store) or self.windows.cuts(store):
             return []
         homes = self._homes_of_root(store.holder)
         if not homes or self._is_of_replaced_object(store):
             return []
-        outlives = self.lifetimes.outlives(homes, store.function, store.loop, is_step=self.is_step)
+        # What gives up its oldest keeps the others.
+        is_window = self.windows.has(homes)
+        outlives = self.lifetimes.outlives(homes, store.function, store.loop, is_step=self.is_step, wholly=is_window)
         return homes if outlives or is_left_over(self.lifetimes, store, homes) else []
 
     def _is_of_replaced_object(self, store: Store) -> bool:
@@ -143,7 +147,7 @@ class Insertions:
             tuple(uses_of(store.value, store.syntax, parts)),
             text_of(store.target, store.holder),
             allocation,
-            bounded=self.is_bounded(store, allocation),
+            bounded=self.is_bounded(store, allocation) or self.windows.has(homes),
         )
 
     def _of_comprehension(self, value: Value) -> Insertion | None:

@@ -330,18 +330,19 @@ class ExpressionBuilder(SpreadBuilder):
         elif name in INSERTING and call.arguments:
             self.insert(node, function, call)
         elif name in EMPTYING:
-            self._empty(receiver, is_item=name.startswith("pop"))
+            self._empty(receiver, is_item=name.startswith("pop"), is_used=not self.is_bare(node))
         elif changes_receiver(name):
             added = call.arguments[0] if call.arguments else None
             self.update(function.value, call, added, node.args[0].value if node.args else None)
 
-    def _empty(self, receiver: Value, *, is_item: bool) -> None:
+    def _empty(self, receiver: Value, *, is_item: bool, is_used: bool) -> None:
         """``rows.clear()``, and ``for one in (rows, sums): one.clear()``, which empties all that is written there."""
         emptied, loop = [receiver], self.loop
         if loop is not None and receiver.op is Op.ELEMENT and receiver.inputs[0] is loop.iterable:
             if isinstance(receiver.inputs[0].syntax, cst.Tuple | cst.List):
                 emptied, loop = list(receiver.inputs[0].inputs), loop.parent
-        self.graph.resets += [Reset(one, self.function, loop, is_item=is_item) for one in emptied]
+        is_thrown_away = is_item and not is_used
+        self.graph.resets += [Reset(one, self.function, loop, is_item, is_thrown_away) for one in emptied]
 
     def _switch(self, name: str, syntax: cst.CSTNode, receiver: Value, call: Value) -> None:
         first = call.argument(0, "mode")

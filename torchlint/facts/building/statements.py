@@ -124,7 +124,8 @@ class StatementBuilder(DefinitionBuilder):
         for target in targets:
             if isinstance(target, cst.Subscript):
                 is_item = all(isinstance(element.slice, cst.Index) for element in target.slice)
-                self.graph.resets.append(Reset(self.visit(target.value), self.function, self.loop, is_item))
+                is_part = not any(isinstance(e.slice, cst.Slice) and _takes_all(e.slice) for e in target.slice)
+                self.graph.resets.append(Reset(self.visit(target.value), self.function, self.loop, is_item, is_part))
             elif isinstance(target, cst.Attribute):
                 self.graph.resets.append(Reset(self.visit(target), self.function, self.loop))
                 if (path := path_of(target)) is not None:
@@ -306,3 +307,8 @@ def assigned_in_header(node: cst.For | cst.While) -> set[str]:
         paths = {path for target in targets if (path := path_of(target)) is not None}
         return assigned_in(node.target) | paths | {name for target in targets for name in target_names(target)}
     return assigned_in(node.test)
+
+
+def _takes_all(node: cst.Slice) -> bool:
+    """``rows[:]``"""
+    return node.lower is None and node.upper is None

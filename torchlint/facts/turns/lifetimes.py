@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.turns.forwards import given_object, is_given_anew, is_within_forward
 from torchlint.facts.turns.steps import Steps
 from torchlint.facts.values.domain import ClassReference, Container, sorted_values
 from torchlint.facts.values.frameworks import is_module_class
-from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Store, Value
+from torchlint.facts.values.graph import Function, Kind, Loop, Op, Place, Reset, Store, Value
 from torchlint.facts.values.homes import homes_of, places_of, targets_of
 from torchlint.facts.values.solve import Solution
 
@@ -39,16 +39,18 @@ class Lifetimes:
         self.steps = steps
         self._anew: dict[Store, bool] = {}
 
-    def _resets(self, home: Place | Value) -> Iterator[_Position]:
-        """Where a holder is cleared, or given something else without a graph."""
+    def _resets(self, home: Place | Value, *, wholly: bool = False) -> Iterator[_Position]:
+        """Where a holder is cleared, be it of one item, or given something else without a graph."""
         yield from (_Position(s.function, s.loop) for s in self._assigned.get(home, ()) if self._is_anew(s))
         yield from self._cleared.get(home, ())
+        yield from self._thinned.get(home, ()) if not wholly else ()
 
     def _cuts(self, home: Place | Value) -> Iterator[_Position]:
         """Where a holder is cleared, or given something without a graph, be it what it held."""
         assigned = self._assigned.get(home, ())
         yield from (_Position(s.function, s.loop) for s in assigned if not self.flows.carries(s.value))
         yield from self._cleared.get(home, ())
+        yield from self._thinned.get(home, ())
 
     @cached_property
     def _assigned(self) -> dict[Place | Value, list[Store]]:
@@ -64,10 +66,19 @@ class Lifetimes:
     @cached_property
     def _cleared(self) -> dict[Place | Value, list[_Position]]:
         """Where each holder is cleared."""
-        table: dict[Place | Value, list[_Position]] = defaultdict(list)
+        table = self._reset_by(reset for reset in self.solution.graph.resets if not reset.is_thrown_away)
         for place, function in self.solution.graph.foreign.resets:
             table[place].append(_Position(function, None))
-        for reset in self.solution.graph.resets:
+        return table
+
+    @cached_property
+    def _thinned(self) -> dict[Place | Value, list[_Position]]:
+        """Where some of what a holder has is thrown away."""
+        return self._reset_by(reset for reset in self.solution.graph.resets if reset.is_thrown_away)
+
+    def _reset_by(self, resets: Iterable[Reset]) -> dict[Place | Value, list[_Position]]:
+        table: dict[Place | Value, list[_Position]] = defaultdict(list)
+        for reset in resets:
             for target in homes_of(self.solution, reset.holder):
                 table[target].append(_Position(reset.function, reset.loop))
         return table
@@ -94,6 +105,7 @@ class Lifetimes:
         chained: bool = False,
         is_step: Callable[[Loop], bool] | None = None,
         begun_in: Function | None = None,
+        wholly: bool = False,
     ) -> bool:
         """Whether a holder, changed at this position, lives through a step without being set anew in it.
 
@@ -101,13 +113,14 @@ class Lifetimes:
         and a new list does not where what is in it has the graph of what was in the old one.
         ``is_step``: which loops count as steps, those of ``steps.py`` without it.
         ``begun_in``: the function that sets it anew to fill it, so that this ends what the step before has left.
+        ``wholly``: asked is whether anything in it lives on, be it that some of it is thrown away.
         """
         given = given_object(homes)
         if given is not None and self._is_of_one_step(*given):
             return False
         if any(map(self._is_emptied_unseen, homes)):
             return False
-        ends = self._cuts if chained else self._resets
+        ends = self._cuts if chained else partial(self._resets, wholly=wholly)
         resets = [end for home in homes for end in ends(home) if begun_in is None or end.function is not begun_in]
         containers = [home for home in homes if isinstance(home, Value)]
         # `kept += [x]` makes a list only to add it to the one that stays, `[*kept, x]` one that has the last one's.

@@ -76,12 +76,20 @@ class Backward:
 
 @dataclass(eq=False, slots=True)
 class Reset:
-    """What a holder held is dropped: ``x.clear()``, ``del x[:]``, ``x.pop()``, ``del x``; or one item of it."""
+    """What a holder held is dropped: ``x.clear()``, ``del x[:]``, ``x.pop()``, ``del x``; or one item of it.
+
+    Attributes:
+        holder: what held it.
+        function, loop: where this happens.
+        is_item: whether it is one item.
+        is_thrown_away: whether it is an item or a range that nobody uses: ``x.pop(0)`` by itself, ``del x[:-9]``.
+    """
 
     holder: Value
     function: Function
     loop: Loop | None
     is_item: bool = False
+    is_thrown_away: bool = False
 
 
 @dataclass(eq=False, slots=True)
