@@ -8,6 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from torchlint.facts.autograd.replaced_items import ReplacedItems
 from torchlint.facts.turns.counts import is_new_each_turn
 from torchlint.facts.turns.lifetimes import HOPS, Lifetimes
 from torchlint.facts.turns.rounds import is_left_over
@@ -67,6 +68,7 @@ class Insertions:
         self.flows = lifetimes.flows
         self.steps = lifetimes.steps
         self.windows = Windows(lifetimes.solution)
+        self.replaced = ReplacedItems(lifetimes.solution)
 
     def found(self) -> list[Insertion]:
         """Every insertion of a live tensor into a container that outlives a step."""
@@ -106,7 +108,7 @@ class Insertions:
             return None  # a list of layers, or what may be one
         if self._is_told_to_an_item(store):
             return None
-        parts = self.flows.live_parts(store.value)
+        parts = self.replaced.left(self.flows.live_parts(store.value), store)
         return self.of_store(store, parts) if parts else None
 
     def _is_told_to_an_item(self, store: Store) -> bool:
