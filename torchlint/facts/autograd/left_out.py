@@ -10,12 +10,16 @@ from functools import cached_property
 from torchlint.facts.autograd.arrays import read_as_arrays
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.layers import layers
+from torchlint.facts.autograd.unseen_training import is_given_what_trains
 from torchlint.facts.turns.steps import Steps, called_object
 from torchlint.facts.values.domain import Instance, Module
 from torchlint.facts.values.frameworks import is_forward, is_module_class
-from torchlint.facts.values.graph import Mode, Op, Value
+from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.overriding import is_left_open
 from torchlint.facts.values.parameters import all_same_objects
+
+HOPS = 3
+"""Through so many functions it is followed to whom a network is given."""
 
 WITHIN = (Mode.OFF, Mode.UNKNOWN)
 """The modes in a guard; what another context manager does within one is not known."""
@@ -29,6 +33,7 @@ class LeftOut:
         self.solution = flows.solution
         self.flows = flows
         self.steps = steps
+        self._open: dict[Function, bool] = {}
 
     def is_left_to_subclasses(self, call: Value) -> bool:
         """Whether a CALL is of an object whose class has no forward to speak of: an explainer, a search, a solver.
@@ -46,11 +51,28 @@ class LeftOut:
         return all(itself.isdisjoint(all_same_objects(self.solution, one.callee.inputs[0])) for one in modes)
 
     def may_differentiate(self, call: Value) -> bool:
-        """Whether a CALL is of a model that nobody is seen to make, where the program has one that differentiates."""
-        if self.solution.functions_of(call):
-            return False
+        """Whether a CALL is of a model that nobody is seen to make, where the program has one that differentiates.
+
+        Or of a function that gives a network, and what is computed of its output, to code that is not seen.
+        """
+        if functions := self.solution.functions_of(call):
+            return any(self._leaves_training_open(function, HOPS) for function in functions)
         atoms = self.solution.final(call.callee)
         return self._has_differentiating_forward and not any(isinstance(atom, Instance) for atom in atoms)
+
+    def _leaves_training_open(self, function: Function, hops: int) -> bool:
+        """Whether a function, or one that it calls, gives to code that is not seen what that may train with."""
+        if function not in self._open:
+            self._open[function] = False  # a cycle of calls gives no more than it gives
+            calls = self.steps.calls_in(function)
+            self._open[function] = any(
+                is_given_what_trains(self.solution, one) and self.flows.is_unknown_call(one) for one in calls
+            ) or any(
+                hops > 0 and self._leaves_training_open(inner, hops - 1)
+                for one in calls
+                for inner in self.solution.functions_of(one)
+            )
+        return self._open[function]
 
     @cached_property
     def _has_differentiating_forward(self) -> bool:

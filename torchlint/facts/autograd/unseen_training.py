@@ -20,8 +20,26 @@ OF_OPTIMIZERS = frozenset(["param_groups", "zero_grad"])
 
 
 def is_given_what_trains(solution: Solution, call: Value) -> bool:
-    """Whether an argument of a CALL is an optimizer, or the parameters of a module."""
-    return any(_is_optimizer(solution, given) or lists_parameters(given) for given in call.arguments)
+    """Whether a CALL is given an optimizer, the parameters of a module, or a module and what is computed of it."""
+    given = call.arguments
+    if any(_is_optimizer(solution, one) or lists_parameters(one) for one in given):
+        return True
+    return len(given) > 1 and any(_runs(one, other) for one in given for other in given if one is not other)
+
+
+def _runs(network: Value, output: Value) -> bool:
+    """Whether a value is computed of what a network gives: ``loss`` of ``adapt(net, loss)``, if ``net(x)`` is in it."""
+    if network.op not in (Op.ATTRIBUTE, Op.PARAMETER, Op.READ, Op.CALL):
+        return False
+    calls = (part for part in output.computed_from() if part.op is Op.CALL)
+    return any(_is_the_same(part.callee, network) for part in calls)
+
+
+def _is_the_same(one: Value, other: Value) -> bool:
+    """``self.net`` and ``self.net``, each time that it is read."""
+    if one.op is Op.ATTRIBUTE and other.op is Op.ATTRIBUTE:
+        return one.name == other.name and one.inputs[0] is other.inputs[0]
+    return one is other or (one.place is not None and one.place == other.place)
 
 
 def _is_optimizer(solution: Solution, given: Value) -> bool:

@@ -18,6 +18,7 @@ from torchlint.facts.autograd.decided import is_decided
 from torchlint.facts.autograd.detached_ends import ends_detached
 from torchlint.facts.autograd.discarding import Discarding
 from torchlint.facts.autograd.forwarded import Forwarded, RunByObject
+from torchlint.facts.autograd.handed_to_training import HandedToTraining
 from torchlint.facts.autograd.optimized import Optimized
 from torchlint.facts.autograd.outliving import outlives_its_statement
 from torchlint.facts.autograd.trainees import Trainees
@@ -81,6 +82,7 @@ class _Search:
         self.forwarded = Forwarded(facts)
         self.discarding = Discarding(facts, self.optimized)
         self._switched = switched_subjects(self.solution)
+        self._handed_to_training = HandedToTraining(facts.solution, facts.steps)
         self._wasted: dict[Value, UntrainedForward | None] = {}
         self._left: dict[Function, frozenset[Value]] = {}
 
@@ -169,7 +171,7 @@ class _Search:
         backwards = [b for b in self.facts.graph.backwards if call in self.flows.ancestry.of(b.root)]
         if not backwards and (call in self.flows.trained or not self._stays(call)):
             return None  # a backward of another file may be the one that trains it
-        if not backwards and call in self.facts.hooks.used_through:
+        if not backwards and (call in self.facts.hooks.used_through or self._handed_to_training.has(call)):
             return None
         if any(backward.retains and not backward.inputs for backward in backwards):
             return None  # what is kept for another backward may be wanted there

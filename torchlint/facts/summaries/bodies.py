@@ -68,10 +68,14 @@ class Bodies:
             made = self._foreign.closures[function] = self._linker.new_function(function.name, None, unit)
             made.parent = function
             self.fill(made, summary.closure, unit)
-        if summary.trains and not any(backward.function is function for backward in self._foreign.backwards):
+        differentiates = any(map(unit.found.trains_by, summary.differentiates_by))
+        for given in function.parameters[1:] if differentiates else ():
+            self._linker.add_backward(given, function, None, proves=False)
+        trains = summary.trains or differentiates
+        if trains and not any(backward.function is function for backward in self._foreign.backwards):
             self._linker.add_backward(self._linker.value_of((Part(PartKind.UNKNOWN),), unit, function), function, None)
         for backward in self._foreign.backwards[known_before:]:
-            backward.is_of_callers = backward.function is function and not summary.trains
+            backward.is_of_callers = backward.function is function and not trains
 
     def _tell(self, function: Function, summary: FunctionSummary, unit: Unit) -> None:
         """Say what a function does, and what is true of what it returns."""

@@ -45,6 +45,14 @@ class Found:
     summarise: Callable[[], Summary | None]
     emptied_by: tuple[str, ...] = ()
 
+    def trains_by(self, name: str) -> bool:
+        """Whether a backward runs in a function that this file imports under a dotted name."""
+        there = self.imports.find(name)
+        if there is None or there.kind is not Kind.FUNCTION or there.rest:
+            return False
+        summary = there.summarise()
+        return any(one.trains for one in (summary.functions if summary is not None else ()) if one.name == there.name)
+
 
 @dataclass(frozen=True)
 class Passing:

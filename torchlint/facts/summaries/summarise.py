@@ -27,6 +27,7 @@ from torchlint.facts.repeated import compiling, reloading
 from torchlint.facts.summaries.effect_kinds import EffectKind, EffectSummary
 from torchlint.facts.summaries.effects import Doings
 from torchlint.facts.summaries.given_parts import parameters_with_captured
+from torchlint.facts.summaries.giving_several import given_several
 from torchlint.facts.summaries.handing_over import handed_over
 from torchlint.facts.summaries.keeps import Keeps
 from torchlint.facts.summaries.parts import UNKNOWN, Part, PartKind, Shape
@@ -192,6 +193,7 @@ class _Summariser:
             releases=self._letting_go.by(function),
             hands_over=tuple(dict.fromkeys(handed_over(self.facts, function))),
             severed=severing_flag(self.solution, function),
+            differentiates_by=tuple(dict.fromkeys(given_several(self.facts, function))),
             closure=self._closure(function),
         )
 

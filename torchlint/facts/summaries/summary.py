@@ -241,6 +241,8 @@ class FunctionSummary:
         hands_over: what it does with the objects of a list.
         severed: the parameter, from 0, by which callers decide that nothing it returns has a graph, and whether that is
             true then; None where no parameter does.
+        differentiates_by: of a forward, the functions of other files, by dotted name, that it gives several tensors:
+            they may differentiate one by another.
         closure: the function that it makes and returns with each call, where that keeps something: its parameters come
             after those of this one, as if they were given before.
     """
@@ -276,6 +278,7 @@ class FunctionSummary:
     releases: tuple[tuple[int, str], ...] = ()
     hands_over: tuple[HandingOver, ...] = ()
     severed: tuple[int, bool] | None = None
+    differentiates_by: tuple[str, ...] = ()
     closure: FunctionSummary | None = None
 
 
