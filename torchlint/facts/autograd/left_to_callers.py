@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from torchlint.facts.autograd.written import written_into
@@ -18,6 +19,9 @@ FORWARDS = ("forward", "__call__", "__init__")
 
 HOLDING = (Op.PHI, Op.CONTAINER, Op.NARROWED)
 """What gives what it is made of."""
+
+TAKING = (Op.SUBSCRIPT, Op.ELEMENT)
+"""What takes an item of it."""
 
 
 class LeftToCallers:
@@ -49,16 +53,27 @@ class LeftToCallers:
         result = function.result
         if result is None or not result.inputs:
             return False
-        returned = self.solution.final(result)
-        if not surely_graphless(returned):
-            return not self._gives_back(result)
-        return not returned <= PLAIN and not self._filled.isdisjoint(result.computed_from())
+        return not all(self._is_without(part) or self._is_given(part) for part in self._parts_of(result))
 
-    def _gives_back(self, result: Value) -> bool:
-        """Whether all that a function returns is what it was given, and nothing was written into that."""
-        values = reached([result], lambda value: value.inputs if value.op in HOLDING else ())
-        given = (value for value in values if value.op not in HOLDING)
-        return all(value.op is Op.PARAMETER and value not in self._filled for value in given)
+    def _parts_of(self, result: Value) -> Iterator[Value]:
+        """What a function returns: the results, and what is in the tuples and dictionaries among them."""
+        values = reached([result], self._held_in)
+        return (value for value in values if value.op not in HOLDING)
+
+    def _held_in(self, value: Value) -> Sequence[Value]:
+        later = [item for _, item in self.solution.held.get(value, ())] if value.op is Op.CONTAINER else []
+        return [*value.inputs, *later] if value.op in HOLDING else ()
+
+    def _is_without(self, part: Value) -> bool:
+        """Whether nothing in a part of what is returned has a graph, and nothing with one was written into it."""
+        atoms = self.solution.final(part)
+        return surely_graphless(atoms) and (atoms <= PLAIN or self._filled.isdisjoint(part.computed_from()))
+
+    def _is_given(self, part: Value) -> bool:
+        """Whether a part is what the function was given, or lies in that, and nothing was written into it."""
+        while part.op in TAKING and part not in self._filled:
+            part = part.inputs[0]
+        return part.op is Op.PARAMETER and part not in self._filled
 
     @cached_property
     def _filled(self) -> frozenset[Value]:

@@ -9,10 +9,14 @@ from torchlint.facts.autograd.detached_inputs import is_input_of_detached
 from torchlint.facts.autograd.flows import Flows
 from torchlint.facts.autograd.served import Served
 from torchlint.facts.turns.steps import Steps
+from torchlint.facts.values.domain import Unknown
 from torchlint.facts.values.frameworks import may_be_module
-from torchlint.facts.values.graph import Mode, Op, Value
+from torchlint.facts.values.graph import Function, Mode, Op, Value
 from torchlint.facts.values.parameters import is_frozen
 from torchlint.frameworks import Holds, method_names
+
+HOPS = 2
+"""Through so many methods of one object it is followed what it runs."""
 
 
 class UnseenMethods:
@@ -38,16 +42,37 @@ class UnseenMethods:
         return not is_input_of_detached(self.flows, self.steps, call)
 
     def infers(self, call: Value) -> bool:
-        """``model.eval()``, then ``model.validation_step(batch)`` in code that is not seen.
+        """``model.eval()``, then ``model.validation_step(batch)`` in code that is not seen, or runs such code.
 
         Frameworks switch gradients off around such a method, so that it does not do so itself; of another method the
         file says it by a call of it under a guard.
         """
         name = call.callee.name
         is_step = name.endswith("_step") and name in method_names(Holds.NO_GRAD)
-        if self.solution.functions_of(call) or not (is_step or name in self._guarded_methods):
+        if not (is_step or name in self._guarded_methods):
             return False
-        return self.is_in_evaluation(call)
+        functions = self.solution.functions_of(call)
+        return all(self._runs_unseen(one, HOPS) for one in functions) and self.is_in_evaluation(call)
+
+    def _runs_unseen(self, method: Function, hops: int) -> bool:
+        """Whether a method leaves it to its callers to guard what it runs of its object, of which nothing is seen."""
+        if method.guard is not Mode.INHERITED or not method.parameters or self.steps.trains(method):
+            return False
+        calls = [call for call in self.steps.calls_in(method) if self._is_of_own(call, method)]
+        return any(calls) and all(self._is_left_open(call, hops) for call in calls)
+
+    def _is_of_own(self, call: Value, method: Function) -> bool:
+        """``self.net(batch)``, ``self.evaluate(batch)``"""
+        is_own = call.callee.op is Op.ATTRIBUTE and call.callee.inputs[0] is method.parameters[0]
+        return is_own and bool(call.arguments) and call.callee.name not in torch_api.module_methods()
+
+    def _is_left_open(self, call: Value, hops: int) -> bool:
+        functions = self.solution.functions_of(call)
+        if call.mode is not Mode.INHERITED:
+            return False
+        if functions:
+            return hops > 0 and all(self._runs_unseen(one, hops - 1) for one in functions)
+        return self.solution.may_be(call.callee, Unknown)
 
     @cached_property
     def _guarded_methods(self) -> frozenset[str]:
