@@ -173,7 +173,7 @@ class InferenceWithGrad(Rule):
                     f"`{facts.called(forward)}` runs with gradients on{when}{_inert(inference)} and no"
                     f" backward follows: {_kept(inference)}; put the evaluation under `with torch.no_grad():`",
                 ),
-                level=Level.NOTE if inference.unseen or inference.partly_frozen else Level.WARNING,
+                level=Level.NOTE if inference.unseen or inference.partly_frozen or inference.given else Level.WARNING,
                 memory=Memory.PEAK,
                 evidence=(Step(statement, "the forward records a graph here"),),
             )
@@ -182,6 +182,8 @@ class InferenceWithGrad(Rule):
 def _inert(inference: Inference) -> str:
     if inference.partly_frozen:
         return ", though a part of it is frozen,"
+    if inference.given:
+        return ", unless whoever gave it has frozen it,"
     return ", `volatile=True` does nothing since torch 0.4," if inference.volatile else ""
 
 

@@ -16,6 +16,7 @@ from torchlint.facts.autograd.demonstrations import Demonstrations
 from torchlint.facts.autograd.detached_answers import is_detached_answer
 from torchlint.facts.autograd.detached_ends import is_target_of_step
 from torchlint.facts.autograd.flows import Flows
+from torchlint.facts.autograd.guides import Guides
 from torchlint.facts.autograd.inference_elsewhere import InferenceElsewhere
 from torchlint.facts.autograd.left_out import LeftOut, is_metric_of_several
 from torchlint.facts.autograd.left_to_callers import LeftToCallers, asks_whole_network
@@ -61,6 +62,7 @@ class Inference:
         partly_frozen: True when a part of each network is frozen, which then keeps no activations by itself.
         trained_there: True when what runs elsewhere are forwards of models alone, through which a training runs too.
         for_arrays: True when a graph leaves the function only where it is not given an array, which it answers by one.
+        given: True when all its forwards are of networks that an object was given: whoever did may have frozen them.
         flag: the parameter by which its callers ask for a training mode that none of them asks for, if there is one.
         network: the first of the forwards that is of a network, be it run by what that calls; it stands for all.
     """
@@ -79,6 +81,7 @@ class Inference:
     partly_frozen: bool
     trained_there: bool
     for_arrays: bool
+    given: bool
     flag: Value | None
     network: Value
 
@@ -108,6 +111,7 @@ class Inferences:
         self.flows = flows
         self.steps = steps
         self.left_out = LeftOut(flows, steps)
+        self._guides = Guides(flows, steps)
         self._by_contract = InferringMethods(flows, steps)
         self._older_torch = OlderTorch(flows.solution)
         self._served = Served(flows.solution, steps, project)
@@ -135,7 +139,7 @@ class Inferences:
         for function in functions:
             self._add(function, found, self._says_so_or_drops_it)
         for function in left:
-            if any(map(asks_whole_network, self.steps.calls_in(function))):
+            if any(self._asks_another(call) for call in self.steps.calls_in(function)):
                 self._add(function, found, self._reads_numbers_of_a_whole_network, inline=True)
                 if function not in found:
                     self._add(function, found, self._answers_in_arrays)
@@ -199,6 +203,7 @@ class Inferences:
                 all(has_frozen_part(self.solution, forward.callee) for forward in forwards),
                 elsewhere and all(map(self.elsewhere.runs_forwards_only, forwards)),
                 for_arrays,
+                all(map(self._guides.asks, forwards)),
                 self._by_default.flag(forwards[0]),
                 next(filter(self.steps.calls_module, forwards), forwards[0]),
             )
@@ -238,9 +243,17 @@ class Inferences:
         What its own layers compute may decide how it goes on, and is small: a gate, a router. A network that is run
         for its own sake fills what hooks of it keep.
         """
-        if call.function is not function or not asks_whole_network(call) or not call.users:
+        if call.function is not function or not call.users:
+            return False
+        if self._guides.asks(call):
+            return call not in self._taps.escaped
+        if not asks_whole_network(call):
             return False
         return call not in self.flows.leaving and call not in self.flows.escaped and call not in self._taps.escaped
+
+    def _asks_another(self, call: Value) -> bool:
+        """Whether a CALL in a method of a module is of a whole network, and of no layer of it."""
+        return asks_whole_network(call) or self._guides.asks(call)
 
     def _is_wanted_by_others(self, function: Function, call: Value) -> bool:
         """Whether a method gives the graph to callers that are not seen, and is none of an evaluation by itself.

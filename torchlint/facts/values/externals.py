@@ -181,6 +181,7 @@ _CLASSES: tuple[tuple[str, Meaning], ...] = (
     ("vit_pytorch.", Meaning.MODULE),
     ("x_transformers.", Meaning.MODULE),
     ("denoising_diffusion_pytorch.", Meaning.MODULE),
+    ("sentence_transformers.SentenceTransformer", Meaning.MODULE),
     ("torch_geometric.loader.", Meaning.LOADER),
     ("einops.layers.torch.", Meaning.TRANSFORM),
     ("transformers.Ada", Meaning.OPTIMIZER),
