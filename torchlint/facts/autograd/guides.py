@@ -13,9 +13,9 @@ from torchlint.facts.values.homes import stored_at
 class Guides:
     """Answers which forwards in a method of a module are of a guide.
 
-    What a module's own layers compute may decide how it goes on, and is small: a gate, a router. A guide is a network of
-    its own, which the module was given beside another one; its graph stays until the method returns, beside the graph
-    of that other one, which is what its callers train.
+    What a module's own layers compute may decide how it goes on, and is small: a gate, a router. A guide is a network
+    of its own, which the module was given beside another one; its graph stays until the method returns, beside the
+    graph of that other one, which is what its callers train.
     """
 
     def __init__(self, flows: Flows, steps: Steps) -> None:
