@@ -13,12 +13,16 @@ from torchlint.facts.values.frameworks import is_for_inference, is_module_class
 from torchlint.facts.values.graph import Function, Op, Value
 from torchlint.facts.values.reaching import reached
 from torchlint.facts.values.solve import Solution
+from torchlint.facts.values.torch_calls import contents_of
 
 FORWARDS = ("forward", "__call__", "__init__")
 """Methods of a module that say nothing of inference, whatever they return."""
 
 HOLDING = (Op.PHI, Op.CONTAINER, Op.NARROWED)
 """What gives what it is made of."""
+
+DEPTH = 2
+"""So many containers, one in another, are looked into."""
 
 TAKING = (Op.SUBSCRIPT, Op.ELEMENT)
 """What takes an item of it."""
@@ -67,6 +71,8 @@ class LeftToCallers:
     def _is_without(self, part: Value) -> bool:
         """Whether nothing in a part of what is returned has a graph, and nothing with one was written into it."""
         atoms = self.solution.final(part)
+        for _ in range(DEPTH):  # of a list that is filled later only its items tell
+            atoms = contents_of(self.solution, part, atoms)
         return surely_graphless(atoms) and (atoms <= PLAIN or self._filled.isdisjoint(part.computed_from()))
 
     def _is_given(self, part: Value) -> bool:

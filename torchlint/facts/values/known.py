@@ -19,6 +19,7 @@ from torchlint.facts.values.domain import (
 )
 from torchlint.facts.values.graph import Class, Function, Key, Op, Place, Value, ValueGraph
 from torchlint.facts.values.parameters import spread_as, star_of
+from torchlint.facts.values.texts import texts_of
 from torchlint.facts.values.web_state import STATE, is_state_of_application
 
 CALLED = frozenset(["__call__", "forward"])
@@ -50,6 +51,11 @@ class Known:
         self.evidence: dict[Value | Place, set[Atom]] = defaultdict(set)
         self._owned: dict[Function | Class | Value, list[Place]] = defaultdict(list)
         self._owned_until = 0
+
+    @cached_property
+    def texts(self) -> frozenset[Value]:
+        """All that is a string since it begins as one."""
+        return texts_of(self.graph)
 
     @cached_property
     def loop_variables(self) -> frozenset[Value]:

@@ -177,7 +177,7 @@ def _operation(solution: Solution, value: Value) -> Abstract:
         return PLAIN if all(inputs) and all_plain(inputs) else NO_GRAPH
     if value.name == "Modulo" and is_written_text(value.inputs[0]):
         return PLAIN
-    if value.name == "Add" and any(map(is_written_text, value.inputs)):
+    if value in solution.texts or (value.name == "Add" and any(map(is_written_text, value.inputs))):
         return PLAIN  # a string is joined with strings alone
     if value.mode is Mode.OFF and value.name.endswith("Assign"):
         return inputs[0]  # in place: what it was stays what it was
