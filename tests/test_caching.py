@@ -235,6 +235,45 @@ def test_a_method_of_the_only_object() -> None:
     assert levels(METHOD.format("None") + "net = Net()\n" + LOOP.format("net.mask(3)")) == [Level.NOTE]
 
 
+MESH = """
+class Mesh:
+    def __init__(self, points):
+        self.points = points
+
+    def to(self, {}):
+        return Mesh([moved(part, {}) for part in self.points])
+
+    @property
+    @lru_cache()
+    def names(self):
+        return [str(number) for number in range(len(self.points))]
+
+    @property
+    @lru_cache()
+    def ranks(self):
+        return len(self.names)
+
+    def moved(self):
+        type(self).{}.fget.cache_clear()
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "emptied", "expected"),
+    [
+        ("device", "ranks", ["names(self)"]),
+        ("device", "names", ["ranks(self)"]),
+        ("unit", "names", []),
+    ],
+)
+def test_what_goes_to_a_device_holds_tensors(other: str, emptied: str, expected: list[str]) -> None:
+    assert found(MESH.format(other, other, emptied)) == expected
+
+
+def test_what_is_emptied_by_a_name_that_is_not_seen_may_be_any_cache() -> None:
+    assert not found(MESH.format("device", "device", "names") + "def empty(cache):\n    cache.cache_clear()\n")
+
+
 def test_a_static_method_has_no_object() -> None:
     source = METHOD.format("None").replace("    @lru", "    @staticmethod\n    @lru").replace("self, ", "")
     assert found(source) == []

@@ -191,7 +191,7 @@ class Caching:
             if call.callee.op is Op.ATTRIBUTE and call.callee.name == "cache_clear":
                 behind = call.callee.inputs[0]
                 functions = [a.function for a in self.solution.final(behind) if isinstance(a, FunctionReference)]
-                if not functions or cached.function in functions:
+                if cached.function in functions or not (functions or _is_of_another_property(behind, cached.function)):
                     return True
         return False
 
@@ -330,7 +330,7 @@ class Caching:
 
     def _instance_holds(self, cached: Cached) -> bool:
         owner = cached.function.owner
-        return owner is not None and self.tensors.keeps_tensors(owner)
+        return owner is not None and (self.tensors.keeps_tensors(owner) or _goes_to_a_device(owner))
 
     def _constructions(self, cls: Class | None) -> list[Value]:
         """The calls that make an instance of ``cls``, or of a class derived from it."""
@@ -349,6 +349,18 @@ class Caching:
             and (call.function.name != "__init__" or (hops > 0 and self._is_single(call.function.owner, hops - 1)))
             for call in made
         )
+
+
+def _goes_to_a_device(cls: Class) -> bool:
+    """Whether a class writes itself how its instances go to a device, with the tensors that they hold."""
+    method = cls.method("to")
+    return method is not None and len(method.parameters) > 1 and method.parameters[1].name == "device"
+
+
+def _is_of_another_property(getter: Value, function: Function) -> bool:
+    """Whether the cache of a property with another name is emptied: ``type(self).device.fget.cache_clear()``."""
+    behind = getter.inputs[0] if getter.op is Op.ATTRIBUTE and getter.name == "fget" else None
+    return behind is not None and behind.op is Op.ATTRIBUTE and behind.name != function.name
 
 
 def remembered_in(facts: Facts, function: Function) -> Iterator[EffectSummary]:
