@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 LIKE_ANOTHER = frozenset(["to", "type", "type_as", "view_as", "expand_as", "reshape_as", "resize_as_", "sum_to_size"])
 """Methods of tensors that take a type or a shape from their argument, and no graph."""
 
+OF_TEXTS = "skip_special_tokens"
+"""What only those are told who write texts: https://huggingface.co/docs/transformers/main_classes/tokenizer."""
+
 CONTAINER_READERS = frozenset(["pop", "get", "popleft", "setdefault", "popitem"])
 """Methods of containers that give one of the items."""
 
@@ -134,6 +137,8 @@ def given_by_tensor(solution: Solution, value: Value, atom: Atom, name: str) -> 
     drawn = distributions.asked(value, atom, name)
     if drawn is not None:
         return drawn
+    if OF_TEXTS in value.keys:
+        return PLAIN
     operation = torch_api.method(name)
     if isinstance(atom, Argument | Unknown | Carrier) and name in SAME_OBJECT and value.mode is not Mode.OFF:
         return frozenset([atom])

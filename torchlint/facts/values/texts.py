@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 STRINGS = frozenset([cst.SimpleString, cst.FormattedString, cst.ConcatenatedString])
 
+EMPTY = ("builtins.list", "builtins.dict")
+"""What makes a list or a dictionary, with nothing in it where it is given nothing."""
+
 
 def is_written_text(value: Value) -> bool:
     """Whether a value is a string that is written there."""
@@ -65,8 +68,9 @@ def _items(graph: ValueGraph) -> dict[Value, tuple[Value, ...]]:
     for read in graph.of(Op.SUBSCRIPT):
         held = read.inputs[0].unnarrowed()
         made = held.inputs[0] if held.op is Op.OPERATION and held.name == "Multiply" else held
-        if held in put and made.op is Op.CONTAINER:
-            items[read] = (*made.inputs, *put[held])
+        is_empty = made.op is Op.CALL and made.callee.name in EMPTY and not made.arguments
+        if held in put and (made.op is Op.CONTAINER or is_empty):
+            items[read] = (*(() if is_empty else made.inputs), *put[held])
     return items
 
 
