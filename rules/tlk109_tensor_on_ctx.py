@@ -17,8 +17,8 @@ class TensorOnContext(Rule):
     """An output of an `autograd.Function`, or a view of one, is an attribute of its context.
 
     ## What it does
-    Finds `ctx.y = y` in `forward` or `setup_context` where `y` (or a tuple, list or dict with `y` in it) is what the
-    function gives back, or a view of that; also through a helper that gets the context.
+    Finds `ctx.y = y` in `forward` or `setup_context` where `y` (or a tuple, list, dict or record with `y` in it) is
+    what the function gives back, or a view of that; also through a helper that gets the context or makes the record.
 
     ## Why is this bad?
     The context is the graph node that made the output, and the output knows its node: the two hold each other. No

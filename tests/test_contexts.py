@@ -68,6 +68,45 @@ def test_an_output_on_the_context_is_found(forward: str) -> None:
     assert shares(forward) == [Share.OUTPUT]
 
 
+RECORDS = """
+from dataclasses import dataclass
+from typing import NamedTuple
+
+@dataclass
+class Kept:
+    result: torch.Tensor
+    power: int = 1
+
+class Pair(NamedTuple):
+    result: torch.Tensor
+    mask: torch.Tensor
+
+class Holder:
+    def __init__(self, result, power=1):
+        self.result = result
+        self.norm = result.norm().item()
+
+class Summary:
+    def __init__(self, result):
+        self.shape, self.copy = result.shape, result.detach().clone()
+
+def pack(result):
+    return Kept(result, power=2)
+"""
+
+
+@pytest.mark.parametrize("record", ["Kept(y)", "Kept(power=n, result=y)", "Pair(y, x > 0)", "Holder(y, n)", "pack(y)"])
+def test_an_output_in_a_record_on_the_context_is_found(record: str) -> None:
+    assert shares(f"y = x.exp()\nctx.kept = {record}\nreturn y", rest=RECORDS) == [Share.OUTPUT]
+
+
+@pytest.mark.parametrize(
+    "record", ["Kept(y.detach().clone())", "Kept(x)", "Holder(x)", "Summary(y)", "Pair(None, y > 0)", "pack(x)"]
+)
+def test_a_record_without_one_is_left_alone(record: str) -> None:
+    assert shares(f"y = x.exp()\nctx.kept = {record}\nreturn y", rest=RECORDS) == []
+
+
 @pytest.mark.parametrize(
     "view",
     [

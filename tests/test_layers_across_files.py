@@ -327,3 +327,45 @@ def test_a_function_of_another_file_puts_an_output_on_the_context(
 ) -> None:
     files = {"contexts.py": CONTEXT_HELPER.format(kept=kept), "squash.py": OWN_BACKWARD.format(read=read)}
     assert Project(tmp_path, files).found("squash.py") == expected
+
+
+RECORD_OF_A_CALL = """
+    from dataclasses import dataclass
+    import torch
+
+    @dataclass
+    class Trace:
+        result: torch.Tensor
+        slope: float
+
+    class Notes:
+        def __init__(self, result, slope):
+            self.result, self.slope = {held}, slope
+
+    def trace(result, slope):
+        return {made}
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "held", "made", "expected"),
+    [
+        ("trace(y, slope)", "result", "Trace(result=result, slope=float(slope))", ["squash.py: TLK109 warning"]),
+        ("Trace(y, slope)", "result", "None", ["squash.py: TLK109 warning"]),
+        ("Notes(y, slope)", "result", "None", ["squash.py: TLK109 warning"]),
+        ("trace(y, slope)", "result", "Trace(result.detach().clone(), slope)", []),
+        ("trace(x, slope)", "result", "Trace(result, slope)", []),
+        ("Notes(y, slope)", "result.detach().clone()", "None", []),
+        ("Notes(y, slope)", "result.shape", "None", []),
+    ],
+)
+def test_a_record_of_another_file_holds_an_output_on_the_context(
+    tmp_path: Path, written: str, held: str, made: str, expected: list[str]
+) -> None:
+    squash = OWN_BACKWARD.replace("from contexts import remember", "from traces import Notes, Trace, trace")
+    squash = squash.replace("remember(ctx, y, slope)", f"ctx.kept = {written}").replace("ctx.slope", "ctx.kept.slope")
+    files = {
+        "traces.py": RECORD_OF_A_CALL.format(held=held, made=made),
+        "squash.py": squash.format(read="y = ctx.kept.result"),
+    }
+    assert Project(tmp_path, files).found("squash.py") == expected

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint import torch_api
+from torchlint.facts.autograd.object_parts import held_arguments
 from torchlint.facts.keeping.kept_elsewhere import kept_elsewhere
 from torchlint.facts.values.domain import ClassReference, Derived, FunctionReference, Tensor, sorted_values
 from torchlint.facts.values.graph import Class, Function, Kind, Op, Store, Value
@@ -280,7 +281,7 @@ class _Search:
                 )  # fmt: skip
 
     def _items(self, store: Store) -> Iterator[tuple[cst.CSTNode, Value]]:
-        """What an attribute holds: its value, and what is or will be in it when that is a container."""
+        """What an attribute holds: its value, and what is or will be in it when that is a container or a record."""
         pending, seen = [(store.statement, store.value)], set[Value]()
         while pending:
             statement, value = pending.pop(0)
@@ -288,6 +289,8 @@ class _Search:
                 seen.add(root)
                 if root.op is Op.CALL and root.callee.name in _COLLECTIONS:
                     pending.extend((statement, argument) for argument in root.arguments)
+                elif root.op is Op.CALL:
+                    pending.extend((statement, argument) for argument in held_arguments(self.facts, root))
                 elif root.op is Op.CONTAINER:
                     pending.extend((statement, item) for item in root.inputs)
                     pending.extend(
