@@ -50,6 +50,7 @@ class Solved(Repairs):
         others_train_on_result: whether another file of the run differentiates what a function of this one returns.
         others_train: whether another file of the run that uses this one trains.
         others_train_on: whether another file of the run trains, and goes on with an attribute of a name.
+        others_train_through: whether another file of the run may run a backward over what such an attribute has.
         trains_without: whether another file of the run trains what is made here, and none uses an attribute of a name.
         modes, flows, steps, lifetimes, unit_tests: the queries.
     """
@@ -80,6 +81,7 @@ class Solved(Repairs):
         self.others_train_on_result = project.train_on_result
         self.others_train = project.train
         self.others_train_on = project.train_on
+        self.others_train_through = project.train_through
         self.trains_without = project.trains_without
         self.modes = Modes(self.solution, project.guarding)
         self.flows = Flows(self.solution, self.modes)

@@ -72,6 +72,9 @@ class FileImports:
     def train_on(self, attribute: str) -> bool:
         return self.project.readers.train_on(self.path, attribute)
 
+    def train_through(self, attribute: str) -> bool:
+        return self.project.readers.train_through(self.path, attribute)
+
     def let_go(self, attribute: str) -> bool:
         return self.project.readers.let_go(self.path, attribute)
 

@@ -6,7 +6,7 @@ import re
 
 from torchlint.project.excerpt import empties, sets_anew
 from torchlint.project.given_files import GivenFiles
-from torchlint.project.trained import may_train, trains_on_result
+from torchlint.project.trained import may_train, trains_on_attribute, trains_on_result
 from torchlint.project.uses import BY_NAME, lets_go, uses_attribute, uses_result
 
 __all__ = ["Readers"]
@@ -39,6 +39,14 @@ class Readers:
             others = (one for one in self._files.calling_others(path, name) if self._files.imports(one, path))
             trees = (self._files.tree_of(other) for other in others if may_train(self._files.text_of(other)))
             return any(tree is not None and trains_on_result(tree, name) for tree in trees)
+
+    def train_through(self, path: str, attribute: str) -> bool:
+        """Whether a file that reaches ``path`` may run a backward over what it computes of such an attribute."""
+        with self._files.asked():
+            mentioning = self._files.mentioning_others(path, attribute)
+            trainers = [one for one in mentioning if may_train(self._files.text_of(one))]
+            trees = (self._files.tree_of(one) for one in trainers if path in self._files.reached_by(one))
+            return any(tree is None or trains_on_attribute(tree, attribute) for tree in trees)
 
     def only_read(self, path: str, name: str) -> bool:
         """Whether a file that reaches ``path`` calls what has this name, and nobody goes on with more than numbers."""

@@ -1,16 +1,18 @@
-"""Whether a file trains at all, and on what a function gives it: ``loss = group_loss(...)``, ``loss.backward()``."""
+"""Whether a file trains at all, and on what a function or an attribute gives it: ``loss = group_loss(...)``."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 
 from torchlint.frameworks import Holds, Row, method_names, rows_holding
-from torchlint.syntax.python_tree import last_name, walk
+from torchlint.project.uses import NUMBERS
+from torchlint.syntax.python_tree import children, last_name, walk
 
-__all__ = ["may_train", "trains_on_result"]
+__all__ = ["may_train", "trains_on_attribute", "trains_on_result"]
 
-BACKWARD = "backward"
+BACKWARD, GRAD = "backward", "grad"
 
 INFERRING = frozenset(["forward"])
 """Methods over which a framework runs a backward, and which say nothing of a training."""
@@ -34,10 +36,78 @@ def _runs_trainer(text: str, row: Row) -> bool:
 def trains_on_result(tree: ast.Module, name: str) -> bool:
     """Whether a backward of a file starts from what a call of ``name`` returns, or from a variable that has it."""
     bound = {target for target, value in _assigned(tree) if _calls(value, name)}
-    runs = (node for node in walk(tree) if isinstance(node, ast.Call) and last_name(node.func) == BACKWARD)
-    starts = (start for run in runs if isinstance(run.func, ast.Attribute) for start in (run.func.value, *run.args))
-    parts = (node for start in starts for node in walk(start))
+    parts = (node for start in _starts(tree) for node in walk(start))
     return any(_calls(node, name) or (isinstance(node, ast.Name) and node.id in bound) for node in parts)
+
+
+def trains_on_attribute(tree: ast.Module, name: str) -> bool:
+    """Whether a backward of a file may start from what is computed of an attribute ``name`` of some object.
+
+    Names are all that is followed, wherever they stand: what is computed of one goes into what is assigned, into what a
+    loop runs over, into what a function of the file is given or returns, into what a method is called on.
+    """
+    goes_into: dict[str, set[str]] = defaultdict(set)
+    for targets, value in _flows(tree):
+        for read in _named_in(value):
+            goes_into[read] |= targets
+    reached, pending = {name}, [name]
+    while pending:
+        fresh = goes_into[pending.pop()] - reached
+        reached |= fresh
+        pending += fresh
+    trained = method_names(Holds.TRAINED) - INFERRING
+    ends = {one for start in _starts(tree) for one in _named_in(start)} | {GRAD, *trained}
+    return not ends.isdisjoint(reached)
+
+
+def _starts(tree: ast.Module) -> Iterator[ast.expr]:
+    """Where the backwards of a file begin."""
+    for run in walk(tree):
+        if isinstance(run, ast.Call) and last_name(run.func) == BACKWARD and isinstance(run.func, ast.Attribute):
+            yield from (run.func.value, *run.args)
+
+
+def _flows(tree: ast.Module) -> Iterator[tuple[set[str], ast.AST]]:
+    """The names into which values go, each with a value."""
+    functions = {
+        node.name: node.args for node in walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    for node in walk(tree):
+        if isinstance(node, ast.Assign):
+            yield set(_names_of(node.targets)), node.value
+        elif isinstance(node, ast.AugAssign | ast.AnnAssign | ast.NamedExpr):
+            yield set(_names_of([node.target])), node.value or node.target
+        elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+            yield set(_names_of([node.target])), node.iter
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            results = (one.value for one in walk(node) if isinstance(one, ast.Return | ast.Yield))
+            yield from (({node.name}, result) for result in results if result is not None)
+        elif isinstance(node, ast.Call):
+            called = functions.get(last_name(node.func))
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            own = {one.arg for one in (*called.posonlyargs, *called.args, *called.kwonlyargs)} if called else set()
+            receiver = set(_names_of([node.func.value])) if isinstance(node.func, ast.Attribute) else set()
+            # `losses.append(tap.kept)`, `torch.autograd.grad(score, tap.kept)`
+            grad = {GRAD} & {last_name(node.func)}
+            yield from ((own | receiver | grad, one) for one in given)
+
+
+def _names_of(targets: Iterable[ast.AST]) -> Iterator[str]:
+    for node in (part for target in targets for part in walk(target)):
+        yield from [node.id] if isinstance(node, ast.Name) else [node.attr] if isinstance(node, ast.Attribute) else []
+
+
+def _named_in(value: ast.AST) -> Iterator[str]:
+    """The names in an expression, without those of which it takes numbers alone: ``loss`` of ``loss.item()``."""
+    pending = [value]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Name | ast.Attribute):
+            name = last_name(node)
+            if name in NUMBERS:
+                continue
+            yield name
+        pending += children(node)
 
 
 def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:

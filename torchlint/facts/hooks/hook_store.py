@@ -13,6 +13,7 @@ import libcst as cst
 from torchlint.facts.autograd.flows import GRAPH_READERS
 from torchlint.facts.autograd.insertions import is_bounded
 from torchlint.facts.autograd.object_parts import kept_arguments
+from torchlint.facts.hooks.dropping import is_ever_dropped, is_for_others
 from torchlint.facts.hooks.forward_hooks import Hook
 from torchlint.facts.hooks.piles import running_in
 from torchlint.facts.turns.skipping import last_of
@@ -134,8 +135,9 @@ class Search:
                 return None
         elif (
             store.function is not hook.function
-            or self._is_ever_dropped([*homes, *self._innermost(store)])
+            or is_ever_dropped(self.facts, [*homes, *self._innermost(store)])
             or self._leaves(store, homes)
+            or is_for_others(self.facts, homes)
         ):
             return None
         name = text_of(store.target, store.holder or store.value)
@@ -268,10 +270,15 @@ class Search:
         if handed or value.op in (Op.PHI, Op.SUBSCRIPT, Op.ELEMENT):
             return handed or value.inputs
         if value.op is Op.READ and value.place is not None:  # `store = self.outputs[name]`, which a closure captures
-            stored = self.solution.stored.get(value.place, ())
-            return list(stored) if stored and all(one.op in ALIASES for one in stored) else ()
+            stored = [named for one in self.solution.stored.get(value.place, ()) for named in self._named_by(one)]
+            return stored if all(one.op in ALIASES for one in stored) else ()
         is_read = value.op is Op.CALL and value.callee.op is Op.ATTRIBUTE and value.callee.name in CONTAINER_READERS
         return [value.callee.inputs[0]] if is_read else ()
+
+    def _named_by(self, captured: Value) -> list[Value]:
+        """What a captured variable is another name of: of a parameter all that is passed for it, if that is seen."""
+        given = self.solution.arguments_of(captured) if captured.op is Op.PARAMETER else []
+        return given or [captured]
 
     def _handed_on(self, value: Value) -> list[Value]:
         """What a hook, or a function that it calls, passes for a parameter of one that it calls."""
@@ -320,19 +327,6 @@ class Search:
         of_backwards = self.facts.hooks.of_backwards
         return bool(of_backwards) and not running_in(self.facts, of_backwards).isdisjoint(
             self.lifetimes.resetters([*homes, *self._innermost(store)])
-        )
-
-    def _is_ever_dropped(self, homes: list[Place | Value]) -> bool:
-        """Whether the file sets the holder anew anywhere but where it makes its owner, and anybody may ask for that.
-
-        A parameter, ``def recorder(store)``, is only another name of what is passed for it.
-        """
-        lasting = [home for home in homes if not (isinstance(home, Place) and isinstance(home.owner, Function))]
-        resetters = [one for one in self.lifetimes.resetters(lasting or homes) if one.name != "__init__"]
-        return any(
-            # A statement calls `__exit__` or `__call__`, and does not mention it.
-            self.solution.callers.get(one) or one.name.startswith("__") or not self.facts.others_never_mention(one.name)
-            for one in resetters
         )
 
     # -- what becomes of it ---------------------------------------------------------------------------------------

@@ -132,6 +132,9 @@ class Imports(Protocol):
     def train_on(self, attribute: str) -> bool:
         """Whether another file of the run that reaches this one trains, and goes on with such an attribute."""
 
+    def train_through(self, attribute: str) -> bool:
+        """Whether another file of the run that reaches this one may run a backward over what such an attribute has."""
+
     def let_go(self, attribute: str) -> bool:
         """Whether another file of the run that reaches this one takes away what objects have as such an attribute."""
 
@@ -223,6 +226,10 @@ class NoImports:
         return False
 
     def train_on(self, attribute: str) -> bool:
+        """Nobody else is seen."""
+        return False
+
+    def train_through(self, attribute: str) -> bool:
         """Nobody else is seen."""
         return False
 
