@@ -123,6 +123,62 @@ def test_numbers_that_it_keeps_are_not(tmp_path: Path, way: str, given: str, tol
     assert found(tmp_path, way, given, told, keep) == []
 
 
+ALL = """
+    class All(Callback):
+        def __init__(self, callbacks):
+            self.callbacks = {listed}
+
+        def on_batch_end(self, step, logs):
+            for callback in self.callbacks:
+                callback.on_batch_end(step, logs)
+"""
+
+TELLING_ALL = """
+    import torch
+    import torch.nn.functional as F
+    from callbacks import All
+
+    class Trainer:
+        def __init__(self, model, optimizer, callbacks=()):
+            self.model, self.optimizer, self.callbacks = model, optimizer, All(callbacks)
+
+        def step(self, x, y):
+            loss = F.cross_entropy(self.model(x), y)
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            return {"loss": {loss}, "size": len(y)}
+
+        def fit(self, loader, epochs):
+            for epoch in range(epochs):
+                for step, (x, y) in enumerate(loader):
+                    logs = self.step(x, y)
+                    self.callbacks.on_batch_end(step, logs)
+"""
+
+
+@pytest.mark.parametrize("listed", ["list(callbacks)", "callbacks"])
+@pytest.mark.parametrize(
+    ("keep", "loss", "told"),
+    [
+        ('self.rows.append(logs["loss"])', "loss", True),
+        ('self.total += logs["loss"]', "loss", True),
+        ('self.rows.append((step, logs["loss"] / 2))', "loss", True),
+        ('self.rows.append(logs["loss"])', "loss.item()", False),
+        ('self.rows.append(logs["loss"].item())', "loss", False),
+        ('self.rows.append(logs["size"])', "loss", False),
+        ("pass", "loss", False),
+    ],
+)
+def test_a_callback_that_tells_others_derives_as_they_do(
+    tmp_path: Path, listed: str, keep: str, loss: str, told: bool
+) -> None:
+    callbacks = (CALLBACKS + ALL).format(given="step, logs", keep=keep, listed=listed)
+    trainer = TELLING_ALL.replace("{loss}", loss)
+    project = Project(tmp_path, {"callbacks.py": callbacks, "trainer.py": trainer, "main.py": MAIN})
+    assert project.found() == ["trainer.py: TLK105 warning"] * told
+
+
 ASKING = """
     class Curve:
         def __init__(self):

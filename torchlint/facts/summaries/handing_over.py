@@ -16,7 +16,7 @@ from torchlint.facts.summaries.receivers import GETTING
 from torchlint.facts.summaries.results import path_from_parameter
 from torchlint.facts.summaries.summary import HandingOver
 from torchlint.facts.values.choices import choices
-from torchlint.facts.values.graph import Function, Kind, Mode, Op, Place, Value
+from torchlint.facts.values.graph import Class, Function, Kind, Mode, Op, Place, Value
 from torchlint.facts.values.homes import places_of
 from torchlint.facts.values.parameters import spread_as, spread_into, star_of
 
@@ -38,7 +38,7 @@ def handed_over(facts: Facts, function: Function) -> Iterator[HandingOver]:
         given = tuple(_given(call, function))
         if given and base >= 0 and (named_by is None or position >= 0):
             owner = function.owner if base == 0 and len(path) == 1 else None
-            sources = tuple(_sources(facts, Place(owner.root(), path[0]))) if owner is not None else ()
+            sources = tuple(_sources(facts, owner, path[0])) if owner is not None else ()
             yield HandingOver(base, path, name, position, sources, given)
 
 
@@ -88,9 +88,9 @@ def _text(node: cst.CSTNode | None) -> str | None:
     return written if isinstance(written, str) else None
 
 
-def _sources(facts: Facts, place: Place) -> Iterator[tuple[str, int, bool]]:
+def _sources(facts: Facts, owner: Class, attribute: str) -> Iterator[tuple[str, int, bool]]:
     """The parameters of methods of a class that bring what the list at an attribute holds; see :class:`HandingOver`."""
-    owner = place.owner
+    place = Place(owner.root(), attribute)  # what derives from a common base has its attributes there
     stored = [one for value in facts.solution.stored.get(place, ()) for one in choices(value)]
     listed = [one for one in stored if one.op is Op.PARAMETER]
     listed += [
