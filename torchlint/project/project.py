@@ -29,7 +29,7 @@ from torchlint.project.passings import Passings
 from torchlint.project.readers import Readers
 from torchlint.project.sights import Consulted, Sights
 from torchlint.project.starred import member, starred
-from torchlint.project.summarised import of_unknown_shape, summarised, without_caches
+from torchlint.project.summarised import of_unknown_shape, summarised, without_emptied
 from torchlint.project.tables import Tables
 from torchlint.project.trees import Trees
 from torchlint.screen import imports_framework, uses_torch
@@ -334,7 +334,7 @@ class Project:
         if key not in self._summaries:
             excerpt = self._excerpts[path, name]
             summary = None if excerpt is None else summarised(excerpt, name)
-            summary = None if summary is None else without_caches(summary, partial(self._is_emptied, path))
+            summary = None if summary is None else without_emptied(summary, partial(self._is_emptied, path))
             if summary is not None and not with_emptied and self._is_emptied(path, name):
                 summary = replace(summary, shape=())  # what is in it, and for how long, is that file's business
             self._summaries[key] = summary

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     # Importing this brings libcst, which a run over files without torch does not need.
     from torchlint.facts.summaries.summary import FunctionSummary, Summary
 
-__all__ = ["of_unknown_shape", "summarised", "without_caches"]
+__all__ = ["of_unknown_shape", "summarised", "without_emptied"]
 
 
 def summarised(excerpt: str, name: str) -> Summary | None:
@@ -40,8 +40,8 @@ def of_unknown_shape(summarise: Callable[[], Summary | None]) -> Summary | None:
     return None if summary is None else replace(summary, shape=())
 
 
-def without_caches(summary: Summary, is_emptied: Callable[[str], bool]) -> Summary:
-    """A summary whose functions fill no cache that is a global from which the file takes things out.
+def without_emptied(summary: Summary, is_emptied: Callable[[str], bool]) -> Summary:
+    """A summary whose functions keep nothing in a global from which the file takes things out, be it a cache.
 
     Args:
         summary: of a name; its excerpt need not have what empties a global that is filled there.
@@ -51,15 +51,12 @@ def without_caches(summary: Summary, is_emptied: Callable[[str], bool]) -> Summa
 
     def told(function: FunctionSummary) -> FunctionSummary:
         filled = {effect.name.rpartition(".")[2] for effect in function.effects if effect.kind in FILLING}
-        filled |= {keep.attribute for keep in function.keeps if keep.into < 0 and keep.cached_under}
+        filled |= {keep.attribute for keep in function.keeps if keep.into < 0}
         emptied = frozenset(filter(is_emptied, filled))
         if not emptied:
             return function
         left = (e for e in function.effects if e.kind not in FILLING or e.name.rpartition(".")[2] not in emptied)
-        keeps = (
-            replace(keep, cached_under=()) if keep.into < 0 and keep.attribute in emptied else keep
-            for keep in function.keeps
-        )
+        keeps = (keep for keep in function.keeps if keep.into >= 0 or keep.attribute not in emptied)
         return replace(function, effects=tuple(left), keeps=tuple(keeps))
 
     classes = (replace(cls, methods=tuple(map(told, cls.methods))) for cls in summary.classes)

@@ -61,7 +61,10 @@ class KeptElsewhere:
         return collects and any(isinstance(atom, Container) for atom in atoms)
 
     def is_replaced(self, solution: Solution) -> bool:
-        """Whether all that is kept of a dict replaces what its names, which are written here, had before."""
+        """Whether what is kept replaces what its key, or all names of a dict, had before: they are written here."""
+        key = solution.passed(self.call, self.function, self.keep.keyed_by) if self.keep.keyed_by >= 0 else None
+        if key is not None and isinstance(literal(solution, key), int | str):
+            return True
         made = [atom.allocation for atom in solution.final(self.given.value) if isinstance(atom, Container)]
         keys = [key for one in made for key, _ in solution.held.get(one, ())]
         keys += [key for one in made for key in solution.fields.get(one, ())]

@@ -125,7 +125,13 @@ class Keeps:
                     moved_at_end=shared and into == 0 and self._moved.is_filled_by(store),
                     given_back=self._moved.given_back_by(store) if shared and into == 0 else (),
                     is_copied=position in copied, own_keys=is_named, some_item=some_item,
+                    keyed_by=-1 if averages else self._key_given(store.index, store.function),
                 )  # fmt: skip
+
+    def _key_given(self, key: Value | None, function: Function) -> int:
+        """The parameter that is a key as it is given, ``self.last[name] = value``; -1 for any other one."""
+        given, written = parameters_with_captured(function), key.unnarrowed() if key is not None else None
+        return given.index(written) if written in given else -1
 
     def _writes_into_tensor(self, store: Store) -> bool:
         """``self.table[rows] = values``: whether the numbers are copied, with their graph where gradients are on."""
@@ -193,8 +199,9 @@ class Keeps:
                 continue
             into, attribute = target
             only_if = self._condition_through(keep, call, callee)
-            if only_if is None:
-                continue
+            key = binding.get(parameters_with_captured(callee)[keep.keyed_by]) if keep.keyed_by >= 0 else None
+            if only_if is None or (key is not None and isinstance(literal(self.solution, key), int | str)):
+                continue  # what has a key that is written out is replaced the next time
             keys = [binding.get(parameters_with_captured(callee)[key]) for key in keep.cached_under]
             under = {
                 one for key in keys if key is not None for one in self._given.parameters_behind(key, call.function)
@@ -220,6 +227,7 @@ class Keeps:
                               readers=(*keep.readers, *readers) if into else readers,
                               only_if=only_if, of=of or keep.of, fields=(),
                               by_field=(), fields_read=(), given_back=(),
+                              keyed_by=self._key_given(key, call.function),
                               cached_under=tuple(sorted(under)))  # fmt: skip
 
     def _given_in(

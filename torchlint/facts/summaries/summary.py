@@ -172,6 +172,7 @@ class KeepSummary:
             in the tuple that it returns, or None.
         own_keys: items of a dict are put under the keys that they have in there.
         is_copied: what is kept is a copy of the parameter, if that is a model or its state, on its device.
+        keyed_by: the parameter, from 0, that is the key under which it is put; -1 where none is.
     """
 
     position: int
@@ -200,6 +201,7 @@ class KeepSummary:
     is_copied: bool = False
     some_item: bool = False
     given_back: tuple[tuple[str, int | str | None], ...] = ()
+    keyed_by: int = -1
 
 
 @dataclass(frozen=True, slots=True)
