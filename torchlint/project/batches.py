@@ -6,6 +6,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 
+from torchlint.project.called_names import called_names
 from torchlint.syntax.python_tree import children, last_name, walk
 
 __all__ = ["batches_passed"]
@@ -32,19 +33,12 @@ def batches_passed(tree: ast.Module, name: str) -> frozenset[int | str] | None:
     Returns:
         their positions (from 0) and keywords; None where the file does not call it with an argument.
     """
-    names = _objects_of(tree, name.removesuffix("()")) if name.endswith("()") else {name}
+    names = called_names(tree, name)
     calls = [
         (call, scope) for call, scope in _calls(tree) if last_name(call.func) in names and (call.args or call.keywords)
     ]
     passed = [frozenset(_batches(call, _Scope(scope))) for call, scope in calls]
     return frozenset.intersection(*passed) if passed else None
-
-
-def _objects_of(tree: ast.Module, cls: str) -> set[str]:
-    """The variables and attributes, by the last part of the name, to which objects of a class are bound."""
-    bound = [(node.targets, node.value) for node in walk(tree) if isinstance(node, ast.Assign)]
-    made = (targets for targets, value in bound if isinstance(value, ast.Call) and last_name(value.func) == cls)
-    return {last_name(one) for targets in made for one in targets if isinstance(one, ast.Name | ast.Attribute)}
 
 
 def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, ast.AST]]:

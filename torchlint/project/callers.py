@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from torchlint.project.batches import batches_passed
+from torchlint.project.called_names import OF_OBJECTS, called_names
 from torchlint.project.given import given_arguments, gives_another, sets_attribute
 from torchlint.project.given_files import GivenFiles
 from torchlint.project.loaders import LOADER, NUM_WORKERS, argument, reads_with_workers
@@ -59,10 +60,10 @@ class Callers:
         """Whether another file that reaches ``path``, and no other definition of ``name``, calls that in a loop.
 
         In that loop, and those in it, none of the names of ``without`` may be called; ``is_open``: it has to be a
-        ``while``.
+        ``while``. ``Stepper()`` is what is called where the objects of a class are.
         """
         with self._files.asked():
-            others = self._files.calling_others(path, name)
+            others = self._files.calling_others(path, name.removesuffix(OF_OBJECTS))
             elsewhere = self._files.defining_others(path, name) if others else ()
             return any(
                 path in self._files.reached_by(other)
@@ -76,7 +77,9 @@ class Callers:
             self._called_in_loops[path] = called_in_loops(self._files.tree_of(path) or ast.Module([], []))
         called = self._called_in_loops[path]
         taken = {loop for one in without for loops in called.get(one, ()) for loop in loops}
-        innermost = (loops[-1] for loops in called.get(name, ()))
+        tree = self._files.tree_of(path) if name.endswith(OF_OBJECTS) else None
+        names = called_names(tree, name) if tree is not None else {name}
+        innermost = (loops[-1] for one in names for loops in called.get(one, ()))
         return any(loop not in taken and (loop < 0 or not is_open) for loop in innermost)
 
     def pass_batches(self, path: str, name: str) -> frozenset[int | str]:
@@ -92,7 +95,7 @@ class Callers:
             return self._batches_passed[path, name]
 
     def _pass_batches(self, path: str, name: str) -> frozenset[int | str]:
-        calling = self._files.calling_others(path, name.removesuffix("()"))
+        calling = self._files.calling_others(path, name.removesuffix(OF_OBJECTS))
         others = [one for one in calling if path in self._files.reached_by(one)]
         elsewhere = self._files.defining_others(path, name) if others else ()
         if not all(self._files.reached_by(other).isdisjoint(elsewhere) for other in others):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from torchlint.project.called_names import OF_OBJECTS
 from torchlint.project.excerpt import empties, sets_anew
 from torchlint.project.given_files import GivenFiles
 from torchlint.project.trained import may_train, trains_on_attribute, trains_on_result
@@ -34,9 +35,13 @@ class Readers:
             return any(path in self._files.reached_by(other) for other in mentioning)
 
     def train_on_result(self, path: str, name: str) -> bool:
-        """Whether a file that imports ``path`` runs a backward over what its function ``name`` returns."""
+        """Whether a file that imports ``path`` runs a backward over what its function ``name`` returns.
+
+        ``Criterion()`` is what is called where the objects of a class are.
+        """
         with self._files.asked():
-            others = (one for one in self._files.calling_others(path, name) if self._files.imports(one, path))
+            calling = self._files.calling_others(path, name.removesuffix(OF_OBJECTS))
+            others = (one for one in calling if self._files.imports(one, path))
             trees = (self._files.tree_of(other) for other in others if may_train(self._files.text_of(other)))
             return any(tree is not None and trains_on_result(tree, name) for tree in trees)
 

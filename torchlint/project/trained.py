@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
 from torchlint.frameworks import Holds, Row, method_names, rows_holding
+from torchlint.project.called_names import called_names
 from torchlint.project.uses import NUMBERS
 from torchlint.syntax.python_tree import children, last_name, walk
 
@@ -34,10 +35,14 @@ def _runs_trainer(text: str, row: Row) -> bool:
 
 
 def trains_on_result(tree: ast.Module, name: str) -> bool:
-    """Whether a backward of a file starts from what a call of ``name`` returns, or from a variable that has it."""
-    bound = {target for target, value in _assigned(tree) if _calls(value, name)}
+    """Whether a backward of a file starts from what a call of ``name`` returns, or from a variable that has it.
+
+    ``Criterion()`` is what is called where the objects of a class are.
+    """
+    names = called_names(tree, name)
+    bound = {target for target, value in _assigned(tree) if _calls(value, names)}
     parts = (node for start in _starts(tree) for node in walk(start))
-    return any(_calls(node, name) or (isinstance(node, ast.Name) and node.id in bound) for node in parts)
+    return any(_calls(node, names) or (isinstance(node, ast.Name) and node.id in bound) for node in parts)
 
 
 def trains_on_attribute(tree: ast.Module, name: str) -> bool:
@@ -117,5 +122,5 @@ def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
             yield from ((part.id, node.value) for part in targets if isinstance(part, ast.Name))
 
 
-def _calls(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Call) and last_name(node.func) == name
+def _calls(node: ast.AST, names: Set[str]) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func) in names

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.autograd.records import Record
+from torchlint.facts.autograd.returned_terms import called_by, is_trained_by_others
 from torchlint.facts.keeping.by_field import asks_for_part
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.summaries.summary import KeepSummary
@@ -51,20 +52,24 @@ class Handovers:
     def _record(self, kept: KeptElsewhere) -> Record | None:
         """What is handed over with a graph; of several things that one starred parameter takes the first."""
         call, keep, function, holder = kept.call, kept.keep, kept.function, kept.holder
-        parts = self._live_parts(kept.given.value, keep)
+        given = kept.given.value
+        parts = self._live_parts(given, keep)
+        is_term = not parts and not keep.of and keep.is_shared and is_trained_by_others(self.facts, given)
+        parts = [given] if is_term else parts
         if not parts or not self.keeps_graph(call, keep) or kept.is_replaced(self.solution):
             return None
         is_own = is_forward(function) and keep.into == 0
         if holder is None and is_own:
             return None  # a layer in a row: what it is given is written nowhere
-        if not (kept.outlives(self.facts) or self._goes_on_elsewhere(kept, parts[0])) or self.is_used(parts[0], kept):
+        is_kept = (is_term and holder is None) or kept.outlives(self.facts) or self._goes_on_elsewhere(kept, parts[0])
+        if not is_kept or self.is_used(parts[0], kept):
             return None
         part, name, statement = parts[0], kept.name, self.facts.statement_of(call)
         file, into = self.solution.graph.foreign.files[function], self.facts.called(call)
         keeper = f"`{function.name}` in {file} adds it to `{keep.attribute or name}`"
         # A container has no `detach`: what is in it is to be detached where it is put in.
         # Nor may an attribute of what is handed over be without a graph for everybody.
-        is_given = part is kept.given.value
+        is_given = part is given
         whole = is_given and not keep.of
         use = kept.given if is_given else Use(part, kept.given.node)
         is_average = keep.is_state or (keep.averages and self._is_trained(part))
@@ -90,7 +95,7 @@ class Handovers:
         resetters = self.facts.lifetimes.resetters([*kept.homes, *homes_of(self.solution, holder)])
         if kept.is_let_go(self.solution) or any(one.name != "__init__" for one in resetters):
             return False
-        return self.facts.repeats(method.name, [method.owner.name])
+        return self.facts.repeats(called_by(method), [method.owner.name])
 
     def _live_parts(self, argument: Value, keep: KeepSummary) -> list[Value]:
         """The tensors with a graph that are kept of an argument: itself, or what is in it."""

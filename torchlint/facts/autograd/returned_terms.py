@@ -1,0 +1,67 @@
+"""Terms of what a function returns and another file runs a backward over: they have a graph, or would train nothing.
+
+``return rec + self.weight * kl`` in the file of an objective: the loop that trains on it stands elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from torchlint.facts.autograd.returned_losses import SCALINGS, SUMS
+from torchlint.facts.values.choices import choices
+from torchlint.facts.values.domain import is_graphless
+from torchlint.facts.values.extents import Size
+from torchlint.facts.values.frameworks import is_forward
+from torchlint.facts.values.graph import Function, Op, Value
+from torchlint.facts.values.literals import literal
+from torchlint.facts.values.reaching import reached
+
+if TYPE_CHECKING:
+    from torchlint.facts import Facts
+
+
+def called_by(function: Function) -> str:
+    """The name by which others call a function or a method; ``Criterion()`` where it is the object that they call."""
+    is_object = function.owner is not None and (function.name == "__call__" or is_forward(function))
+    return f"{function.owner.name}()" if function.owner is not None and is_object else function.name
+
+
+def is_trained_by_others(facts: Facts, value: Value) -> bool:
+    """Whether a value is a term of what its function returns, which other files alone call in a loop and train on.
+
+    It is computed of what the function is given, and of no network that it runs: of data alone it would be no term.
+    """
+    function = value.function
+    is_own = not function.is_foreign and not function.is_generator and function.name != "<lambda>"
+    if not is_own or function.result is None or facts.solution.callers.get(function):
+        return False
+    if value not in _terms(facts, function) or not facts.modes.records(value):
+        return False
+    name = called_by(function)
+    return facts.others_train_on_result(name) and facts.repeats(name)
+
+
+def _terms(facts: Facts, function: Function) -> Iterator[Value]:
+    """What a function returns on each path, and the numbers with a graph that it adds up to return that."""
+    for term in reached(choices(function.result), lambda one: _summands(facts, one)):
+        is_computed = term.op is Op.OPERATION or (term.op is Op.CALL and facts.extents.of(term) is Size.REDUCED)
+        if is_computed and not all(map(is_graphless, facts.solution.final(term))) and _is_of_given(facts, term):
+            yield term
+
+
+def _summands(facts: Facts, value: Value) -> Sequence[Value]:
+    """What a sum is of; what is scaled, where nothing else of it is computed of what the function is given."""
+    if value.op is Op.PHI or (value.op is Op.OPERATION and value.name in SUMS):
+        return value.inputs
+    if value.op is Op.OPERATION and value.name in SCALINGS:
+        given = [one for one in value.inputs if _is_of_given(facts, one)]
+        return given if len(given) == 1 else ()
+    return ()
+
+
+def _is_of_given(facts: Facts, value: Value) -> bool:
+    """Whether a value is computed of what its function is given, its own object and settings left out."""
+    own = value.function.parameters[1 if value.function.owner is not None and not value.function.is_static else 0 :]
+    given = (one for one in own if not isinstance(literal(facts.solution, one), int | float | str))
+    return not facts.flows.ancestry.of(value).isdisjoint(given)
