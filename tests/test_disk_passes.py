@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from programs import Program
+from projects import Project
 
 from torchlint.facts.turns.disk_passes import goes_over_disk
 
@@ -65,3 +68,71 @@ def _goes_over_disk(loop: str, body: str) -> bool:
     facts = Program(f"def run(paths, work):\n    {loop}:\n        {body}\n", head=HEAD).facts
     (found,) = (one for one in facts.graph.loops if one.function.name == "run")
     return goes_over_disk(facts.solution, facts.steps, found)
+
+
+SONGS = """
+    import csv
+    from pathlib import Path
+    import torch
+    import torchaudio
+
+    def songs(root):
+        {loop}
+            wave, rate = torchaudio.load(str(path))
+            yield path.stem, {given}
+
+    def opening(wave):
+        return wave[{part}]
+"""
+
+SHELF = """
+    class Shelf:
+        def __init__(self):
+            self.items = {made}
+
+        def put(self, name, wave, rate):
+            {kept}
+"""
+
+INDEX = """
+    import torch
+    from shelf import Shelf
+    from songs import opening, songs
+
+    def index(root):
+        shelf = Shelf()
+        for name, wave, rate in songs(root):
+            wave = (wave - wave.mean()) / (wave.std() + 1e-6)
+            shelf.put({name}, {row}, rate)
+        return shelf
+"""
+
+ALL = {
+    "loop": "for path in sorted(Path(root).glob('*.wav')):", "given": "wave, int(rate)", "part": "wave.shape[0] // 2",
+    "made": "{}", "kept": "self.items[name] = (wave, rate)", "name": "name", "row": "opening(wave)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({}, True),
+        ({"row": "wave[0]"}, True),
+        ({"made": "[]", "kept": "self.items.append((name, wave))"}, True),
+        ({"row": "opening(wave).clone()"}, False),
+        ({"part": "wave.shape[0] // 2].clone()[:"}, False),
+        ({"kept": "self.items[name] = (wave.clone(), rate)"}, False),
+        ({"kept": "self.items[name] = (wave.mean(), rate)"}, False),
+        ({"name": "'last'"}, False),
+        ({"name": "root"}, False),
+        ({"row": "wave"}, False),
+        ({"loop": "for path in (Path(root) / 'first.wav', Path(root) / 'last.wav'):"}, False),
+    ],
+)
+def test_a_generator_of_another_file_reads_what_lies_on_a_disk(
+    tmp_path: Path, changed: dict[str, str], told: bool
+) -> None:
+    parts = {**ALL, **changed}
+    files = {"songs.py": SONGS, "shelf.py": SHELF, "index.py": INDEX}
+    project = Project(tmp_path, {name: text.format(**parts) for name, text in files.items()})
+    assert project.found() == ["index.py: TLK402 error"] * told

@@ -91,6 +91,8 @@ class Bases:
                 return True
             if value.keys[0] in self._given_elsewhere(value.inputs[0]):
                 return True
+            if value.keys[0] is None and WHOLE in self._given_elsewhere(value):
+                return True
             items = self._items(value)
             return bool(items) and all(self.is_tensor(item, depth - 1) for item in items)
         if value.op is not Op.CALL:
@@ -119,10 +121,19 @@ class Bases:
         return is_told or (function.result is not None and self.is_tensor(function.result, depth))
 
     def _given_elsewhere(self, call: Value) -> Set[int | str | None]:
-        """The items that are tensors of what a CALL of functions of other files gives."""
-        functions = self.solution.functions_of(call) if call.op is Op.CALL else []
+        """The items that are tensors of what a CALL of functions of other files gives, or a turn over a generator."""
+        is_turn = call.op is Op.ELEMENT and call.keys[0] is None
+        functions = self._generators_of(call.inputs[0]) if is_turn else self._functions_of(call)
         told = [frozenset(self.solution.graph.foreign.tensors.get(function, ())) for function in functions]
         return frozenset.intersection(*told) if told else frozenset()
+
+    def _functions_of(self, call: Value) -> list[Function]:
+        functions = self.solution.functions_of(call) if call.op is Op.CALL else []
+        return [] if any(function.is_generator for function in functions) else functions
+
+    def _generators_of(self, call: Value) -> list[Function]:
+        functions = self.solution.functions_of(call) if call.op is Op.CALL else []
+        return functions if all(function.is_generator for function in functions) else []
 
     def given_by(self, function: Function) -> tuple[int, ...]:
         """What a function gives that is a tensor for certain: :data:`WHOLE`, or items of the one tuple."""

@@ -60,9 +60,13 @@ class KeptElsewhere:
         collects = self.keep.grows and not self.keep.bounded
         return collects and any(isinstance(atom, Container) for atom in atoms)
 
+    def key(self, solution: Solution) -> Value | None:
+        """The key that the call gives under which it is kept; None where that is not given."""
+        return solution.passed(self.call, self.function, self.keep.keyed_by) if self.keep.keyed_by >= 0 else None
+
     def is_replaced(self, solution: Solution) -> bool:
         """Whether what is kept replaces what its key, or all names of a dict, had before: they are written here."""
-        key = solution.passed(self.call, self.function, self.keep.keyed_by) if self.keep.keyed_by >= 0 else None
+        key = self.key(solution)
         if key is not None and isinstance(literal(solution, key), int | str):
             return True
         made = [atom.allocation for atom in solution.final(self.given.value) if isinstance(atom, Container)]

@@ -16,6 +16,7 @@ from torchlint.facts.keeping.gathering import Gathering, iterated
 from torchlint.facts.keeping.joining import is_join
 from torchlint.facts.keeping.kept_elsewhere import KeptElsewhere, kept_elsewhere
 from torchlint.facts.keeping.views import View, Views
+from torchlint.facts.turns.changing import is_computed_with
 from torchlint.facts.turns.turn import Repetition, Turn
 from torchlint.facts.values.choices import held_in
 from torchlint.facts.values.graph import Function, Kind, Loop, Op, Store, Value
@@ -129,12 +130,21 @@ class _Search:
                 repetition = self._repetition(kept.call, view) if view is not None else None
                 if view is None or repetition is None or self.facts.flows.live(item.value) is not None:
                     continue
-                if not self.gathering.brings_data(repetition.by) or not self._is_made_in_turn(view, repetition):
+                if not self._brings_data(repetition.by) or not self._is_made_in_turn(view, repetition):
                     continue
-                if not self._is_kept_whole(view) and kept.outlives(self.facts, self.gathering.brings_data):
+                if self._is_put_in_one_place(kept, repetition.by):
+                    continue
+                if not self._is_kept_whole(view) and kept.outlives(self.facts, self._brings_data):
                     holder = _Holder(kept.name, by=repetition.by)
                     found = self._kept(self.facts.statement_of(kept.call), holder, item, view)
                     yield found if told is None else replace(found, taken_by=kept.call)
+
+    def _is_put_in_one_place(self, kept: KeptElsewhere, by: Loop | Function) -> bool:
+        """Whether each turn puts it under the same key, where it replaces what was there."""
+        key = kept.key(self.solution)
+        if key is None or isinstance(by, Function):
+            return kept.is_replaced(self.solution)
+        return not is_computed_with(key, by)
 
     @cached_property
     def _handed_over(self) -> list[KeptElsewhere]:

@@ -100,6 +100,8 @@ class Bodies:
             self._foreign.trainings.add(function)
         if summary.lists:
             self._foreign.lists.add(function)
+        if summary.goes_over_disk:
+            self._foreign.disk_passes.add(function)
         if summary.tensors:
             self._foreign.tensors[function] = summary.tensors
         if summary.gives_output:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -34,16 +34,10 @@ from torchlint.facts.summaries.parts import UNKNOWN, Part, PartKind, Shape
 from torchlint.facts.summaries.results import Results, path_from_parameter
 from torchlint.facts.summaries.shapes import Shapes, name_of
 from torchlint.facts.summaries.summary import CallSummary, ClassSummary, FunctionSummary, ParameterSummary, Summary
+from torchlint.facts.turns.disk_passes import goes_over_disk
 from torchlint.facts.turns.registries import dispatchers
 from torchlint.facts.values.choices import choices
-from torchlint.facts.values.domain import (
-    Container,
-    History,
-    Module,
-    Tensor,
-    is_live,
-    surely_graphless,
-)
+from torchlint.facts.values.domain import Container, History, Module, Tensor, is_live, surely_graphless
 from torchlint.facts.values.frameworks import is_forward, is_module_class, told_of
 from torchlint.facts.values.graph import Class, Function, Op, Place, Value
 from torchlint.facts.values.making import makes
@@ -183,6 +177,7 @@ class _Summariser:
             trains=trains or may_run_unseen(self.solution, function),
             trains_long=trains and self.facts.loop_lengths.trains_long(function),
             lists=self._sizes.gives_many(function),
+            goes_over_disk=any(map(partial(goes_over_disk, self.solution, self.facts.steps), function.yielding_loops)),
             makes=makes(self.solution, function),
             tensors=self._views.bases.given_by(function),
             runs=self._runs(function),

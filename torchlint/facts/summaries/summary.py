@@ -230,6 +230,7 @@ class FunctionSummary:
         trains_long: a loop of such steps runs in it, as long as there is data.
         lists: it gives a list or a dict of objects, one for each record of a file, or very many; a generator gives
             them one by one.
+        goes_over_disk: it is a generator of what lies in files, or in the rows of one.
         makes: what it returns is made in it, on every path and with each call.
         tensors: what it gives that is a tensor for certain: items of a tuple, from 0, or
             :data:`~torchlint.facts.keeping.bases.WHOLE`.
@@ -270,6 +271,7 @@ class FunctionSummary:
     trains: bool = False
     trains_long: bool = False
     lists: bool = False
+    goes_over_disk: bool = False
     makes: bool = False
     tensors: tuple[int, ...] = ()
     gives_output: bool = False

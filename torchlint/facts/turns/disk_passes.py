@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchlint.facts.turns.changing import is_computed_with
 from torchlint.facts.turns.steps import Steps
-from torchlint.facts.values.graph import Loop, Op, Value
+from torchlint.facts.values.graph import Function, Loop, Op, Value
 from torchlint.facts.values.listing import goes_over_files, goes_over_rows
 from torchlint.facts.values.solve import Solution
 
@@ -20,7 +20,8 @@ READING = frozenset(
 
 
 def goes_over_disk(solution: Solution, steps: Steps, loop: Loop) -> bool:
-    """Whether a loop goes over files or rows of one: by itself, by a generator that does, or as it reads a file a turn.
+    """Whether a loop goes over files or rows of one: by itself, by a generator that does, be it one of another file, or
+    as it reads a file a turn.
 
     Args:
         solution: to know what is called.
@@ -28,6 +29,8 @@ def goes_over_disk(solution: Solution, steps: Steps, loop: Loop) -> bool:
         loop: the loop.
     """
     if any(goes_over_files(one) or goes_over_rows(one) for one in (loop, *_behind(solution, loop))):
+        return True
+    if any(one in solution.graph.foreign.disk_passes for one in _drawn_from(solution, loop)):
         return True
     if loop.iterable is None or loop.iterable.op is Op.CONTAINER:
         return False
@@ -37,10 +40,14 @@ def goes_over_disk(solution: Solution, steps: Steps, loop: Loop) -> bool:
 
 def _behind(solution: Solution, loop: Loop) -> Iterator[Loop]:
     """The loops of the generators that a loop runs over, in which they yield."""
-    made = loop.iterable.computed_from() if loop.iterable is not None else ()
-    drawn = (function for part in made if part.op is Op.CALL for function in solution.functions_of(part))
-    for function in drawn:
+    for function in _drawn_from(solution, loop):
         yield from function.yielding_loops
+
+
+def _drawn_from(solution: Solution, loop: Loop) -> Iterator[Function]:
+    """The functions whose results a loop runs over."""
+    made = loop.iterable.computed_from() if loop.iterable is not None else ()
+    return (function for part in made if part.op is Op.CALL for function in solution.functions_of(part))
 
 
 def _names_a_file(solution: Solution, steps: Steps, call: Value, loop: Loop) -> bool:

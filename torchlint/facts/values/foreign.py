@@ -39,6 +39,7 @@ class Foreign:
         trainings: functions in which a long training runs.
         running: functions that run a network, by themselves or by others.
         lists: functions that give a list or a dict of very many objects.
+        disk_passes: generators of what lies in files, or in the rows of one.
         makers: functions that make what they return; what they import from a third file has a say in that.
         tensors: what functions give that is a tensor; see
             :class:`~torchlint.facts.summaries.summary.FunctionSummary`.
@@ -84,6 +85,7 @@ class Foreign:
     trainings: set[Function] = field(default_factory=set)
     running: set[Function] = field(default_factory=set)
     lists: set[Function] = field(default_factory=set)
+    disk_passes: set[Function] = field(default_factory=set)
     makers: dict[Function, Callable[[], bool]] = field(default_factory=dict)
     tensors: dict[Function, tuple[int, ...]] = field(default_factory=dict)
     outputs: set[Function] = field(default_factory=set)
