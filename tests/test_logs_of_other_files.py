@@ -64,6 +64,7 @@ def judged(folder: Path, **options: str) -> list[str]:
         {"end": "torch.cat(self.outs).to('cpu').numpy()"},
         {"end": "torch.cat([out.cpu() for out in self.outs]).numpy()"},
         {"made": "{'all': []}", "kept": "self.outs['all'].append(out)", "end": "torch.cat(self.outs['all']).cpu()"},
+        {"also": "torch.cat([out.argmax(1).flatten().cpu() for out in self.outs])"},
         {"given": ", log: Log", "before": "log.begin()"},
         {"before": "log = Log()\n        net.eval()", "over": "enumerate(loader)", "each": "x, y = y"},
     ],
@@ -85,6 +86,8 @@ def test_outputs_that_an_object_of_another_file_moves_to_the_host_at_the_end_are
         {"kept": "self.outs.clear()\n            self.outs.append(out)"},
         {"made": "deque(maxlen=4)"},
         {"also": "torch.cat(self.outs).max()"},
+        {"also": "torch.cat([out.argmax(1) for out in self.outs])"},
+        {"also": "torch.cat([(out @ out.T).cpu() for out in self.outs])"},
         {"also": "self.outs"},
         {"end": "torch.cat(self.outs).numpy()"},
         {"end": "torch.cat(self.outs)"},
@@ -97,3 +100,72 @@ def test_those_that_are_few_or_moved_at_once_or_needed_on_the_device_are_not(
     tmp_path: Path, options: dict[str, str]
 ) -> None:
     assert judged(tmp_path, **options) == []
+
+
+PASS = """
+    import torch
+    from torch import nn
+    {import_log}
+
+    @torch.no_grad()
+    def run(net, x):
+        return net(x).softmax(1)
+
+    def answers(net: nn.Module, loader, device):
+        net.eval()
+        for x, names in loader:
+            {body}
+
+    def pieces(net: nn.Module, x):
+        with torch.no_grad():
+            out = net(x)
+        for row in out:
+            yield "row", row
+"""
+
+CALLER = """
+    {imports}
+    import torch
+    from torch import nn
+    from log import Log
+
+    def judge(net: nn.Module, loader, device):
+        log = Log()
+        for names, out in {drawn}:
+            log.note({given}, names)
+        return log.report()
+"""
+
+EACH = "yield names, run(net, x.to(device))"
+
+
+@pytest.mark.parametrize("is_one_file", [True, False])
+@pytest.mark.parametrize(
+    ("body", "drawn", "given", "is_told"),
+    [
+        (EACH, "answers(net, loader, device)", "out", True),
+        (EACH, "answers(net, loader, device)", "out[:, 1:]", True),
+        ("out = run(net, x.to(device)); yield names, out", "answers(net, loader, device)", "out", True),
+        (EACH, "answers(net, loader, device)", "out.cpu()", False),
+        (EACH, "answers(net, loader, device)", "names", False),
+        (EACH, "answers(net, loader, device)", "out.mean()", False),
+        ("yield names, run(net, x.to(device)).cpu()", "answers(net, loader, device)", "out", False),
+        ("yield names, x.to(device)", "answers(net, loader, device)", "out", False),
+        ("yield run(net, x.to(device)).cpu(), x.to(device)", "answers(net, loader, device)", "out", False),
+        (EACH, "pieces(net, next(iter(loader)))", "out", False),
+    ],
+)
+def test_outputs_that_a_generator_yields_in_a_pass(
+    tmp_path: Path, body: str, drawn: str, given: str, *, is_told: bool, is_one_file: bool
+) -> None:
+    parts = {
+        "made": "[]", "note": "note", "kept": "self.outs.append(out)", "end": "torch.cat(self.outs).cpu().numpy()",
+        "also": "0",
+    }  # fmt: skip
+    imports = "import json" if is_one_file else "from passing import answers, pieces"
+    caller = CALLER.format(imports=imports, drawn=drawn, given=given)
+    passing = PASS.format(body=body, import_log="from log import Log" if is_one_file else "import json")
+    files = {"log.py": LOG.format(**parts), "passing.py": passing, "run.py": caller}
+    if is_one_file:
+        files = {"log.py": files["log.py"], "run.py": passing + caller}
+    assert Project(tmp_path, files).found() == TOLD * is_told

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.facts.keeping.bases import WHOLE
 from torchlint.facts.keeping.collection import Collecting, Collection
 from torchlint.facts.keeping.fates import JOINS, VIEWS, End, Fate, Fates
 from torchlint.facts.keeping.gathering import Gathering, calls_parameter
@@ -231,11 +232,23 @@ class _Search:
             return True
         return self._is_batch(item, by)
 
+    def _is_yielded_output(self, item: Value) -> bool:
+        """``for name, out in predictions(net, loader)``: whether a generator computes what a loop takes from it."""
+        is_part = item.op is Op.ELEMENT and item.keys[0] is not None
+        turn, key = (item.inputs[0], item.keys[0]) if is_part else (item, WHOLE)
+        iterable = turn.inputs[0] if turn.op is Op.ELEMENT and turn.loop is not None else None
+        if iterable is None or turn.loop is None or iterable is not turn.loop.iterable or iterable.op is not Op.CALL:
+            return False
+        functions = self.solution.functions_of(iterable)
+        return bool(functions) and all(key in self.gathering.yielded_outputs(one) for one in functions)
+
     def _is_batch(self, item: Value, by: Loop | Function) -> bool:
         """Whether an item is what the loop runs over, and nothing that is computed; each row of an output is."""
         while item.op in (Op.SUBSCRIPT, Op.ELEMENT) or (
             item.op is Op.CALL and item.callee.op is Op.ATTRIBUTE and item.callee.name in VIEWS | {"cuda"}
         ):
+            if self._is_yielded_output(item):
+                return False
             if item.op is Op.ELEMENT and item.loop is not None and item.inputs[0] is item.loop.iterable:
                 return item.loop is by or not self.extents.is_output(item.inputs[0])
             item = item.inputs[0] if item.op is not Op.CALL else item.callee.inputs[0]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.facts.autograd.insertions import is_bounded
+from torchlint.facts.keeping.bases import WHOLE
 from torchlint.facts.turns.changing import changes_with
 from torchlint.facts.turns.data_passes import cutting, is_over_data
 from torchlint.facts.turns.disk_passes import goes_over_disk
 from torchlint.facts.turns.repetition import HOPS
 from torchlint.facts.turns.turn import Repetition, Turn
+from torchlint.facts.values.choices import choices
 from torchlint.facts.values.dictionaries import is_item_or_default
 from torchlint.facts.values.frameworks import is_called_each_step
 from torchlint.facts.values.graph import Function, Loop, Mode, Op, Reset, Store, Value
@@ -143,6 +146,8 @@ class Gathering:
             return turn is not Turn.HOLDS
         if loop.iterable is None or self.is_short(loop):
             return False
+        if self._draws_outputs(loop.iterable):
+            return True
         counts = (
             loop.iterable if loop.iterable.op is Op.CALL and loop.iterable.callee.name == "builtins.range" else None
         )
@@ -150,6 +155,28 @@ class Gathering:
             return False
         inside = self.steps.calls_within(loop)
         return any(self._may_infer(call) and self._uses_turn(call, loop) for call in inside)
+
+    def _draws_outputs(self, iterable: Value) -> bool:
+        """Whether a loop draws what a generator yields that runs a model in each of its turns."""
+        sources = (one for one in iterated(iterable) if one.op is Op.CALL)
+        return any(self.yielded_outputs(function) for one in sources for function in self.solution.functions_of(one))
+
+    def yielded_outputs(self, function: Function) -> Sequence[int]:
+        """The outputs that a generator, here or in another file, yields in a pass over data, and not on the host.
+
+        Items of a tuple, from 0, or :data:`~torchlint.facts.keeping.bases.WHOLE`.
+        """
+        if function.is_foreign:
+            return self.solution.graph.foreign.yielded_outputs.get(function, ())
+        if not any(map(self.is_pass, function.yielding_loops)):
+            return ()
+        yielded = choices(function.result)
+        is_row = len(yielded) == 1 and isinstance(yielded[0].syntax, cst.Tuple)
+        items = list(enumerate(yielded[0].inputs)) if is_row else [(WHOLE, one) for one in yielded]
+        return [key for key, item in items if self.extents.is_output(item) and not self._is_on_host(item)]
+
+    def _is_on_host(self, item: Value) -> bool:
+        return self.residences is not None and self.residences.of(item) is Residence.HOST
 
     def brings_data(self, by: Loop | Function) -> bool:
         """Whether each turn brings a new batch, or more; a few files, types or groups are one step's own."""

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.keeping.fates import Fate, Fates
+from torchlint.facts.keeping.fates import End, Fate, Fates
 from torchlint.facts.values.choices import choices
+from torchlint.facts.values.extents import CHOICES
 from torchlint.facts.values.graph import Function, Key, Kind, Op, Store, Value
 from torchlint.facts.values.homes import allocations_of
 from torchlint.facts.values.residence import Residences
@@ -36,12 +37,22 @@ class MovedAtEnd:
         self.facts, self.solution = facts, facts.solution
 
     def is_filled_by(self, store: Store) -> bool:
-        """Whether a store adds to a container whose items are moved to the host, and go nowhere else."""
+        """Whether a store adds to a container whose items are moved to the host, and go nowhere else.
+
+        Nor does what is chosen of one where it is: ``torch.cat([out.argmax(1).cpu() for out in self.outs])``.
+        """
         if store.kind is not Kind.INSERT or store.holder is None or not self._moves:
             return False
         made = allocations_of(self.solution, store.holder)
         ends = [end for one in made for end in self._fates.of(one)]
-        return bool(ends) and all(end.fate is Fate.HOST and _is_move(end.at) for end in ends)
+        left = [end for end in ends if not _is_moved(end)]
+        return len(left) < len(ends) and all(map(self._is_choice_moved, left))
+
+    def _is_choice_moved(self, end: End) -> bool:
+        """Whether an end of the way of an item is that a few numbers of it are chosen, which then go to the host."""
+        chosen = end.at.op is Op.CALL and end.at.callee.name.rpartition(".")[2] in CHOICES
+        ends = self._fates.of(end.at) if end.fate is Fate.COMPUTED and chosen else []
+        return bool(ends) and all(map(_is_moved, ends))
 
     def given_back_by(self, store: Store) -> tuple[tuple[str, Key], ...]:
         """The methods of the object that give all that a store adds to, and the only ways on which it goes anywhere.
@@ -84,5 +95,6 @@ def _position(solution: Solution, method: Function, made: frozenset[Value]) -> K
     return positions[0] if len(positions) == 1 else MIXED
 
 
-def _is_move(at: Value) -> bool:
-    return at.op is Op.CALL and at.callee.op is Op.ATTRIBUTE and at.callee.name in MOVES
+def _is_moved(end: End) -> bool:
+    at = end.at
+    return end.fate is Fate.HOST and at.op is Op.CALL and at.callee.op is Op.ATTRIBUTE and at.callee.name in MOVES

@@ -102,6 +102,8 @@ class Bodies:
             self._foreign.lists.add(function)
         if summary.goes_over_disk:
             self._foreign.disk_passes.add(function)
+        if summary.yielded_outputs:
+            self._foreign.yielded_outputs[function] = summary.yielded_outputs
         if summary.tensors:
             self._foreign.tensors[function] = summary.tensors
         if summary.gives_output:

@@ -18,6 +18,7 @@ from torchlint.facts.host import debugging, emptying, figures, profiling, record
 from torchlint.facts.keeping import loading
 from torchlint.facts.keeping.by_field import asks_for_part
 from torchlint.facts.keeping.copies import Copies
+from torchlint.facts.keeping.gathering import Gathering
 from torchlint.facts.keeping.handed_over import HandedOver
 from torchlint.facts.keeping.holders import Holders
 from torchlint.facts.keeping.holding_attributes import HoldingAttributes
@@ -94,6 +95,7 @@ class _Summariser:
         self.shapes = Shapes(facts.flows, frozenset(self.classes))
         self._results = Results(facts, self.shapes, frozenset(self.classes))
         self._residences = Residences(facts.flows)
+        self._gathering = Gathering(facts, self._residences)
         self._sizes, self._views = Sizes(facts), Views(facts.solution, facts.steps)
         self._doings = Doings(facts, EFFECTS, UNDONE)
         self._circles, self._holders = Circles(facts), Holders(facts)
@@ -178,6 +180,7 @@ class _Summariser:
             trains_long=trains and self.facts.loop_lengths.trains_long(function),
             lists=self._sizes.gives_many(function),
             goes_over_disk=any(map(partial(goes_over_disk, self.solution, self.facts.steps), function.yielding_loops)),
+            yielded_outputs=tuple(self._gathering.yielded_outputs(function)),
             makes=makes(self.solution, function),
             tensors=self._views.bases.given_by(function),
             runs=self._runs(function),

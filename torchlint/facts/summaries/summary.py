@@ -231,6 +231,8 @@ class FunctionSummary:
         lists: it gives a list or a dict of objects, one for each record of a file, or very many; a generator gives
             them one by one.
         goes_over_disk: it is a generator of what lies in files, or in the rows of one.
+        yielded_outputs: which items of what it yields, as of ``tensors``, are outputs of a network that it runs in each
+            turn of a pass over data, and not on the host.
         makes: what it returns is made in it, on every path and with each call.
         tensors: what it gives that is a tensor for certain: items of a tuple, from 0, or
             :data:`~torchlint.facts.keeping.bases.WHOLE`.
@@ -272,6 +274,7 @@ class FunctionSummary:
     trains_long: bool = False
     lists: bool = False
     goes_over_disk: bool = False
+    yielded_outputs: tuple[int, ...] = ()
     makes: bool = False
     tensors: tuple[int, ...] = ()
     gives_output: bool = False

@@ -40,6 +40,7 @@ class Foreign:
         running: functions that run a network, by themselves or by others.
         lists: functions that give a list or a dict of very many objects.
         disk_passes: generators of what lies in files, or in the rows of one.
+        yielded_outputs: what generators yield that is an output of a network, another one in each of their turns.
         makers: functions that make what they return; what they import from a third file has a say in that.
         tensors: what functions give that is a tensor; see
             :class:`~torchlint.facts.summaries.summary.FunctionSummary`.
@@ -86,6 +87,7 @@ class Foreign:
     running: set[Function] = field(default_factory=set)
     lists: set[Function] = field(default_factory=set)
     disk_passes: set[Function] = field(default_factory=set)
+    yielded_outputs: dict[Function, tuple[int, ...]] = field(default_factory=dict)
     makers: dict[Function, Callable[[], bool]] = field(default_factory=dict)
     tensors: dict[Function, tuple[int, ...]] = field(default_factory=dict)
     outputs: set[Function] = field(default_factory=set)
