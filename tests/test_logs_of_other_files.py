@@ -169,3 +169,19 @@ def test_outputs_that_a_generator_yields_in_a_pass(
     if is_one_file:
         files = {"log.py": files["log.py"], "run.py": passing + caller}
     assert Project(tmp_path, files).found() == TOLD * is_told
+
+
+def test_a_generator_may_draw_from_itself(tmp_path: Path) -> None:
+    walk = """
+        import torch
+
+        def walk(net, node):
+            for child in node.children:
+                for out in walk(net, child):
+                    yield net(out)
+
+        def gather(net, node):
+            with torch.no_grad():
+                return torch.cat([out for out in walk(net, node)]).cpu()
+    """
+    assert Project(tmp_path, {"walk.py": walk}).found() in ([], ["walk.py: TLK401 note"], ["walk.py: TLK401 warning"])

@@ -46,6 +46,7 @@ class Gathering:
         self.extents = facts.extents
         self.solution, self.flows, self.steps = facts.solution, facts.flows, facts.steps
         self.repetitions = facts.repetitions
+        self._yielded: dict[Function, Sequence[int]] = {}
 
     def position(self, store: Store) -> Value:
         """A value that stands for the place of a store; its statement need not compute one that is not known yet."""
@@ -168,6 +169,12 @@ class Gathering:
         """
         if function.is_foreign:
             return self.solution.graph.foreign.yielded_outputs.get(function, ())
+        if function not in self._yielded:
+            self._yielded[function] = ()  # one that draws from itself yields no more by that
+            self._yielded[function] = self._outputs_yielded_by(function)
+        return self._yielded[function]
+
+    def _outputs_yielded_by(self, function: Function) -> Sequence[int]:
         if not any(map(self.is_pass, function.yielding_loops)):
             return ()
         yielded = choices(function.result)
