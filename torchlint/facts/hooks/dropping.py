@@ -36,11 +36,7 @@ def is_ever_dropped(facts: Facts, homes: Sequence[Place | Value]) -> bool:
 def _emptying_items(facts: Facts, homes: Sequence[Place | Value]) -> set[Function]:
     """The functions that empty what a holder has in it: ``for rows in self.rows.values(): rows.clear()``."""
     emptied = ((reset.function, value) for reset in facts.graph.resets for value in reached([reset.holder], _around))
-    return {
-        function
-        for function, value in emptied
-        if any(home in homes for home in homes_of(facts.solution, value)[1:])
-    }  # fmt: skip
+    return {function for function, value in emptied if not set(homes_of(facts.solution, value)[1:]).isdisjoint(homes)}
 
 
 def _around(item: Value) -> Sequence[Value]:
