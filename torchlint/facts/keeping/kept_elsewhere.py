@@ -177,12 +177,12 @@ def _name(facts: Facts, call: Value, holder: Value | None, keep: KeepSummary) ->
     if holder.function.is_foreign and isinstance(node, cst.Attribute):
         return facts.shortly(node.value)  # it is in a list of that
     if call.callee.inputs and holder is call.callee.inputs[0] and isinstance(node, cst.Attribute):
-        own = _own_object(call, holder) if keep.into == 0 else None
+        own = own_object(call, holder) if keep.into == 0 else None
         return facts.shortly(node.value) if own is None else f"{own.name}.{keep.attribute}"
     return facts.name_in(call, holder)
 
 
-def _own_object(call: Value, holder: Value) -> Value | None:
+def own_object(call: Value, holder: Value) -> Value | None:
     """The ``self`` of the method that calls one which it inherits; None where ``holder`` is another object."""
     own = call.function.parameters[0] if call.function.owner is not None and call.function.parameters else None
     is_super = holder.op is Op.CALL and holder.callee.name == "builtins.super"
