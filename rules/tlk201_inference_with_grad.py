@@ -92,8 +92,8 @@ class InferenceWithGrad(Rule):
     def check(self, facts: Facts) -> Iterator[Finding]:
         """Yield one finding for each function that infers, or for each statement where it also trains."""
         for inference in facts.inferences.found.values():
-            if inference.function in facts.guarded_in_vain:
-                continue  # TLK202 names the guard that has no effect
+            if inference.function in facts.guarded_in_vain or inference.is_target:
+                continue  # TLK202 names the guard that has no effect, TLK203 the teacher
             if inference.elsewhere:
                 yield from self._elsewhere(facts, inference)
             elif inference.inline:

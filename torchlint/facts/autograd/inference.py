@@ -67,6 +67,7 @@ class Inference:
         trained_there: True when what runs elsewhere are forwards of models alone, through which a training runs too.
         for_arrays: True when a graph leaves the function only where it is not given an array, which it answers by one.
         flag: the parameter by which its callers ask for a training mode that none of them asks for, if there is one.
+        is_target: True when the answers are detached beside that of another network, which leaves: a teacher's.
     """
 
     function: Function
@@ -84,6 +85,7 @@ class Inference:
     trained_there: bool
     for_arrays: bool
     flag: Value | None
+    is_target: bool
 
 
 class Inferences:
@@ -197,7 +199,12 @@ class Inferences:
                 elsewhere and all(map(self.elsewhere.runs_forwards_only, forwards)),
                 for_arrays,
                 self._by_default.flag(forwards[0]),
+                others.answers and not (leaves or says_eval) and self._are_targets(function, forwards),
             )
+
+    def _are_targets(self, function: Function, forwards: list[Value]) -> bool:
+        """Whether all that a function makes of forwards is detached, and it trains nothing by itself."""
+        return not self._does_more(function) and all(forward in self.flows.detached for forward in forwards)
 
     def _may_be_guarded(self, function: Function, forwards: list[Value]) -> bool:
         """Whether some callers guard a function, or it gives answers with their graph to callers that are not seen."""
