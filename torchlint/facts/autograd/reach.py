@@ -199,7 +199,8 @@ class _Walk:
                 for argument in value.arguments:
                     yield from self._taken_from(argument, inside)
             elif not (value.callee.op is Op.ATTRIBUTE and value.callee.name in LIKE_ANOTHER):
-                yield from ((argument, inside) for argument in value.arguments)
+                given = self.flows.ancestry.given_to(value)
+                yield from ((argument, inside) for argument in value.arguments if argument in given)
             if value.callee.op is Op.ATTRIBUTE and (_is_of_tensor(value) or self.flows.carries(value.callee.inputs[0])):
                 yield value.callee.inputs[0], inside  # also `outputs.log_prob(action)`, of what a network made
             yield from self._held(value, inside)

@@ -241,6 +241,7 @@ class FunctionSummary:
         hands_over: what it does with the objects of a list.
         severed: the parameter, from 0, by which callers decide that nothing it returns has a graph, and whether that is
             true then; None where no parameter does.
+        cuts: the parameters, from 0, that it detaches, and with whose graph it neither returns nor keeps anything.
         closure: the function that it makes and returns with each call, where that keeps something: its parameters come
             after those of this one, as if they were given before.
     """
@@ -276,6 +277,7 @@ class FunctionSummary:
     releases: tuple[tuple[int, str], ...] = ()
     hands_over: tuple[HandingOver, ...] = ()
     severed: tuple[int, bool] | None = None
+    cuts: tuple[int, ...] = ()
     closure: FunctionSummary | None = None
 
 
