@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.facts.keeping.by_field import EACH
+from torchlint.facts.keeping.unknown_items import read_of_unknown
 from torchlint.facts.summaries.summary import CALLED, KeepSummary, item_named, method_in
 from torchlint.facts.values.domain import Atom, Container, FunctionReference, Instance
 from torchlint.facts.values.graph import Function, Key, Loop, Op, Place, Value
@@ -118,6 +119,8 @@ def _parts(facts: Facts, given: Value, of: str) -> list[Use]:
     held = [one for atom in facts.solution.final(given) for one in _items(facts.solution, atom)]
     if items := [value for key, value in held if isinstance(key, str) and item_named(key) == of]:
         return [_as_written(one, one.syntax) for one in items]
+    if of.startswith("[") and (read := read_of_unknown(facts.graph, given, of)) is not None:
+        return [Use(read, None)]
     if of.endswith(CALLED):
         functions = _called(facts.solution, given, method_in(of))
         results = (one for f in functions if f.result is not None for one in f.result.inputs)
