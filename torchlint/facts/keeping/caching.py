@@ -221,7 +221,7 @@ class Caching:
             return by_row
         if returns and cached.size is None and (by_length := self._by_length(cached)) is not None:
             return by_length
-        if not cached.calls and (taken := self._tensor_parameter(cached)) is not None:
+        if (taken := self._tensor_parameter(cached)) is not None and self._is_asked_by_others(cached, taken):
             return CacheGrowth(cached, None, taken, True)
         if not cached.calls and cached.size is None and cached.given and self._keeps_outputs(cached.function):
             return CacheGrowth(cached, None, cached.given[0], False, unseen=True)
@@ -309,6 +309,11 @@ class Caching:
 
     def _tensor_parameter(self, cached: Cached) -> Value | None:
         return next((p for p in cached.given if self.tensors.is_tensor(p)), None)
+
+    def _is_asked_by_others(self, cached: Cached, taken: Value) -> bool:
+        """Whether nobody here calls a function, but for functions that nobody here calls, with what they are given."""
+        asked = [(call.function, binding.get(taken)) for call, binding in cached.calls]
+        return all(one in of.parameters and not self.solution.callers.get(of) for of, one in asked)
 
     def _new_instance(self, call: Value) -> Loop | Function | None:
         method = call.callee if call.op is Op.CALL else call
