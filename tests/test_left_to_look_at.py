@@ -166,3 +166,74 @@ def test_a_layer_leaves_what_it_hands_to_a_method_of_a_base_in_another_file(
     tmp_path: Path, given: dict[str, str], found: list[str]
 ) -> None:
     assert Project(tmp_path, files(**given)).found() == [f"gate.py: TLK111 {level}" for level in found]
+
+
+NOTES = """
+    import torch
+    from torch import nn
+
+    seen = None
+
+    def note(value):
+        global seen
+        seen = {noted}
+
+    def number():
+        return 0.0 if seen is None else float(seen.mean())
+
+    {more}
+"""
+
+MIXED = """
+    import torch
+    from torch import nn
+    from notes import note
+
+    class Mixed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.share, self.way, self.side = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def error(self, x, y):
+            share = self.share(x).softmax(-1)
+            {call}
+            return (share * self.way(x) - y).pow(2).mean()
+"""
+
+STEPS = """
+    import torch
+    import notes
+    from mixed import Mixed
+
+    def train(loader):
+        net = Mixed()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for x, y in loader:
+            loss = net.error(x, y){term}
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            print(notes.number())
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "is_left"),
+    [
+        ({}, True),
+        ({"call": "note(share.mean(0))"}, True),
+        ({"noted": "value.detach()"}, False),
+        ({"call": "note(share.detach())"}, False),
+        ({"call": "with torch.no_grad(): note(self.share(x).softmax(-1))"}, False),
+        ({"call": "note(self.side(x))"}, False),  # of no loss that is seen: who calls may differentiate it
+        ({"more": "def last():\n        return seen", "term": " + notes.last().mean()"}, False),
+        ({"more": "def last():\n        return seen.mean()", "term": " + notes.last()"}, False),
+        ({"term": " + notes.seen.mean()"}, False),
+    ],
+    ids=["told", "a sum", "cut there", "cut", "no gradients", "another branch", "asked for", "a term", "in the loss"],
+)
+def test_a_global_of_another_file_that_is_only_looked_at(tmp_path: Path, given: dict[str, str], is_left: bool) -> None:
+    told = {"noted": "value", "more": "", "call": "note(share)", "term": ""} | given
+    texts = {"notes.py": NOTES, "mixed.py": MIXED, "steps.py": STEPS}
+    project = Project(tmp_path, {name: text.format(**told) for name, text in texts.items()})
+    assert project.found() == (["mixed.py: TLK111 note"] if is_left else [])

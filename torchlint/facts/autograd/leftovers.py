@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.facts.autograd.left_by_bases import LeftByBase, left_by_bases
+from torchlint.facts.autograd.left_elsewhere import LeftElsewhere, left_elsewhere
 from torchlint.facts.autograd.looked_at import is_only_looked_at
 from torchlint.facts.autograd.reads import Reads
 from torchlint.facts.autograd.records import makes_record
@@ -80,8 +80,8 @@ class Leftovers:
     def found(self) -> list[Leftover]:
         """Every tensor with a graph that a step leaves behind and that no backward needs."""
         own = (self._of_store(store) for store in self.solution.graph.stores)
-        inherited = map(self._of_base, left_by_bases(self.facts))
-        return [left for left in (*own, *inherited) if left is not None]
+        elsewhere = map(self._of_other_file, left_elsewhere(self.facts))
+        return [left for left in (*own, *elsewhere) if left is not None]
 
     def _of_store(self, store: Store) -> Leftover | None:
         if _is_differentiated_by_hand(store.function):
@@ -123,23 +123,30 @@ class Leftovers:
         certain = not escapes and self._is_seen_running(store.function)
         return Leftover(store.statement, name, tuple(uses_of(store.value, store.syntax, live)), spent, certain)
 
-    def _of_base(self, left: LeftByBase) -> Leftover | None:
-        call, places, live = left.kept.call, list(left.places), list(left.live)
-        homes = [*places, *(one for place in places for one in self._births_of(place, call.function))]
-        is_step, setting = self.repetitions.is_step, left.kept.function
-        if not self.lifetimes.outlives(homes, call.function, call.loop, is_step=is_step, begun_in=setting):
-            return None
+    def _of_other_file(self, left: LeftElsewhere) -> Leftover | None:
+        """``note(weights)``: what is left by a function of another file on the same object, or in a global there."""
+        function, places, live = left.kept.call.function, list(left.places), list(left.live)
         wanted = (self.flows.trained, self.flows.inspected, self.flows.escaped, self.flows.shown)
-        if any(read in values for read in self._reads.of(places) for values in wanted):
+        if not self._outlives_call(left) or any(r in values for r in self._reads.of(places) for values in wanted):
             return None
-        spent = self._is_given_to_training(call.function, places, live)
-        if not spent and not self._is_over(call.function, places, live):
+        spent = self._is_given_to_training(function, places, live) or self._is_trained_by_others(function, live)
+        if not spent and not self._is_over(function, places, live):
             return None
         if self._is_let_go(places) or self._may_be_term(places):
             return None
         given = left.kept.given
         use = given if live == [given.value] else Use(live[0], given.node)
-        return Leftover(self.facts.statement_of(call), left.kept.name, (use,), spent, certain=False)
+        return Leftover(self.facts.statement_of(left.kept.call), left.kept.name, (use,), spent, certain=False)
+
+    def _outlives_call(self, left: LeftElsewhere) -> bool:
+        """Whether what is left there stays until the next step, as far as is seen who calls the function around."""
+        call, homes = left.kept.call, list[Place | Value](left.places)
+        homes += [birth for place in left.places for birth in self._births_of(place, call.function)]
+        is_step, setting = self.repetitions.is_step, left.kept.function
+        if self.lifetimes.outlives(homes, call.function, call.loop, is_step=is_step, begun_in=setting):
+            return True
+        is_open = not left.places and not self.solution.callers.get(call.function)
+        return is_open and self.facts.repeats(call.function.name)
 
     def _of_assignment(self, store: Store) -> Leftover | None:
         places = [target for target in targets_of(self.solution, store) if isinstance(target, Place)]
@@ -332,11 +339,19 @@ class Leftovers:
 
         ``def train(model, loader)`` is hardly written beside a network for any other one.
         """
-        leaves = all(part in self.flows.escaped or self._saved.saved_by(part) in self.flows.escaped for part in live)
-        if not leaves or not self._runs_in_forward(function):
+        if not self._leave(live) or not self._runs_in_forward(function):
             return False
         is_shown = any(part in self.flows.shown for part in live)
         return (self._trains_given_network and not is_shown) or self._is_trained_elsewhere(function, places)
+
+    def _is_trained_by_others(self, function: Function, live: list[Value]) -> bool:
+        """Whether it leaves with what a function returns over which another file runs a backward."""
+        is_shown = any(part in self.flows.shown for part in live)
+        return self._leave(live) and not is_shown and self.facts.others_train_on_result(function.name)
+
+    def _leave(self, live: list[Value]) -> bool:
+        """Whether tensors, or what they are views and sums of, go to code that is not seen."""
+        return all(part in self.flows.escaped or self._saved.saved_by(part) in self.flows.escaped for part in live)
 
     @cached_property
     def _trains_given_network(self) -> bool:

@@ -20,7 +20,8 @@ def read_of_unknown(graph: ValueGraph, given: Value, of: str) -> Value | None:
     """
     reads = (user for user in given.users if user.op is Op.SUBSCRIPT and user.inputs[0] is given)
     read = next((one for one in reads if isinstance(one.keys[0], str) and item_named(one.keys[0]) == of), None)
-    if read is None or any(changed.holder is given for changed in (*graph.stores, *graph.resets)):
+    changed = [*(store.holder for store in graph.stores), *(reset.holder for reset in graph.resets)]
+    if read is None or any(holder is given for holder in changed):
         return None
     functions = (user for user in given.users if user.op is Op.CALL and user.callee.op is not Op.ATTRIBUTE)
     return None if any(call.is_bare and given in call.arguments for call in functions) else read
