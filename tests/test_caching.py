@@ -117,6 +117,9 @@ def test_a_cache_by_tensors(decorator: str) -> None:
 def test_a_cache_by_what_others_give_who_are_not_seen(asks: str, expected: list[str]) -> None:
     gaps = "@cache\ndef gaps(points):\n    return points.unsqueeze(1) - points.unsqueeze(0)\n"
     assert found(f"{gaps}\n{asks}\n") == expected
+    asked = "    if isinstance(points, int):\n        points = torch.arange(points)\n"
+    either = gaps.replace("    return", f"{asked}    return")
+    assert found(f"{either}\n{asks}\n") == []
 
 
 @pytest.mark.parametrize(("parts", "expected"), [("text.split()", []), ("net(text).split(1)", ["code(part)"])])

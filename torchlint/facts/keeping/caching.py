@@ -308,7 +308,7 @@ class Caching:
         return any(self.facts.extents.is_output(value) and self.tensors.holds_tensors(value) for value in results)
 
     def _tensor_parameter(self, cached: Cached) -> Value | None:
-        return next((p for p in cached.given if self.tensors.is_tensor(p)), None)
+        return next((p for p in cached.given if self.tensors.is_tensor(p) and not _is_asked_what_it_is(p)), None)
 
     def _is_asked_by_others(self, cached: Cached, taken: Value) -> bool:
         """Whether nobody here calls a function, but for functions that nobody here calls, with what they are given."""
@@ -354,6 +354,12 @@ class Caching:
             and (call.function.name != "__init__" or (hops > 0 and self._is_single(call.function.owner, hops - 1)))
             for call in made
         )
+
+
+def _is_asked_what_it_is(parameter: Value) -> bool:
+    """``isinstance(step, int)``: whether a function takes for a parameter what is no tensor as well."""
+    asking = (user for user in parameter.users if user.op is Op.CALL)
+    return any(call.callee.name == "builtins.isinstance" and parameter in call.arguments[:1] for call in asking)
 
 
 def remembered_in(facts: Facts, function: Function) -> Iterator[EffectSummary]:
