@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from torchlint.syntax.python_tree import children, last_name, walk
 
-__all__ = ["batches_passed"]
+__all__ = ["batches_passed", "objects_by_class"]
 
 MOVING = frozenset(
     ["to", "cuda", "cpu", "float", "long", "half", "double", "int", "pin_memory", "contiguous", "unsqueeze", "squeeze",
@@ -32,7 +32,7 @@ def batches_passed(tree: ast.Module, name: str) -> frozenset[int | str] | None:
     Returns:
         their positions (from 0) and keywords; None where the file does not call it with an argument.
     """
-    names = _objects_of(tree, name.removesuffix("()")) if name.endswith("()") else {name}
+    names = objects_by_class(tree).get(name.removesuffix("()"), set()) if name.endswith("()") else {name}
     calls = [
         (call, scope) for call, scope in _calls(tree) if last_name(call.func) in names and (call.args or call.keywords)
     ]
@@ -40,11 +40,21 @@ def batches_passed(tree: ast.Module, name: str) -> frozenset[int | str] | None:
     return frozenset.intersection(*passed) if passed else None
 
 
-def _objects_of(tree: ast.Module, cls: str) -> set[str]:
-    """The variables and attributes, by the last part of the name, to which objects of a class are bound."""
-    bound = [(node.targets, node.value) for node in walk(tree) if isinstance(node, ast.Assign)]
-    made = (targets for targets, value in bound if isinstance(value, ast.Call) and last_name(value.func) == cls)
-    return {last_name(one) for targets in made for one in targets if isinstance(one, ast.Name | ast.Attribute)}
+def objects_by_class(tree: ast.Module) -> dict[str, set[str]]:
+    """The variables and attributes to which objects are bound, by the last part of the name, and that of their class.
+
+    Args:
+        tree: of the file.
+
+    Returns:
+        what is called as a class is, be it a function.
+    """
+    found: dict[str, set[str]] = defaultdict(set)
+    for node in walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            names = (last_name(one) for one in node.targets if isinstance(one, ast.Name | ast.Attribute))
+            found[last_name(node.value.func)].update(names)
+    return found
 
 
 def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, ast.AST]]:

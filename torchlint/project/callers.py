@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
-from torchlint.project.batches import batches_passed
+from torchlint.project.batches import batches_passed, objects_by_class
 from torchlint.project.given import given_arguments, gives_another, sets_attribute
 from torchlint.project.given_files import GivenFiles
 from torchlint.project.loaders import LOADER, NUM_WORKERS, argument, reads_with_workers
@@ -27,6 +27,7 @@ class Callers:
         """Look through ``files`` when first asked; ``made_anew`` says what is new with each call, ``numbers`` more."""
         self._files, self._made_anew, self._numbers = files, made_anew, numbers
         self._called_in_loops: dict[str, dict[str, list[tuple[int, ...]]]] = {}
+        self._objects: dict[str, dict[str, set[str]]] = {}
         self._batches_passed: dict[tuple[str, str], frozenset[int | str]] = {}
 
     def loaded_in(self, path: str, name: str, *, or_here: bool = False) -> str | None:
@@ -59,11 +60,11 @@ class Callers:
         """Whether another file that reaches ``path``, and no other definition of ``name``, calls that in a loop.
 
         In that loop, and those in it, none of the names of ``without`` may be called; ``is_open``: it has to be a
-        ``while``.
+        ``while``. ``Objective()`` is what is called where the objects of a class are.
         """
         with self._files.asked():
-            others = self._files.calling_others(path, name)
-            elsewhere = self._files.defining_others(path, name) if others else ()
+            others = self._files.calling_others(path, name.removesuffix("()"))
+            elsewhere = self._files.defining_others(path, name.removesuffix("()")) if others else ()
             return any(
                 path in self._files.reached_by(other)
                 and self._files.reached_by(other).isdisjoint(elsewhere)
@@ -76,8 +77,14 @@ class Callers:
             self._called_in_loops[path] = called_in_loops(self._files.tree_of(path) or ast.Module([], []))
         called = self._called_in_loops[path]
         taken = {loop for one in without for loops in called.get(one, ()) for loop in loops}
-        innermost = (loops[-1] for loops in called.get(name, ()))
+        names = self._objects_in(path, name.removesuffix("()")) if name.endswith("()") else {name}
+        innermost = (loops[-1] for one in names for loops in called.get(one, ()))
         return any(loop not in taken and (loop < 0 or not is_open) for loop in innermost)
+
+    def _objects_in(self, path: str, cls: str) -> Set[str]:
+        if path not in self._objects:
+            self._objects[path] = objects_by_class(self._files.tree_of(path) or ast.Module([], []))
+        return self._objects[path].get(cls, set())
 
     def pass_batches(self, path: str, name: str) -> frozenset[int | str]:
         """The arguments, by position or keyword, that are batches in all calls of ``name``, a function of ``path``.

@@ -90,7 +90,7 @@ class Handovers:
         resetters = self.facts.lifetimes.resetters([*kept.homes, *homes_of(self.solution, holder)])
         if kept.is_let_go(self.solution) or any(one.name != "__init__" for one in resetters):
             return False
-        return self.facts.repeats(method.name, [method.owner.name])
+        return self.facts.repeats(method.asked_as, [method.owner.name])
 
     def _live_parts(self, argument: Value, keep: KeepSummary) -> list[Value]:
         """The tensors with a graph that are kept of an argument: itself, or what is in it."""

@@ -311,6 +311,4 @@ class _Walk:
         """Whether other files alone call a function, and pass batches for this parameter."""
         function = parameter.function
         position = function.parameters.index(parameter) - (function.owner is not None)
-        owner = function.owner if function.name == "__call__" else None  # it is the object that is called
-        name = function.name if owner is None else f"{owner.name}()"
-        return not {position, parameter.name}.isdisjoint(self.facts.others_pass_batches(name))
+        return not {position, parameter.name}.isdisjoint(self.facts.others_pass_batches(function.asked_as))
